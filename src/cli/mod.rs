@@ -1,0 +1,21 @@
+//! The command line: what the user typed, turned into calls of the library. One file a command.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Proves that an agent command line keeps its JSON contract, and says why when it does not.
+#[derive(Debug, Parser)]
+#[command(version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    match Cli::parse().command {}
+}

@@ -1,0 +1,7 @@
+//! The `clawgate` binary: glue around [`clawgate::cli`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    clawgate::cli::main()
+}
