@@ -2,3 +2,5 @@
 
 pub mod cli;
 pub mod exit_code;
+pub mod json;
+pub mod recording;

@@ -1,0 +1,223 @@
+//! The result of a scan: a flat list of values with views into the text.
+
+use std::borrow::Cow;
+
+use super::{Oddity, text};
+
+/// What kind of value a [`Node`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true`
+    True,
+    /// `false`
+    False,
+    /// A number in JSON's grammar.
+    Number,
+    /// One of the non-JSON literals `NaN`, `Infinity`, `-Infinity`.
+    NonFinite,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// One value of the flat list. Members of an object stand as key, value, key, value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) start: u32,
+    pub(super) end: u32,
+    /// Index of the first entry that is no longer inside this value.
+    pub(super) next: u32,
+    pub(super) kind: Kind,
+    pub(super) escaped: bool,
+    /// The children were too many or too deep to keep: only the raw text is there.
+    pub(super) opaque: bool,
+}
+
+/// A scanned JSON text. Lives as long as the scanner is not used again.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    pub(super) text: &'a str,
+    pub(super) entries: &'a [Entry],
+    pub(super) oddities: &'a [Oddity],
+    pub(super) odd_count: usize,
+    pub(super) depth: usize,
+    pub(super) end: usize,
+}
+
+impl<'a> Document<'a> {
+    /// The outermost value.
+    pub fn root(self) -> Node<'a> {
+        Node { text: self.text, entries: self.entries, index: 0 }
+    }
+
+    /// The oddities found; of very many only the first are kept (see [`odd_count`](Self::odd_count)).
+    pub fn oddities(self) -> &'a [Oddity] {
+        self.oddities
+    }
+
+    /// How many oddities there were in all.
+    pub fn odd_count(self) -> usize {
+        self.odd_count
+    }
+
+    /// How deep the nesting goes: 0 for a scalar, 1 for a flat object.
+    pub fn depth(self) -> usize {
+        self.depth
+    }
+
+    /// Where the value ends in the text, in bytes.
+    pub fn end(self) -> usize {
+        self.end
+    }
+}
+
+/// One value of a [`Document`].
+#[derive(Debug, Clone, Copy)]
+pub struct Node<'a> {
+    text: &'a str,
+    entries: &'a [Entry],
+    index: usize,
+}
+
+impl<'a> Node<'a> {
+    fn entry(self) -> Entry {
+        self.entries[self.index]
+    }
+
+    fn at(self, index: usize) -> Self {
+        Self { index, ..self }
+    }
+
+    /// What kind of value this is.
+    pub fn kind(self) -> Kind {
+        self.entry().kind
+    }
+
+    /// Where the value starts, in bytes from the start of the text.
+    pub fn offset(self) -> usize {
+        self.entry().start as usize
+    }
+
+    /// The value as it stands in the text; a string with its quotes.
+    pub fn raw(self) -> &'a str {
+        let entry = self.entry();
+        self.text.get(entry.start as usize..entry.end as usize).unwrap_or_default()
+    }
+
+    /// The decoded string, if this is one.
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        let entry = self.entry();
+        if entry.kind != Kind::String {
+            return None;
+        }
+        let inside = self.text.get(entry.start as usize + 1..entry.end as usize - 1).unwrap_or_default();
+        Some(if entry.escaped { text::unescape(inside) } else { Cow::Borrowed(inside) })
+    }
+
+    /// Whether this is a string that equals `expected`.
+    pub fn is_text(self, expected: &str) -> bool {
+        let entry = self.entry();
+        if entry.kind != Kind::String {
+            return false;
+        }
+        if entry.escaped {
+            return self.text().is_some_and(|text| text == expected);
+        }
+        self.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1) == Some(expected.as_bytes())
+    }
+
+    /// The boolean, if this is one.
+    pub fn boolean(self) -> Option<bool> {
+        match self.kind() {
+            Kind::True => Some(true),
+            Kind::False => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The number as a double, if this is one that a double can hold.
+    pub fn float(self) -> Option<f64> {
+        if self.kind() != Kind::Number {
+            return None;
+        }
+        self.raw().parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    /// The number, if it is an integer that fits.
+    pub fn integer(self) -> Option<i64> {
+        if self.kind() != Kind::Number { None } else { self.raw().parse().ok() }
+    }
+
+    /// Whether this is `null`.
+    pub fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// Whether this is an object.
+    pub fn is_object(self) -> bool {
+        self.kind() == Kind::Object
+    }
+
+    /// Whether the children were not kept, because they were too many or too deep.
+    pub fn is_opaque(self) -> bool {
+        self.entry().opaque
+    }
+
+    /// The elements, if this is an array; otherwise nothing.
+    pub fn items(self) -> impl Iterator<Item = Node<'a>> {
+        let mut next = self.index + 1;
+        let end = if self.kind() == Kind::Array { self.entry().next as usize } else { next };
+        std::iter::from_fn(move || {
+            let node = (next < end).then(|| self.at(next))?;
+            next = node.entry().next as usize;
+            Some(node)
+        })
+    }
+
+    /// The members in their order, duplicates included, if this is an object; otherwise nothing.
+    pub fn members(self) -> impl Iterator<Item = (Node<'a>, Node<'a>)> {
+        let mut next = self.index + 1;
+        let end = if self.kind() == Kind::Object { self.entry().next as usize } else { next };
+        std::iter::from_fn(move || {
+            let key = (next < end).then(|| self.at(next))?;
+            let value = self.at(next + 1);
+            next = value.entry().next as usize;
+            Some((key, value))
+        })
+    }
+
+    /// The member with this key; of duplicates the last.
+    pub fn get(self, key: &str) -> Option<Node<'a>> {
+        self.members().filter(|(name, _)| name.is_text(key)).last().map(|(_, value)| value)
+    }
+
+    /// The value that a chain of keys leads to.
+    pub fn path<const N: usize>(self, keys: [&str; N]) -> Option<Node<'a>> {
+        keys.into_iter().try_fold(self, Node::get)
+    }
+
+    /// The value as a `serde_json` value. What strict JSON cannot hold is replaced: non-finite numbers and opaque
+    /// containers by null, lone surrogates by U+FFFD.
+    pub fn to_value(self) -> serde_json::Value {
+        use serde_json::Value;
+        match self.kind() {
+            Kind::Null | Kind::NonFinite => Value::Null,
+            Kind::True => Value::Bool(true),
+            Kind::False => Value::Bool(false),
+            Kind::Number => serde_json::from_str(self.raw()).unwrap_or(Value::Null),
+            Kind::String => Value::String(self.text().unwrap_or_default().into_owned()),
+            Kind::Array | Kind::Object if self.is_opaque() => Value::Null,
+            Kind::Array => Value::Array(self.items().map(Node::to_value).collect()),
+            Kind::Object => Value::Object(
+                self.members()
+                    .map(|(key, value)| (key.text().unwrap_or_default().into_owned(), value.to_value()))
+                    .collect(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! JSON as agent command lines really print it: a scanner that reads everything Python's `json.loads` reads, never
+//! recurses, never aborts, and reports each place where the text is not strict JSON.
+//!
+//! `serde_json` stops at the first deviation and hides others (duplicate keys, numbers beyond a double). A gate has
+//! to go on reading *and* to say what was odd at which byte, so the scan is our own; it makes a flat [`Document`]
+//! whose [`Node`]s are views into the text.
+//!
+//! ```
+//! use clawgate::json::Scanner;
+//!
+//! let mut scanner = Scanner::default();
+//! let document = scanner.scan(r#"{"type":"result","num_turns":NaN}"#).unwrap();
+//! assert_eq!(document.root().get("type").unwrap().text().unwrap(), "result");
+//! assert_eq!(document.oddities()[0].to_string(), "NaN or Infinity at byte 29");
+//! ```
+
+mod document;
+mod oddity;
+mod scan;
+mod text;
+
+pub use document::{Document, Kind, Node};
+pub use oddity::{Malformed, Oddity, OddityKind};
+pub use scan::{Limits, MAX_DEPTH, Scanner};

@@ -1,0 +1,63 @@
+//! What a scan can find wrong: oddities, which leave the text readable, and malformations, which do not.
+
+use std::fmt;
+
+/// A place where a text can be read but is not strict JSON, or is outside what other readers accept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Oddity {
+    /// What is odd.
+    pub kind: OddityKind,
+    /// Where, in bytes from the start of the scanned text.
+    pub offset: usize,
+}
+
+/// The kinds of [`Oddity`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum OddityKind {
+    /// One of the literals `NaN`, `Infinity` and `-Infinity`, which JSON does not have.
+    NonFinite,
+    /// An escaped UTF-16 surrogate without its other half.
+    LoneSurrogate,
+    /// A number such as `1e400` that overflows a double.
+    NumberOverflow,
+    /// An integer of more than 308 digits, beyond any double.
+    HugeInteger,
+    /// Nesting deeper than [`MAX_DEPTH`](super::MAX_DEPTH).
+    TooDeep,
+    /// A key that its object already has; the last one wins.
+    DuplicateKey,
+    /// More values than a scan keeps; the largest member is kept as raw text only.
+    TooManyValues,
+}
+
+impl OddityKind {
+    /// The kind in words, as warnings and reports show it.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::NonFinite => "NaN or Infinity",
+            Self::LoneSurrogate => "lone surrogate",
+            Self::NumberOverflow => "number beyond a double",
+            Self::HugeInteger => "integer of more than 308 digits",
+            Self::TooDeep => "nesting deeper than 128",
+            Self::DuplicateKey => "duplicate key",
+            Self::TooManyValues => "too many values in one document",
+        }
+    }
+}
+
+impl fmt::Display for Oddity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.kind.describe(), self.offset)
+    }
+}
+
+/// Why a text cannot be read as JSON, and where that showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{reason} at byte {offset}")]
+pub struct Malformed {
+    /// What was wrong, as a lower-case fragment.
+    pub reason: &'static str,
+    /// Where, in bytes from the start of the scanned text.
+    pub offset: usize,
+}

@@ -1,0 +1,110 @@
+//! A recording on disk.
+
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use super::{Facts, FactsError};
+
+/// The file that makes a directory a recording.
+pub const FACTS_FILE: &str = "recording.json";
+
+/// One run: its facts, and where its output is.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    /// Everything but the output.
+    pub facts: Facts,
+    stdout: Output,
+    stderr: Output,
+}
+
+#[derive(Debug, Clone)]
+enum Output {
+    File(PathBuf),
+    Memory(Vec<u8>),
+}
+
+impl Output {
+    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+        match self {
+            Self::Memory(bytes) => Ok(Box::new(Cursor::new(bytes))),
+            Self::File(path) => match File::open(path) {
+                Ok(file) => Ok(Box::new(file)),
+                // A run that printed nothing may have been recorded without the file.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(io::empty())),
+                Err(error) => Err(error),
+            },
+        }
+    }
+}
+
+/// Why a recording cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordingError {
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// `recording.json` is damaged or newer.
+    #[error("{}: {source}", path.display())]
+    Facts {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: FactsError,
+    },
+}
+
+impl Recording {
+    /// A recording in memory, as a live run makes it.
+    pub fn new(facts: Facts, stdout: Vec<u8>, stderr: Vec<u8>) -> Self {
+        Self { facts, stdout: Output::Memory(stdout), stderr: Output::Memory(stderr) }
+    }
+
+    /// Reads the facts of the recording in this directory; its output is read when it is asked for.
+    pub fn open(directory: &Path) -> Result<Self, RecordingError> {
+        let path = directory.join(FACTS_FILE);
+        let text = fs::read(&path).map_err(|source| RecordingError::Io { path: path.clone(), source })?;
+        let facts = Facts::parse(&text).map_err(|source| RecordingError::Facts { path, source })?;
+        Ok(Self {
+            facts,
+            stdout: Output::File(directory.join("stdout")),
+            stderr: Output::File(directory.join("stderr")),
+        })
+    }
+
+    /// Whether this directory holds a recording.
+    pub fn is_at(directory: &Path) -> bool {
+        directory.join(FACTS_FILE).is_file()
+    }
+
+    /// What the target wrote to its standard output.
+    pub fn stdout(&self) -> io::Result<Box<dyn Read + '_>> {
+        self.stdout.open()
+    }
+
+    /// What the target wrote to its standard error.
+    pub fn stderr(&self) -> io::Result<Box<dyn Read + '_>> {
+        self.stderr.open()
+    }
+
+    /// Writes the recording into this directory, which is made if it is missing.
+    pub fn save(&self, directory: &Path) -> Result<(), RecordingError> {
+        let at = |path: &Path, result: io::Result<()>| {
+            result.map_err(|source| RecordingError::Io { path: path.to_owned(), source })
+        };
+        at(directory, fs::create_dir_all(directory))?;
+        for (name, output) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            let path = directory.join(name);
+            let copy = || io::copy(&mut output.open()?, &mut File::create(&path)?).map(drop);
+            at(&path, copy())?;
+        }
+        let path = directory.join(FACTS_FILE);
+        at(&path, fs::write(&path, format!("{:#}\n", self.facts.to_value())))
+    }
+}

@@ -1,0 +1,12 @@
+//! Everything observed in one run of a target, and nothing concluded.
+//!
+//! On disk a recording is a directory: `stdout` and `stderr` hold the raw bytes, `recording.json` the [`Facts`].
+//! Judging a recording from disk and judging a live run is the same code, because both start from here.
+
+mod disk;
+mod exit;
+mod facts;
+
+pub use disk::{FACTS_FILE, Recording, RecordingError};
+pub use exit::{Exit, SpawnError, Timer};
+pub use facts::{Facts, FactsError, SCHEMA_VERSION};
