@@ -110,6 +110,17 @@ impl Sink {
         self.more += more;
     }
 
+    /// How much evidence was only counted.
+    pub(crate) fn counted(&self) -> u64 {
+        self.more
+    }
+
+    /// Takes over the evidence of another sink.
+    pub(crate) fn append(&mut self, other: Self) {
+        other.kept.into_iter().for_each(|evidence| self.push(evidence));
+        self.more += other.more;
+    }
+
     pub(crate) fn findings(mut self, clause: &str, level: Level) -> Vec<Finding> {
         self.kept.sort_by_key(|evidence| evidence.offset);
         if self.more > 0 {
