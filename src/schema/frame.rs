@@ -24,11 +24,10 @@ pub(crate) enum OddityName {
     Truncated,
     TooDeep,
     NoNewline,
-    BlankLine,
 }
 
 impl OddityName {
-    const ALL: [(&'static str, Self); 17] = [
+    const ALL: [(&'static str, Self); 16] = [
         ("empty", Self::Empty),
         ("envelope-on-stderr", Self::EnvelopeOnStderr),
         ("bom", Self::Bom),
@@ -45,7 +44,6 @@ impl OddityName {
         ("truncated", Self::Truncated),
         ("too-deep", Self::TooDeep),
         ("no-newline", Self::NoNewline),
-        ("blank-line", Self::BlankLine),
     ];
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
