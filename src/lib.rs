@@ -4,3 +4,4 @@ pub mod cli;
 pub mod exit_code;
 pub mod json;
 pub mod recording;
+pub mod stream_json;
