@@ -27,7 +27,8 @@ impl Count {
             return None;
         }
         let digits = digits.trim_start_matches('0');
-        let signed = format!("{}{}", if negative { "-" } else { "" }, if digits.is_empty() { "0" } else { digits });
+        let signed =
+            format!("{}{}", if negative { "-" } else { "" }, if digits.is_empty() { "0" } else { digits });
         Some(Self(signed.parse().map_or_else(|_| Digits::Big(signed.into()), Digits::Small)))
     }
 

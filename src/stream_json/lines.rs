@@ -121,8 +121,9 @@ mod tests {
     fn split(chunks: &[&[u8]], limit: usize) -> Vec<Seen> {
         let mut seen = Vec::new();
         let mut splitter = Splitter::new(limit);
-        let mut sink =
-            |line: RawLine<'_>| seen.push((line.number, line.offset, line.bytes.to_vec(), line.length, line.terminated));
+        let mut sink = |line: RawLine<'_>| {
+            seen.push((line.number, line.offset, line.bytes.to_vec(), line.length, line.terminated))
+        };
         for chunk in chunks {
             splitter.push(chunk, &mut sink);
         }

@@ -191,7 +191,9 @@ impl<'a> Message<'a> {
     }
 
     fn of_system(root: Node<'a>) -> Self {
-        let Some(subtype) = root.get("subtype").and_then(Node::text) else { return Self::Unknown(Unknown(root)) };
+        let Some(subtype) = root.get("subtype").and_then(Node::text) else {
+            return Self::Unknown(Unknown(root));
+        };
         match &*subtype {
             "init" => Self::Init(Init(root)),
             "api_retry" => Self::ApiRetry(ApiRetry(root)),

@@ -40,7 +40,12 @@ impl StreamReader {
         let summary = Summary { tally: Tally::new(limits.samples), ..Summary::default() };
         Self {
             splitter: Splitter::new(limits.line),
-            decoder: Decoder { limit: limits.line, scanner: Scanner::default(), lossy: String::new(), summary },
+            decoder: Decoder {
+                limit: limits.line,
+                scanner: Scanner::default(),
+                lossy: String::new(),
+                summary,
+            },
         }
     }
 
@@ -198,7 +203,9 @@ mod tests {
         let mut sink = |line: &Line<'_>| {
             seen.push(match line {
                 Line::Message(message) => format!("{}+{} {}", message.line, message.offset, message.text),
-                Line::Oversized { head: Some(head), length, .. } => format!("head of {length}: {}", head.text),
+                Line::Oversized { head: Some(head), length, .. } => {
+                    format!("head of {length}: {}", head.text)
+                }
                 other => format!("{} {}", other.number(), other.problem().unwrap()),
             });
         };
@@ -217,7 +224,8 @@ mod tests {
 
     #[test]
     fn an_oversized_result_still_says_what_stood_before_the_large_member() {
-        let line = format!(r#"{{"type":"result","is_error":false,"result":"{}","x":1}}"#, "y".repeat(100_000));
+        let line =
+            format!(r#"{{"type":"result","is_error":false,"result":"{}","x":1}}"#, "y".repeat(100_000));
         let (seen, summary) = read(line.as_bytes(), Limits { line: 80_000, ..Limits::default() });
         assert_eq!(seen, [format!("head of {}: {{\"type\":\"result\",\"is_error\":false}}", line.len())]);
         assert_eq!(summary.tally.count(Irregularity::Oversized), 1);

@@ -36,10 +36,19 @@ mod tests {
 
     #[test]
     fn unfinished_work_is_recognised_by_whole_words() {
-        for text in ["Still waiting", "(in progress)", "waıting on", "waİtİng on", "in the bacKground", "in progre\u{17f}s"] {
+        for text in [
+            "Still waiting",
+            "(in progress)",
+            "waıting on",
+            "waİtİng on",
+            "in the bacKground",
+            "in progre\u{17f}s",
+        ] {
             assert!(says_waiting(text), "{text}");
         }
-        for text in ["rendering progress bar", "discontinuing", "in progression", "waiting_on", "in  progress", ""] {
+        for text in
+            ["rendering progress bar", "discontinuing", "in progression", "waiting_on", "in  progress", ""]
+        {
             assert!(!says_waiting(text), "{text}");
         }
         assert!(says_waiting("in progress\u{301}"), "a combining mark is not a word character in Python");

@@ -214,8 +214,9 @@ impl Reader {
                 && let Some(name) = block.get("name")
             {
                 self.asked_user |= name.is_text("AskUserQuestion");
-                let in_background =
-                    || block.path(["input", "run_in_background"]).is_some_and(|flag| flag.kind() == Kind::True);
+                let in_background = || {
+                    block.path(["input", "run_in_background"]).is_some_and(|flag| flag.kind() == Kind::True)
+                };
                 if name.is_text("Task") && in_background() {
                     self.background_launches += 1;
                 }
@@ -311,7 +312,12 @@ impl Reader {
     }
 
     /// The error and its category; adds the warnings that go with them.
-    fn conclude(&mut self, exit: &Exit, exit_code: i32, stderr: String) -> (Option<String>, Option<Category>) {
+    fn conclude(
+        &mut self,
+        exit: &Exit,
+        exit_code: i32,
+        stderr: String,
+    ) -> (Option<String>, Option<Category>) {
         if let Some(spawn) = &exit.spawn_error {
             return (Some(format!("Claude CLI not found: {}", spawn.message)), None);
         }
@@ -377,7 +383,11 @@ fn is_falsy(value: Node<'_>) -> bool {
 fn has_huge_integer(message: &RawMessage<'_>) -> bool {
     message.document.oddities().iter().any(|odd| {
         odd.kind == crate::json::OddityKind::HugeInteger
-            && message.text[odd.offset..].trim_start_matches('-').bytes().take_while(u8::is_ascii_digit).count()
+            && message.text[odd.offset..]
+                .trim_start_matches('-')
+                .bytes()
+                .take_while(u8::is_ascii_digit)
+                .count()
                 > integer::MAX_DIGITS
     })
 }

@@ -117,6 +117,8 @@ pub struct Session {
     /// The error of a main-agent message since the last result.
     pub pending_error: Option<AssistantError>,
     model_answered: bool,
+    /// The line on which the main agent went on after the last result, if no further result followed.
+    pub open_pass: Option<u64>,
     /// Messages of kinds that this version does not know.
     pub unknown_kinds: BTreeMap<String, u64>,
 }
@@ -176,7 +178,9 @@ impl Session {
             }
             Message::PermissionDenied(denied) => self.denied(denied.tool_name().map(Cow::into_owned), line),
             Message::RateLimitEvent(event) => self.rate_limit(event, line),
-            Message::Unknown(unknown) => self.unknown(unknown.kind().as_deref(), unknown.subtype().as_deref()),
+            Message::Unknown(unknown) => {
+                self.unknown(unknown.kind().as_deref(), unknown.subtype().as_deref())
+            }
             _ => {}
         }
         if self.session_id.is_none() && matches!(message, Message::Result(_) | Message::Assistant(_)) {
@@ -204,7 +208,10 @@ impl Session {
         let model = message.model();
         let is_synthetic = model.as_deref() == Some("<synthetic>");
         if !is_synthetic {
-            self.model_answered |= !is_subagent;
+            if !is_subagent {
+                self.model_answered = true;
+                self.open_pass.get_or_insert(line);
+            }
             self.note_usage(message, model.as_deref());
         }
         for block in message.content().map(Block) {
@@ -289,6 +296,7 @@ impl Session {
         let mut facts = ResultFacts::of(result, line, partial);
         facts.assistant_error = self.pending_error.take();
         facts.model_answered = std::mem::take(&mut self.model_answered);
+        self.open_pass = None;
         for tool in denied_tools(result) {
             self.denied(tool, line);
         }

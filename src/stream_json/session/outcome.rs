@@ -72,7 +72,11 @@ impl ResultFacts {
             structured_output: result.structured_output().is_some_and(|output| !output.is_null()),
             denials: result.permission_denials().count() as u64,
             cost_usd: result.total_cost_usd(),
-            usage: result.usage().filter(|usage| usage.kind() == Kind::Object).map(TokenUsage::of).unwrap_or_default(),
+            usage: result
+                .usage()
+                .filter(|usage| usage.kind() == Kind::Object)
+                .map(TokenUsage::of)
+                .unwrap_or_default(),
             assistant_error: None,
             model_answered: false,
             partial,
@@ -81,13 +85,14 @@ impl ResultFacts {
 
     /// Whether the result says that something failed.
     pub fn is_failure(&self) -> bool {
-        self.is_error == Some(true) || self.subtype.as_deref().is_some_and(|subtype| subtype.starts_with("error"))
+        self.is_error == Some(true)
+            || self.subtype.as_deref().is_some_and(|subtype| subtype.starts_with("error"))
     }
 }
 
 /// The denied tools of a result.
 pub(super) fn denied_tools<'a>(result: RunResult<'a>) -> impl Iterator<Item = Option<String>> + 'a {
-    result.permission_denials().map(|denial| {
-        denial.get("tool_name").and_then(Node::text).map(std::borrow::Cow::into_owned)
-    })
+    result
+        .permission_denials()
+        .map(|denial| denial.get("tool_name").and_then(Node::text).map(std::borrow::Cow::into_owned))
 }

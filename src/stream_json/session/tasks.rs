@@ -187,5 +187,7 @@ fn says_launched(result: Block<'_>) -> bool {
     };
     let Some(content) = result.content() else { return false };
     content.text().is_some_and(|text| starts(&text))
-        || content.items().any(|block| block.get("text").and_then(Node::text).is_some_and(|text| starts(&text)))
+        || content
+            .items()
+            .any(|block| block.get("text").and_then(Node::text).is_some_and(|text| starts(&text)))
 }
