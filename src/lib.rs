@@ -6,4 +6,5 @@ pub mod envelope;
 pub mod exit_code;
 pub mod json;
 pub mod recording;
+pub mod schema;
 pub mod stream_json;

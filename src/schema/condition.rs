@@ -1,0 +1,463 @@
+//! Conditions: what a contract asks of a message and of the facts of a run.
+
+use regex::Regex;
+use serde_json::Value;
+
+use super::facts::{Fact, Facts};
+use super::pointer::Pointer;
+use super::tree::{FileError, Node, suggestion};
+use super::version::VersionRange;
+
+/// A list of alternatives, each a list of terms that must all hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Condition {
+    alternatives: Vec<Vec<Term>>,
+}
+
+#[derive(Debug, Clone)]
+struct Term {
+    subject: Subject,
+    test: Test,
+}
+
+#[derive(Debug, Clone)]
+enum Subject {
+    Message(Pointer),
+    Fact(Fact),
+}
+
+#[derive(Debug, Clone)]
+enum Test {
+    Equal(Value),
+    OneOf(Vec<Value>),
+    Present(bool),
+    Is(Vec<JsonType>),
+    Not(Box<Test>),
+    Matches(Regex),
+    Range { min: Option<f64>, max: Option<f64> },
+    Size(Box<Test>),
+    Has(Box<Test>),
+    All(Vec<Test>),
+    Version(VersionRange),
+}
+
+/// Whether a condition holds, when some of what it asks for may not be known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Truth {
+    Holds,
+    Fails,
+    Unknown,
+}
+
+/// Where a condition may stand, and so what it may look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Pointers only.
+    Message,
+    /// Pointers, and facts that are known at the start.
+    Early,
+    /// Pointers and all facts.
+    Both,
+    /// Facts only.
+    Run,
+}
+
+/// The alternatives of a condition whose terms on the message hold, one bit each. With it the rest can be decided
+/// later, without the message.
+pub(crate) type Mask = u64;
+
+impl Condition {
+    /// A condition that always holds.
+    pub(crate) fn always() -> Self {
+        Self { alternatives: vec![Vec::new()] }
+    }
+
+    pub(crate) fn load(node: Node<'_>, scope: Scope) -> Result<Self, FileError> {
+        let tables = if node.is_list() { node.list()? } else { vec![node] };
+        if tables.is_empty() || tables.len() > 64 {
+            return Err(node.error("a condition has 1 to 64 alternatives"));
+        }
+        let alternatives = tables
+            .iter()
+            .map(|table| {
+                table.fields()?.pairs().map(|(key, value)| Term::load(key, value, scope)).collect::<Result<_, _>>()
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { alternatives })
+    }
+
+    /// Which alternatives the message leaves open.
+    pub(crate) fn mask(&self, message: &Value) -> Mask {
+        let mut mask = 0;
+        for (bit, terms) in self.alternatives.iter().enumerate() {
+            if terms.iter().all(|term| term.of_message(message).unwrap_or(true)) {
+                mask |= 1 << bit;
+            }
+        }
+        mask
+    }
+
+    /// Decides the alternatives that are left in `mask`.
+    pub(crate) fn decide(&self, mask: Mask, facts: &Facts) -> Truth {
+        let mut truth = Truth::Fails;
+        for (bit, terms) in self.alternatives.iter().enumerate() {
+            if mask >> bit & 1 == 0 {
+                continue;
+            }
+            match all(terms.iter().filter_map(|term| term.of_facts(facts))) {
+                Truth::Holds => return Truth::Holds,
+                Truth::Unknown => truth = Truth::Unknown,
+                Truth::Fails => {}
+            }
+        }
+        truth
+    }
+
+    /// Whether a condition on messages alone holds.
+    pub(crate) fn holds(&self, message: &Value) -> bool {
+        self.mask(message) != 0
+    }
+
+    /// Whether a condition on facts alone holds.
+    pub(crate) fn of_run(&self, facts: &Facts) -> Truth {
+        self.decide(Mask::MAX, facts)
+    }
+
+    /// The message is all it takes to say that the condition holds.
+    pub(crate) fn settled(&self, mask: Mask) -> bool {
+        let fact_free = |terms: &Vec<Term>| terms.iter().all(|term| matches!(term.subject, Subject::Message(_)));
+        self.alternatives.iter().enumerate().any(|(bit, terms)| mask >> bit & 1 == 1 && fact_free(terms))
+    }
+
+    pub(crate) fn looks_at_messages(&self) -> bool {
+        self.alternatives.iter().flatten().any(|term| matches!(term.subject, Subject::Message(_)))
+    }
+
+    pub(crate) fn looks_at_late_facts(&self) -> bool {
+        self.facts().any(Fact::is_late)
+    }
+
+    fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
+        self.alternatives.iter().flatten().filter_map(|term| match term.subject {
+            Subject::Fact(fact) => Some(fact),
+            Subject::Message(_) => None,
+        })
+    }
+
+    /// The string that a top-level field must equal, when every alternative says so and there is only one.
+    pub(crate) fn field_equals(&self, field: &str) -> Option<&str> {
+        let [terms] = self.alternatives.as_slice() else { return None };
+        terms.iter().find_map(|term| match (&term.subject, &term.test) {
+            (Subject::Message(pointer), Test::Equal(Value::String(text))) if pointer.field() == Some(field) => {
+                Some(text.as_str())
+            }
+            _ => None,
+        })
+    }
+
+    /// The first term that does not hold: where it looked, what it saw and what it wanted.
+    pub(crate) fn failure<'v>(&self, message: Option<&'v Value>, facts: &'v Facts) -> Option<Failure<'v>> {
+        let terms = self.alternatives.first()?;
+        terms.iter().find_map(|term| {
+            let failed = message.and_then(|message| term.of_message(message)) == Some(false)
+                || term.of_facts(facts) == Some(Truth::Fails);
+            failed.then(|| {
+                let (pointer, name, seen) = match &term.subject {
+                    Subject::Message(pointer) => (
+                        Some(pointer.text().to_string()),
+                        if pointer.text().is_empty() { "the message" } else { pointer.text() }.to_string(),
+                        message.and_then(|message| pointer.get(message)),
+                    ),
+                    Subject::Fact(fact) => (None, fact.name().to_string(), facts.get(*fact)),
+                };
+                Failure { pointer, name, seen, expected: term.test.describe() }
+            })
+        })
+    }
+}
+
+/// A term that does not hold.
+pub(crate) struct Failure<'v> {
+    pub(crate) pointer: Option<String>,
+    pub(crate) name: String,
+    pub(crate) seen: Option<&'v Value>,
+    pub(crate) expected: String,
+}
+
+fn all(terms: impl Iterator<Item = Truth>) -> Truth {
+    let mut truth = Truth::Holds;
+    for term in terms {
+        match term {
+            Truth::Fails => return Truth::Fails,
+            Truth::Unknown => truth = Truth::Unknown,
+            Truth::Holds => {}
+        }
+    }
+    truth
+}
+
+impl Term {
+    fn load(key: &str, node: Node<'_>, scope: Scope) -> Result<Self, FileError> {
+        if key.is_empty() || key.starts_with('/') {
+            if scope == Scope::Run {
+                return Err(node.error(format_args!("`{key}` is a pointer; only facts of the run can stand here")));
+            }
+            let pointer = Pointer::parse(key).map_err(|reason| node.error(reason))?;
+            return Ok(Self { subject: Subject::Message(pointer), test: Test::load(node)? });
+        }
+        let fact = Fact::from_name(key).ok_or_else(|| {
+            let hint = suggestion(key, &Fact::names());
+            node.error(format_args!("`{key}` is neither a pointer nor a fact{hint}"))
+        })?;
+        if scope == Scope::Message || (scope == Scope::Early && fact.is_late()) {
+            return Err(node.error(format_args!("the fact `{key}` is not known here; only pointers can be used")));
+        }
+        if fact == Fact::Version {
+            if scope != Scope::Run {
+                return Err(node.error("`version` can only stand in `applies`"));
+            }
+            let range = VersionRange::parse(node.str()?).map_err(|reason| node.error(reason))?;
+            return Ok(Self { subject: Subject::Fact(fact), test: Test::Version(range) });
+        }
+        Ok(Self { subject: Subject::Fact(fact), test: Test::load(node)? })
+    }
+
+    /// Whether the term holds of the message; none when it is about the run.
+    fn of_message(&self, message: &Value) -> Option<bool> {
+        let Subject::Message(pointer) = &self.subject else { return None };
+        if let Test::Present(wanted) = self.test {
+            return Some(pointer.get(message).is_some() == wanted);
+        }
+        let mut held = false;
+        pointer.visit(message, &mut |value, _| {
+            held = self.test.holds(value);
+            !held
+        });
+        Some(held)
+    }
+
+    /// Whether the term holds of the run; none when it is about the message.
+    fn of_facts(&self, facts: &Facts) -> Option<Truth> {
+        let Subject::Fact(fact) = self.subject else { return None };
+        let holds = match (&self.test, facts.get(fact)) {
+            (Test::Version(range), version) => range.holds(version.and_then(Value::as_str)),
+            (_, None) => return Some(Truth::Unknown),
+            (test, Some(value)) => test.holds(value),
+        };
+        Some(if holds { Truth::Holds } else { Truth::Fails })
+    }
+}
+
+impl Test {
+    fn load(node: Node<'_>) -> Result<Self, FileError> {
+        if node.is_list() {
+            return Ok(Self::OneOf(node.list()?.iter().map(Node::json).collect::<Result<_, _>>()?));
+        }
+        if !node.is_table() {
+            return Ok(Self::Equal(node.json()?));
+        }
+        let fields = node.fields()?;
+        let mut tests = Vec::new();
+        if let Some(node) = fields.get("present") {
+            tests.push(Self::Present(node.bool()?));
+        }
+        if let Some(node) = fields.get("is") {
+            let types = node.strings()?;
+            let types = types.iter().map(|name| {
+                JsonType::from_name(name).ok_or_else(|| node.error(format_args!("`{name}` is no JSON type")))
+            });
+            tests.push(Self::Is(types.collect::<Result<_, _>>()?));
+        }
+        if let Some(node) = fields.get("not") {
+            tests.push(Self::Not(Box::new(Self::load(node)?)));
+        }
+        if let Some(node) = fields.get("matches") {
+            tests.push(Self::Matches(regex(node)?));
+        }
+        let number = |key| fields.get(key).map(|node| node.number()).transpose();
+        let (min, max) = (number("min")?, number("max")?);
+        if min.is_some() || max.is_some() {
+            tests.push(Self::Range { min, max });
+        }
+        if let Some(node) = fields.get("size") {
+            tests.push(Self::Size(Box::new(Self::load(node)?)));
+        }
+        if let Some(node) = fields.get("has") {
+            tests.push(Self::Has(Box::new(Self::load(node)?)));
+        }
+        fields.done()?;
+        match tests.len() {
+            0 => Err(node.error("says nothing about the value")),
+            1 => Ok(tests.remove(0)),
+            _ if tests.iter().any(|test| matches!(test, Self::Present(_))) => {
+                Err(node.error("`present` stands alone: the other tests ask for a value anyway"))
+            }
+            _ => Ok(Self::All(tests)),
+        }
+    }
+
+    fn holds(&self, value: &Value) -> bool {
+        match self {
+            Self::Equal(wanted) => same(wanted, value),
+            Self::OneOf(wanted) => wanted.iter().any(|wanted| same(wanted, value)),
+            Self::Present(wanted) => *wanted,
+            Self::Is(types) => types.iter().any(|kind| kind.holds(value)),
+            Self::Not(test) => !test.holds(value),
+            Self::Matches(regex) => value.as_str().is_some_and(|text| regex.is_match(text)),
+            Self::Range { min, max } => value.as_f64().is_some_and(|number| {
+                min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max)
+            }),
+            Self::Size(test) => size(value).is_some_and(|size| test.holds(&Value::from(size))),
+            Self::Has(test) => value.as_array().is_some_and(|list| list.iter().any(|value| test.holds(value))),
+            Self::All(tests) => tests.iter().all(|test| test.holds(value)),
+            Self::Version(_) => false,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Equal(wanted) => wanted.to_string(),
+            Self::OneOf(wanted) => {
+                let list: Vec<_> = wanted.iter().map(ToString::to_string).collect();
+                format!("one of {}", list.join(", "))
+            }
+            Self::Present(true) => "a value".into(),
+            Self::Present(false) => "no value".into(),
+            Self::Is(types) => types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "),
+            Self::Not(test) => format!("anything but {}", test.describe()),
+            Self::Matches(regex) => format!("a text that matches {regex}"),
+            Self::Range { min, max } => match (min, max) {
+                (Some(min), Some(max)) => format!("a number from {min} to {max}"),
+                (Some(min), None) => format!("a number of at least {min}"),
+                (None, Some(max)) => format!("a number of at most {max}"),
+                (None, None) => "a number".into(),
+            },
+            Self::Size(test) => format!("a size of {}", test.describe()),
+            Self::Has(test) => format!("a list with {}", test.describe()),
+            Self::All(tests) => tests.iter().map(Self::describe).collect::<Vec<_>>().join(" and "),
+            Self::Version(range) => format!("version {}", range.text()),
+        }
+    }
+}
+
+/// A regular expression of a contract: linear in time, and too small to be a weapon.
+pub(crate) fn regex(node: Node<'_>) -> Result<Regex, FileError> {
+    regex::RegexBuilder::new(node.str()?).size_limit(1 << 20).build().map_err(|error| {
+        let error = error.to_string();
+        let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
+        node.error(format_args!("the regular expression does not compile: {reason}"))
+    })
+}
+
+/// Whether two JSON values are equal; `1` and `1.0` are.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(x), Value::Number(y)) => x == y || x.as_f64() == y.as_f64(),
+        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
+        (Value::Object(x), Value::Object(y)) => {
+            x.len() == y.len() && x.iter().all(|(key, x)| y.get(key).is_some_and(|y| same(x, y)))
+        }
+        _ => a == b,
+    }
+}
+
+fn size(value: &Value) -> Option<usize> {
+    match value {
+        Value::Array(list) => Some(list.len()),
+        Value::Object(map) => Some(map.len()),
+        Value::String(text) => Some(text.chars().count()),
+        _ => None,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum JsonType {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl JsonType {
+    const ALL: [Self; 7] =
+        [Self::Null, Self::Boolean, Self::Integer, Self::Number, Self::String, Self::Array, Self::Object];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    fn holds(self, value: &Value) -> bool {
+        match self {
+            Self::Null => value.is_null(),
+            Self::Boolean => value.is_boolean(),
+            Self::Integer => {
+                value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+            }
+            Self::Number => value.is_number(),
+            Self::String => value.is_string(),
+            Self::Array => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tree::Tree;
+    use super::*;
+
+    fn condition(text: &str) -> Condition {
+        let text = format!("c = {text}");
+        let tree = Tree::parse("c.toml", &text).unwrap();
+        Condition::load(tree.fields().need("c").unwrap(), Scope::Both).unwrap()
+    }
+
+    #[test]
+    fn every_test_can_hold_and_fail() {
+        for (text, good, bad) in [
+            (r#"{ "/a" = 1 }"#, json!({"a": 1.0}), json!({"a": 2})),
+            (r#"{ "/a" = ["x", true] }"#, json!({"a": true}), json!({"a": "y"})),
+            (r#"{ "/a" = { present = false } }"#, json!({}), json!({"a": null})),
+            (r#"{ "/a" = { is = ["integer", "null"] } }"#, json!({"a": null}), json!({"a": 1.5})),
+            (r#"{ "/a" = { not = "x" } }"#, json!({"a": 1}), json!({})),
+            (r#"{ "/a" = { matches = "^ab" } }"#, json!({"a": "abc"}), json!({"a": "cab"})),
+            (r#"{ "/a" = { min = 0, max = 1.5 } }"#, json!({"a": 1}), json!({"a": -1})),
+            (r#"{ "/a" = { size = { min = 1 } } }"#, json!({"a": [0]}), json!({"a": []})),
+            (r#"{ "/a" = { has = "x" } }"#, json!({"a": ["x"]}), json!({"a": ["y"]})),
+            (r#"{ "/a/*/b" = 1 }"#, json!({"a": [{"b": 0}, {"b": 1}]}), json!({"a": [{"b": 0}]})),
+            (r#"[{ "/a" = 1 }, { "/b" = 1 }]"#, json!({"b": 1}), json!({"b": 2})),
+            (r#"{ "" = { is = "object" } }"#, json!({}), json!([])),
+        ] {
+            assert!(condition(text).holds(&good), "{text} should hold for {good}");
+            assert!(!condition(text).holds(&bad), "{text} should fail for {bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_judged() {
+        let asks_exit = condition("{ exit = 0 }");
+        let mut facts = Facts::default();
+        assert_eq!(asks_exit.of_run(&facts), Truth::Unknown);
+        facts.set(Fact::Exit, 0);
+        assert_eq!(asks_exit.of_run(&facts), Truth::Holds);
+        facts.set(Fact::Exit, 1);
+        assert_eq!(asks_exit.of_run(&facts), Truth::Fails);
+    }
+}

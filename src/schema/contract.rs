@@ -1,0 +1,189 @@
+//! A contract in memory: what it is, its message kinds and its clauses.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::condition::Condition;
+use super::finding::Level;
+use super::frame::Root;
+use super::invocation::Invocation;
+use super::pointer::Pointer;
+use super::rule::Check;
+use super::schemas::Schemas;
+
+/// A named set of clauses with the schemas they use.
+#[derive(Debug)]
+pub struct Contract {
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) protocol: Protocol,
+    pub(crate) sources: Vec<String>,
+    pub(crate) extends: Vec<String>,
+    pub(crate) version_at: Option<Pointer>,
+    pub(crate) root: Root,
+    pub(crate) detect: Option<Detect>,
+    pub(crate) policy: Policy,
+    pub(crate) invocation: Invocation,
+    pub(crate) kinds: Kinds,
+    pub(crate) clauses: Vec<Clause>,
+    pub(crate) schemas: Schemas,
+}
+
+/// What stdout holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// One JSON document.
+    Document,
+    /// NDJSON: one message a line.
+    Stream,
+}
+
+impl Protocol {
+    /// The name in contract files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Stream => "stream",
+        }
+    }
+}
+
+/// How a contract is recognised by the shape of its messages.
+#[derive(Debug)]
+pub(crate) struct Detect {
+    pub(crate) priority: i64,
+    pub(crate) when: Condition,
+}
+
+/// Which version bump a change of the contract demands.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Policy {
+    pub(crate) version_at: Option<String>,
+    pub(crate) breaking: Option<String>,
+    pub(crate) additive: Option<String>,
+}
+
+/// One testable statement.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Clause {
+    /// The id without the contract's name.
+    pub id: String,
+    /// How much it weighs.
+    pub level: Level,
+    /// The document and section that say so.
+    pub source: String,
+    /// When the promise began: a date or a version.
+    pub since: String,
+    /// The statement, in one sentence.
+    pub text: String,
+    /// Why it matters.
+    pub why: String,
+    /// How to keep it.
+    pub fix: String,
+    /// The line of `contract.toml` where it stands.
+    pub line: usize,
+    pub(crate) applies: Condition,
+    pub(crate) applies_text: Option<String>,
+    pub(crate) check: Check,
+    pub(crate) check_value: Value,
+}
+
+impl Clause {
+    /// The name of the rule that checks it; `schema` for a schema.
+    pub fn rule(&self) -> &'static str {
+        self.check.name
+    }
+
+    /// The check as the contract writes it.
+    pub fn check(&self) -> &Value {
+        &self.check_value
+    }
+
+    /// When the clause applies, as the contract writes it; none when it always does.
+    pub fn applies(&self) -> Option<&str> {
+        self.applies_text.as_deref()
+    }
+}
+
+impl Contract {
+    /// The contract's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is, in a line.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// What stdout holds.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// The documents it comes from.
+    pub fn sources(&self) -> &[String] {
+        &self.sources
+    }
+
+    /// The contracts that are judged with it.
+    pub fn extends(&self) -> &[String] {
+        &self.extends
+    }
+
+    /// Its clauses, in their order.
+    pub fn clauses(&self) -> &[Clause] {
+        &self.clauses
+    }
+
+    /// Its message kinds, in their order.
+    pub fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.kinds.names.iter().map(String::as_str)
+    }
+
+    /// Removes a clause, to see whether anything else notices what it notices.
+    #[must_use]
+    pub fn without(mut self, clause: &str) -> Self {
+        self.clauses.retain(|known| known.id != clause);
+        self
+    }
+}
+
+/// The message kinds of a contract.
+#[derive(Debug, Default)]
+pub(crate) struct Kinds {
+    pub(crate) names: Vec<String>,
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) schemas: Vec<Option<String>>,
+    /// For each value of `/type` the kinds that can have it, in order; kinds that do not ask for a type are in all.
+    by_type: HashMap<String, Vec<usize>>,
+    untyped: Vec<usize>,
+}
+
+impl Kinds {
+    pub(crate) fn new(kinds: Vec<(String, Condition, Option<String>)>) -> Self {
+        let mut all = Self::default();
+        for (name, condition, schema) in kinds {
+            let index = all.names.len();
+            if let Some(wanted) = condition.field_equals("type") {
+                let untyped = &all.untyped;
+                all.by_type.entry(wanted.to_string()).or_insert_with(|| untyped.clone()).push(index);
+            } else {
+                all.untyped.push(index);
+                all.by_type.values_mut().for_each(|list| list.push(index));
+            }
+            all.names.push(name);
+            all.conditions.push(condition);
+            all.schemas.push(schema);
+        }
+        all
+    }
+
+    /// The kinds that a message could be, in order.
+    pub(crate) fn candidates(&self, message: &Value) -> &[usize] {
+        let typed = message.get("type").and_then(Value::as_str).and_then(|name| self.by_type.get(name));
+        typed.unwrap_or(&self.untyped)
+    }
+}

@@ -1,0 +1,168 @@
+//! What a clause may know of a run besides its messages.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::invocation::Invocation;
+use crate::recording::{self, Timer};
+
+/// The facts that a condition can name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Fact {
+    Mode,
+    Command,
+    CommandKnown,
+    Argv,
+    Env,
+    Version,
+    Exit,
+    Signal,
+    TimedOut,
+    Stdout,
+    Stderr,
+    Framing,
+    Messages,
+    Kinds,
+}
+
+impl Fact {
+    const ALL: [(&'static str, Self); 14] = [
+        ("mode", Self::Mode),
+        ("command", Self::Command),
+        ("command-known", Self::CommandKnown),
+        ("argv", Self::Argv),
+        ("env", Self::Env),
+        ("version", Self::Version),
+        ("exit", Self::Exit),
+        ("signal", Self::Signal),
+        ("timed-out", Self::TimedOut),
+        ("stdout", Self::Stdout),
+        ("stderr", Self::Stderr),
+        ("framing", Self::Framing),
+        ("messages", Self::Messages),
+        ("kinds", Self::Kinds),
+    ];
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, fact)| *fact)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, fact)| *fact == self).map_or("", |(name, _)| name)
+    }
+
+    pub(crate) fn names() -> Vec<&'static str> {
+        Self::ALL.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// Whether the fact is known only when the run is over.
+    pub(crate) fn is_late(self) -> bool {
+        self >= Self::Exit
+    }
+}
+
+/// The facts of one run as one contract reads them. What is not known is absent, and a clause that asks for it is not
+/// judged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    values: [Option<Value>; Fact::ALL.len()],
+}
+
+impl Facts {
+    pub(crate) fn get(&self, fact: Fact) -> Option<&Value> {
+        self.values[fact as usize].as_ref()
+    }
+
+    pub(crate) fn set(&mut self, fact: Fact, value: impl Into<Value>) {
+        self.values[fact as usize] = Some(value.into());
+    }
+
+    /// What is known before the first message.
+    pub(crate) fn at_start(run: &Run, invocation: &Invocation) -> Self {
+        let mut facts = Self::default();
+        if let Some(argv) = &run.argv {
+            let words = argv.get(1..).unwrap_or_default();
+            let call = invocation.read(words, &run.env_values);
+            facts.set(Fact::Mode, if call.json { "json" } else { "text" });
+            facts.set(Fact::Command, call.command);
+            facts.set(Fact::CommandKnown, call.known);
+            facts.set(Fact::Argv, words.to_vec());
+        }
+        if let Some(env) = &run.env {
+            facts.set(Fact::Env, env.clone());
+        }
+        if let Some(version) = &run.version {
+            facts.set(Fact::Version, version.clone());
+        }
+        facts
+    }
+
+    /// Adds what is known when the run is over.
+    pub(crate) fn at_end(&mut self, end: &End<'_>) {
+        if let Some(exit) = &end.exit {
+            self.set(Fact::Exit, exit.code);
+            self.set(Fact::Signal, exit.signal);
+            self.set(Fact::TimedOut, exit.timed_out.as_ref().map(Timer::name));
+        }
+        if let Some(stdout) = end.stdout {
+            self.set(Fact::Stdout, head(stdout));
+        }
+        if let Some(stderr) = end.stderr {
+            self.set(Fact::Stderr, head(stderr));
+        }
+    }
+}
+
+/// How much of a channel conditions can look at.
+const HEAD: usize = 64 * 1024;
+
+fn head(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)])
+}
+
+/// What is known of a run before its output is read.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Run {
+    /// The command line with the program first, if it is known.
+    pub argv: Option<Vec<String>>,
+    /// The names of the variables that were set, if they are known.
+    pub env: Option<Vec<String>>,
+    /// The values that are public.
+    pub env_values: Vec<(String, String)>,
+    /// The target's version, if it is known.
+    pub version: Option<String>,
+}
+
+impl Run {
+    /// The run that a recording describes.
+    pub fn of(facts: &recording::Facts) -> Self {
+        let known = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+        Self {
+            argv: known(&facts.argv),
+            env: known(&facts.env_set),
+            env_values: facts.env_public.clone(),
+            version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),
+        }
+    }
+}
+
+/// What is known of a run when it is over.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct End<'r> {
+    /// How it ended; none when that is not known.
+    pub exit: Option<recording::Exit>,
+    /// The start of its standard output; a megabyte is more than enough.
+    pub stdout: Option<&'r [u8]>,
+    /// Its standard error, or the start of it.
+    pub stderr: Option<&'r [u8]>,
+}
+
+impl<'r> End<'r> {
+    /// How a run ended, and what it printed.
+    pub fn new(exit: Option<recording::Exit>, stdout: Option<&'r [u8]>, stderr: Option<&'r [u8]>) -> Self {
+        Self { exit, stdout, stderr }
+    }
+}

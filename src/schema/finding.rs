@@ -1,0 +1,190 @@
+//! What a broken clause looks like to everybody else.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// How much a clause weighs. Only `must` fails a gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Left open by the documents; worth knowing.
+    Note,
+    /// Promised by one document and contradicted by another.
+    Ambiguous,
+    /// Expected; warns.
+    Should,
+    /// Promised; fails the gate.
+    Must,
+}
+
+impl Level {
+    /// The level of a name in a contract file.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "must" => Self::Must,
+            "should" => Self::Should,
+            "note" => Self::Note,
+            "ambiguous" => Self::Ambiguous,
+            _ => return None,
+        })
+    }
+
+    /// The name as contract files and machine output spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Must => "must",
+            Self::Should => "should",
+            Self::Note => "note",
+            Self::Ambiguous => "ambiguous",
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A clause that was broken, with the evidence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// `<contract>/<clause>`.
+    pub clause: String,
+    /// How much it weighs.
+    pub level: Level,
+    /// What happened, in one sentence.
+    pub message: String,
+    /// The line of stdout, counted from 1.
+    pub line: Option<u64>,
+    /// The byte of stdout, counted from 0.
+    pub offset: Option<u64>,
+    /// Where in the message, as a JSON pointer.
+    pub pointer: Option<String>,
+    /// The value that was found there, shortened.
+    pub seen: Option<Value>,
+    /// What the clause asks for.
+    pub expected: Option<String>,
+}
+
+/// A place in stdout and what is wrong there; becomes a [`Finding`] once the clause is known to apply.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Evidence {
+    pub(crate) message: String,
+    pub(crate) line: Option<u64>,
+    pub(crate) offset: Option<u64>,
+    pub(crate) pointer: Option<String>,
+    pub(crate) seen: Option<Value>,
+    pub(crate) expected: Option<String>,
+}
+
+/// How many findings of one clause are kept; the rest are counted.
+const KEPT: usize = 20;
+
+/// The evidence against one clause, bounded however much of it there is.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    kept: Vec<Evidence>,
+    more: u64,
+}
+
+impl Sink {
+    pub(crate) fn push(&mut self, evidence: Evidence) {
+        if self.kept.len() < KEPT {
+            self.kept.push(evidence);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Whether further evidence would only be counted, so that it need not be worked out in detail.
+    pub(crate) fn is_full(&self) -> bool {
+        self.kept.len() >= KEPT
+    }
+
+    /// Counts evidence that was not worked out.
+    pub(crate) fn count(&mut self, more: u64) {
+        self.more += more;
+    }
+
+    /// How much evidence was only counted.
+    pub(crate) fn counted(&self) -> u64 {
+        self.more
+    }
+
+    /// Takes over the evidence of another sink.
+    pub(crate) fn append(&mut self, other: Self) {
+        other.kept.into_iter().for_each(|evidence| self.push(evidence));
+        self.more += other.more;
+    }
+
+    pub(crate) fn findings(mut self, clause: &str, level: Level) -> Vec<Finding> {
+        self.kept.sort_by_key(|evidence| evidence.offset);
+        if self.more > 0 {
+            let message = format!("and {} more of the same", self.more);
+            self.kept.push(Evidence { message, ..Evidence::default() });
+        }
+        let finding = |evidence: Evidence| Finding {
+            clause: clause.to_string(),
+            level,
+            message: evidence.message,
+            line: evidence.line,
+            offset: evidence.offset,
+            pointer: evidence.pointer,
+            seen: evidence.seen,
+            expected: evidence.expected,
+        };
+        self.kept.into_iter().map(finding).collect()
+    }
+}
+
+/// How much of a value a finding shows.
+const SHOWN: usize = 160;
+
+/// The value, shortened to what a reader can take in.
+pub(crate) fn excerpt(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(shorten(text)),
+        Value::Array(_) | Value::Object(_) => {
+            let text = Bounded::render(value);
+            if text.len() <= SHOWN { value.clone() } else { Value::String(shorten(&text)) }
+        }
+        _ => value.clone(),
+    }
+}
+
+/// The first characters of a text, with an ellipsis when there are more.
+pub(crate) fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// Serialises a value but stops soon after the part that is shown: a value may be a gigabyte.
+struct Bounded(Vec<u8>);
+
+impl Bounded {
+    fn render(value: &Value) -> String {
+        let mut out = Self(Vec::new());
+        let _ = serde_json::to_writer(&mut out, value);
+        String::from_utf8_lossy(&out.0).into_owned()
+    }
+}
+
+impl std::io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.0.len() > 4 * SHOWN {
+            return Err(std::io::ErrorKind::WriteZero.into());
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,198 @@
+//! Judging one run: an observer that sees its messages once, in order, and answers with findings.
+//!
+//! Memory does not grow with the run: each rule keeps only what it still needs, and evidence is bounded.
+
+use serde_json::Value;
+
+use super::condition::Truth;
+use super::contract::{Clause, Contract, Protocol};
+use super::facts::{End, Fact, Facts, Run};
+use super::finding::{Finding, Sink};
+use super::frame::{self, FrameOddity, OddityName};
+use super::rule::{Message, Watch};
+use crate::json::{Malformed, Oddity};
+
+/// An observer of one run.
+///
+/// Call [`message`](Self::message) for each line of a stream (or [`document`](Self::document) with the whole stdout of
+/// a document), then [`finish`](Self::finish).
+pub struct Judge<'c> {
+    courts: Vec<Court<'c>>,
+}
+
+/// One contract and how it stands.
+struct Court<'c> {
+    contract: &'c Contract,
+    facts: Facts,
+    states: Vec<State<'c>>,
+    /// For each kind, and last for messages of no kind, the states that want them.
+    by_kind: Vec<Vec<usize>>,
+    seen_kinds: Vec<bool>,
+    messages: u64,
+    framing: Vec<OddityName>,
+    wants_version: bool,
+}
+
+struct State<'c> {
+    clause: &'c Clause,
+    watch: Box<dyn Watch + 'c>,
+    sink: Sink,
+}
+
+impl<'c> Judge<'c> {
+    /// Starts to judge a run against some contracts.
+    pub fn begin(contracts: impl IntoIterator<Item = &'c Contract>, run: &Run) -> Self {
+        Self { courts: contracts.into_iter().map(|contract| Court::new(contract, run)).collect() }
+    }
+
+    /// Sees the message on a line, counted from 1, that starts at a byte of stdout.
+    pub fn message(&mut self, line: u64, offset: u64, value: &Value) {
+        for court in &mut self.courts {
+            court.message(line, offset, value);
+        }
+    }
+
+    /// Sees what was odd about the JSON of a line that could be read.
+    pub fn odd_line(&mut self, line: u64, offset: u64, oddities: &[Oddity]) {
+        for oddity in frame::of_line(line, offset, oddities) {
+            self.oddity(&oddity);
+        }
+    }
+
+    /// Sees a line that could not be read. `last` says that it is the last one and no newline ends it.
+    pub fn malformed_line(&mut self, line: u64, offset: u64, malformed: &Malformed, last: bool) {
+        let name = if last { OddityName::Truncated } else { OddityName::Syntax };
+        let message = format!("line {line} is not JSON: {malformed}");
+        let offset = offset + malformed.offset as u64;
+        self.oddity(&FrameOddity { name, line, offset, message, seen: None });
+    }
+
+    /// Sees a line of a stream that is JSON but no object.
+    pub fn scalar_line(&mut self, line: u64, offset: u64) {
+        let message = format!("line {line} is JSON but no object");
+        self.oddity(&FrameOddity { name: OddityName::RootType, line, offset, message, seen: None });
+    }
+
+    /// Sees bytes of a line that are not UTF-8.
+    pub fn not_utf8(&mut self, line: u64, offset: u64) {
+        let message = format!("byte {offset} is not UTF-8");
+        self.oddity(&FrameOddity { name: OddityName::NotUtf8, line, offset, message, seen: None });
+    }
+
+    /// Sees the whole stdout of a run that prints one document.
+    pub fn document(&mut self, stdout: &[u8], end: &End<'_>) {
+        for court in &mut self.courts {
+            court.facts.at_end(end);
+            let frame = frame::document(stdout, end.stderr, court.contract.root);
+            // In text mode stdout is for people; nothing about its bytes is promised.
+            let text_mode = court.facts.get(Fact::Mode).is_some_and(|mode| mode == "text");
+            if text_mode {
+                continue;
+            }
+            for oddity in &frame.oddities {
+                court.oddity(oddity);
+            }
+            if let Some(value) = &frame.value {
+                court.message(frame.line, frame.offset, value);
+            }
+        }
+    }
+
+    /// Ends the run and answers with what was broken, the gravest first.
+    pub fn finish(self, end: &End<'_>) -> Vec<Finding> {
+        let mut findings: Vec<_> = self.courts.into_iter().flat_map(|court| court.finish(end)).collect();
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+        findings
+    }
+
+    fn oddity(&mut self, oddity: &FrameOddity) {
+        for court in &mut self.courts {
+            court.oddity(oddity);
+        }
+    }
+}
+
+impl<'c> Court<'c> {
+    fn new(contract: &'c Contract, run: &Run) -> Self {
+        let facts = Facts::at_start(run, &contract.invocation);
+        // A clause that cannot apply any more need not watch.
+        let open = |clause: &&Clause| {
+            clause.applies.looks_at_late_facts() || clause.applies.of_run(&facts) != Truth::Fails
+        };
+        let clauses: Vec<&Clause> = contract.clauses.iter().filter(open).collect();
+        let kinds = contract.kinds.names.len();
+        let of_kind = |kind: usize| {
+            let kind = (kind < kinds).then_some(kind);
+            let wants = |(index, clause): (usize, &&Clause)| clause.check.rule.wants(kind).then_some(index);
+            clauses.iter().enumerate().filter_map(wants).collect()
+        };
+        let by_kind = (0..=kinds).map(of_kind).collect();
+        let state = |clause: &'c Clause| State { clause, watch: clause.check.rule.watch(), sink: Sink::default() };
+        Self {
+            contract,
+            by_kind,
+            states: clauses.into_iter().map(state).collect(),
+            seen_kinds: vec![false; kinds],
+            messages: 0,
+            framing: Vec::new(),
+            wants_version: contract.version_at.is_some() && facts.get(Fact::Version).is_none(),
+            facts,
+        }
+    }
+
+    fn kind_of(&self, value: &Value) -> Option<usize> {
+        let kinds = &self.contract.kinds;
+        kinds.candidates(value).iter().copied().find(|kind| {
+            let condition = &kinds.conditions[*kind];
+            let mask = condition.mask(value);
+            mask != 0 && condition.decide(mask, &self.facts) == Truth::Holds
+        })
+    }
+
+    fn message(&mut self, line: u64, offset: u64, value: &Value) {
+        if self.wants_version
+            && let Some(at) = &self.contract.version_at
+            && let Some(version) = at.get(value)
+        {
+            self.facts.set(Fact::Version, version.clone());
+            self.wants_version = false;
+        }
+        let kind = self.kind_of(value);
+        let message = Message { line, offset, value, kind };
+        self.messages += 1;
+        if let Some(kind) = kind {
+            self.seen_kinds[kind] = true;
+        }
+        for index in &self.by_kind[kind.unwrap_or(self.seen_kinds.len())] {
+            let State { watch, sink, .. } = &mut self.states[*index];
+            watch.message(&message, sink);
+        }
+    }
+
+    fn oddity(&mut self, oddity: &FrameOddity) {
+        if !self.framing.contains(&oddity.name) {
+            self.framing.push(oddity.name);
+        }
+        for State { watch, sink, .. } in &mut self.states {
+            watch.oddity(oddity, sink);
+        }
+    }
+
+    fn finish(mut self, end: &End<'_>) -> Vec<Finding> {
+        self.facts.at_end(end);
+        self.facts.set(Fact::Messages, self.messages);
+        let kinds = self.contract.kinds.names.iter().zip(&self.seen_kinds);
+        self.facts.set(Fact::Kinds, kinds.filter(|(_, seen)| **seen).map(|(name, _)| name.clone()).collect::<Vec<_>>());
+        if self.contract.protocol == Protocol::Document {
+            self.facts.set(Fact::Framing, self.framing.iter().map(|oddity| oddity.name()).collect::<Vec<_>>());
+        }
+        let mut findings = Vec::new();
+        for State { clause, mut watch, mut sink } in self.states {
+            if clause.applies.of_run(&self.facts) == Truth::Holds {
+                watch.finish(&self.facts, &mut sink);
+                findings.extend(sink.findings(&format!("{}/{}", self.contract.name, clause.id), clause.level));
+            }
+        }
+        findings
+    }
+}

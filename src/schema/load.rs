@@ -1,0 +1,284 @@
+//! Loading a contract from its files, with every complaint at its line.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::condition::{Condition, Scope};
+use super::contract::{Clause, Contract, Detect, Kinds, Policy, Protocol};
+use super::fields::FieldTree;
+use super::finding::Level;
+use super::frame::Root;
+use super::invocation::Invocation;
+use super::pointer::Pointer;
+use super::rule::{Check, Names};
+use super::schemas::Schemas;
+use super::tree::{FileError, Fields, Node, Tree};
+
+/// The file that makes a directory a contract.
+pub const CONTRACT_FILE: &str = "contract.toml";
+
+/// No file of a contract is larger than this.
+const MAX_FILE: u64 = 8 << 20;
+
+/// The files of a contract, wherever they come from.
+#[derive(Debug, Clone, Default)]
+pub struct Bundle {
+    /// How the user knows the directory.
+    label: String,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Bundle {
+    /// Files that are already in memory, by their path inside the contract's directory.
+    pub fn new(label: impl Into<String>, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+        Self { label: label.into(), files: files.into_iter().collect() }
+    }
+
+    /// Reads a contract's directory, fixtures and all. The path of its `contract.toml` will do as well.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let directory = if path.file_name().is_some_and(|name| name == CONTRACT_FILE) {
+            path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        } else {
+            path
+        };
+        let mut bundle = Self { label: directory.display().to_string(), files: BTreeMap::new() };
+        if !directory.join(CONTRACT_FILE).is_file() {
+            return Err(FileError::whole(&bundle.label, format_args!("no {CONTRACT_FILE} in this directory")));
+        }
+        bundle.add(directory, "", 0)?;
+        Ok(bundle)
+    }
+
+    fn add(&mut self, directory: &Path, prefix: &str, depth: usize) -> Result<(), FileError> {
+        let trouble = |error: std::io::Error| FileError::whole(directory.display().to_string(), error);
+        for entry in fs::read_dir(directory).map_err(trouble)? {
+            let entry = entry.map_err(trouble)?;
+            let path = entry.path();
+            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+            if path.is_dir() {
+                // fixtures/base/<recording>/stdout is as deep as a contract goes.
+                if depth < 4 {
+                    self.add(&path, &format!("{name}/"), depth + 1)?;
+                }
+                continue;
+            }
+            let wanted = depth > 0 || name == CONTRACT_FILE || name.ends_with(".schema.json");
+            if !wanted {
+                continue;
+            }
+            let label = path.display().to_string();
+            let size = fs::metadata(&path).map_err(|error| FileError::whole(&label, error))?.len();
+            if size > MAX_FILE {
+                return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
+            }
+            let bytes = fs::read(&path).map_err(|error| FileError::whole(&label, error))?;
+            self.files.insert(name, bytes);
+        }
+        Ok(())
+    }
+
+    /// How the user knows a file of the bundle.
+    pub(crate) fn label(&self, name: &str) -> String {
+        format!("{}/{name}", self.label)
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Option<&[u8]> {
+        self.files.get(name).map(Vec::as_slice)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Result<&str, FileError> {
+        let bytes = self.bytes(name).ok_or_else(|| FileError::whole(self.label(name), "no such file"))?;
+        std::str::from_utf8(bytes).map_err(|_| FileError::whole(self.label(name), "not UTF-8"))
+    }
+
+    /// The names of the files, in order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+}
+
+impl Contract {
+    /// Loads a contract from its files.
+    pub fn load(bundle: &Bundle) -> Result<Self, FileError> {
+        let label = bundle.label(CONTRACT_FILE);
+        let text = bundle.text(CONTRACT_FILE)?;
+        let tree = Tree::parse(&label, text)?;
+        let top = tree.fields();
+        let head = top.need("contract")?.fields()?;
+        let protocol_node = head.need("protocol")?;
+        let protocol = match protocol_node.str()? {
+            "document" => Protocol::Document,
+            "stream" => Protocol::Stream,
+            other => return Err(protocol_node.error(format_args!("`{other}` is none of document, stream"))),
+        };
+        let schemas = read_schemas(bundle)?;
+        let kinds = load_kinds(&top, protocol, &schemas)?;
+        let clauses = load_clauses(&top, &kinds, &schemas)?;
+        let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Node<'_>| node.strings());
+        let contract = Self {
+            name: contract_name(&head)?,
+            title: head.need("title")?.text()?,
+            protocol,
+            sources: strings("sources")?,
+            extends: strings("extends")?,
+            version_at: head.get("version-at").map(pointer).transpose()?,
+            root: load_root(&head)?,
+            detect: top.get("detect").map(load_detect).transpose()?,
+            policy: top.get("policy").map_or(Ok(Policy::default()), load_policy)?,
+            invocation: top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?,
+            kinds,
+            clauses,
+            schemas,
+        };
+        head.done()?;
+        top.done()?;
+        Ok(contract)
+    }
+}
+
+fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
+    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
+}
+
+/// Names are used in ids and paths, so they are plain words.
+fn is_word(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
+    !name.is_empty() && name.bytes().all(plain) && !name.starts_with(['-', '.']) && !name.ends_with(['-', '.'])
+}
+
+fn contract_name(head: &Fields<'_>) -> Result<String, FileError> {
+    let node = head.need("name")?;
+    let name = node.text()?;
+    if is_word(&name) { Ok(name) } else { Err(node.error("a name is lower-case letters, digits, `-` and `.`")) }
+}
+
+fn load_root(head: &Fields<'_>) -> Result<Root, FileError> {
+    let Some(node) = head.get("root") else { return Ok(Root::default()) };
+    match node.str()? {
+        "object" => Ok(Root::Object),
+        "array" => Ok(Root::Array),
+        "any" => Ok(Root::Any),
+        other => Err(node.error(format_args!("`{other}` is none of object, array, any"))),
+    }
+}
+
+fn load_detect(node: Node<'_>) -> Result<Detect, FileError> {
+    let fields = node.fields()?;
+    let priority = fields.get("priority").map_or(Ok(0), |node| node.integer())?;
+    let when = Condition::load(fields.need("when")?, Scope::Message)?;
+    fields.done()?;
+    Ok(Detect { priority, when })
+}
+
+fn load_policy(node: Node<'_>) -> Result<Policy, FileError> {
+    let fields = node.fields()?;
+    let bump = |key| {
+        fields.get(key).map(|node: Node<'_>| match node.str()? {
+            bump @ ("major" | "minor" | "none") => Ok(bump.to_string()),
+            other => Err(node.error(format_args!("`{other}` is none of major, minor, none"))),
+        })
+    };
+    let policy = Policy {
+        version_at: fields.get("version-at").map(|node| node.text()).transpose()?,
+        breaking: bump("breaking").transpose()?,
+        additive: bump("additive").transpose()?,
+    };
+    fields.done()?;
+    Ok(policy)
+}
+
+fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
+    let mut files = Vec::new();
+    for name in bundle.names().filter(|name| name.ends_with(".schema.json") && !name.contains('/')) {
+        files.push((name.to_string(), bundle.label(name), bundle.text(name)?.to_string()));
+    }
+    Schemas::read(files)
+}
+
+fn load_kinds(top: &Fields<'_>, protocol: Protocol, schemas: &Schemas) -> Result<Kinds, FileError> {
+    let mut kinds: Vec<(String, Condition, Option<String>)> = Vec::new();
+    // A stream's kinds are needed while it runs, before its end is known.
+    let scope = if protocol == Protocol::Stream { Scope::Early } else { Scope::Both };
+    for node in top.get("kind").map_or(Ok(Vec::new()), |node| node.list())? {
+        let fields = node.fields()?;
+        let name_node = fields.need("name")?;
+        let name = name_node.text()?;
+        if kinds.iter().any(|(known, ..)| *known == name) {
+            return Err(name_node.error(format_args!("there is already a kind `{name}`")));
+        }
+        let when = Condition::load(fields.need("when")?, scope)?;
+        let schema = fields.get("schema").map(|node| {
+            let reference = node.text()?;
+            schemas.part(&reference).map_err(|reason| node.error(reason))?;
+            Ok(reference)
+        });
+        kinds.push((name, when, schema.transpose()?));
+        fields.done()?;
+    }
+    Ok(Kinds::new(kinds))
+}
+
+fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Vec<Clause>, FileError> {
+    let nodes = top.get("clause").map_or(Ok(Vec::new()), |node| node.list())?;
+    if nodes.is_empty() {
+        return Err(top.error("a contract needs at least one `[[clause]]`"));
+    }
+    let mut references = Vec::new();
+    for node in &nodes {
+        if let Some(reference) = node.fields()?.need("check")?.fields()?.get("schema") {
+            let name = reference.text()?;
+            schemas.part(&name).map_err(|reason| reference.error(reason))?;
+            references.push(name);
+        }
+    }
+    references.sort_unstable();
+    references.dedup();
+    let validators: HashMap<_, _> =
+        schemas.compile(&references)?.into_iter().map(|(name, validator)| (name, Arc::new(validator))).collect();
+    let tree = |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
+    let trees: Vec<_> = kinds.schemas.iter().map(tree).collect();
+    let names = Names { kinds: &kinds.names, trees: &trees, schemas, validators: &validators };
+    let mut clauses: Vec<Clause> = Vec::new();
+    for node in nodes {
+        let fields = node.fields()?;
+        let clause = load_clause(&fields, &names, node.line())?;
+        if let Some(earlier) = clauses.iter().find(|known| known.id == clause.id) {
+            let reason = format!("the clause `{}` is already on line {}", clause.id, earlier.line);
+            return Err(fields.need("id")?.error(reason));
+        }
+        clauses.push(clause);
+    }
+    Ok(clauses)
+}
+
+fn load_clause(fields: &Fields<'_>, names: &Names<'_>, line: usize) -> Result<Clause, FileError> {
+    let id_node = fields.need("id")?;
+    let id = id_node.text()?;
+    if !is_word(&id) {
+        return Err(id_node.error(format_args!("`{id}` is no id: use lower-case letters, digits and `-`")));
+    }
+    let level_node = fields.need("level")?;
+    let level = Level::from_name(level_node.str()?)
+        .ok_or_else(|| level_node.error("a level is must, should, note or ambiguous"))?;
+    let applies = fields.get("applies");
+    let check = fields.need("check")?;
+    let text = |key| fields.need(key)?.text();
+    let clause = Clause {
+        level,
+        source: text("source")?,
+        since: fields.need("since")?.json()?.as_str().map(str::to_string).ok_or_else(|| fields.error("`since` is a string"))?,
+        text: text("text")?,
+        why: text("why")?,
+        fix: text("fix")?,
+        line,
+        applies_text: applies.map(|node| node.json().map(|json| json.to_string())).transpose()?,
+        applies: applies.map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Run))?,
+        check_value: check.json()?,
+        check: Check::load(&check.fields()?, names)?,
+        id,
+    };
+    fields.done()?;
+    Ok(clause)
+}

@@ -1,0 +1,32 @@
+//! Contracts: what a target promises about its output, as data, and the engine that holds a run against them.
+//!
+//! A contract is a directory with a `contract.toml` and JSON Schemas; `schemas/README.md` in the repository describes
+//! the format. [`Contract::load`] reads one, [`Judge`] watches a run and answers with [`Finding`]s. A broken promise is
+//! data, never an `Err`; a broken *contract* is a [`FileError`] with file, line and reason.
+
+mod condition;
+mod contract;
+mod facts;
+mod fields;
+mod finding;
+mod frame;
+mod invocation;
+mod judge;
+mod load;
+mod pointer;
+mod rule;
+mod schemas;
+mod tree;
+mod version;
+
+pub use contract::{Clause, Contract, Protocol};
+pub use facts::{End, Run};
+pub use finding::{Finding, Level};
+pub use judge::Judge;
+pub use load::{Bundle, CONTRACT_FILE};
+pub use tree::FileError;
+
+/// The names of the built-in rules that a clause can use.
+pub fn rule_names() -> impl Iterator<Item = &'static str> {
+    rule::names()
+}

@@ -1,0 +1,93 @@
+//! `unique` and `same`: rules about values that name things.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use serde_json::Value;
+
+use super::super::condition::same;
+use super::super::finding::{Evidence, Sink, excerpt};
+use super::super::tree::{FileError, Fields};
+use super::{Message, Names, Rule, Source, Watch};
+
+#[derive(Debug)]
+struct Unique(Source);
+
+#[derive(Debug)]
+struct Same(Source);
+
+pub(super) fn load_unique(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+    Ok(Box::new(Unique(Source::load(fields, names)?)))
+}
+
+pub(super) fn load_same(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+    Ok(Box::new(Same(Source::load(fields, names)?)))
+}
+
+impl Rule for Unique {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        Box::new(UniqueWatching { source: &self.0, seen: HashMap::new(), hasher: RandomState::new() })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        self.0.may_take(kind)
+    }
+}
+
+impl Rule for Same {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        Box::new(SameWatching { source: &self.0, first: None })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        self.0.may_take(kind)
+    }
+}
+
+/// How many values are remembered, by hash: 4 million take 100 MB, and a stream has to be several gigabytes for it.
+const MOST: usize = 4 << 20;
+
+struct UniqueWatching<'r> {
+    source: &'r Source,
+    seen: HashMap<u64, u64>,
+    hasher: RandomState,
+}
+
+impl Watch for UniqueWatching<'_> {
+    fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
+        let Self { source, seen, hasher } = self;
+        source.visit(message, &mut |value, pointer| {
+            let hash = match value {
+                Value::String(text) => hasher.hash_one(text),
+                other => hasher.hash_one(other.to_string()),
+            };
+            if seen.len() >= MOST && !seen.contains_key(&hash) {
+                return;
+            }
+            if let Some(line) = seen.insert(hash, message.line) {
+                let text = format!("{} was already used on line {line}", excerpt(value));
+                sink.push(message.evidence_at(&pointer(), Some(value), text));
+            }
+        });
+    }
+}
+
+struct SameWatching<'r> {
+    source: &'r Source,
+    first: Option<(Value, u64)>,
+}
+
+impl Watch for SameWatching<'_> {
+    fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
+        let Self { source, first } = self;
+        source.visit(message, &mut |value, pointer| match first {
+            None => *first = Some((value.clone(), message.line)),
+            Some((known, line)) if !same(known, value) => {
+                let text = format!("{} differs from {} on line {line}", excerpt(value), excerpt(known));
+                let expected = Some(excerpt(known).to_string());
+                sink.push(Evidence { expected, ..message.evidence_at(&pointer(), Some(value), text) });
+            }
+            Some(_) => {}
+        });
+    }
+}

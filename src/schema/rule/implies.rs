@@ -1,0 +1,145 @@
+//! `implies`: what meets one condition must meet another.
+
+use super::super::condition::{Condition, Mask, Scope, Truth};
+use super::super::facts::Facts;
+use super::super::finding::{Evidence, Sink, excerpt};
+use super::super::tree::{FileError, Fields};
+use super::{Message, Names, Pick, Rule, Selector, Watch};
+
+#[derive(Debug)]
+struct Implies {
+    on: Selector,
+    pick: Pick,
+    premise: Condition,
+    then: Condition,
+    /// Nothing is said about messages, so the run is judged, once.
+    of_run: bool,
+}
+
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+    let premise =
+        fields.get("if").map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Both))?;
+    let then = Condition::load(fields.need("then")?, Scope::Both)?;
+    let of_run = fields.get("on").is_none() && !premise.looks_at_messages() && !then.looks_at_messages();
+    let on = Selector::load(fields, "on", names)?;
+    Ok(Box::new(Implies { on, pick: Pick::load(fields)?, premise, then, of_run }))
+}
+
+impl Rule for Implies {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        Box::new(Watching { rule: self, open: Vec::new(), done: false })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        !self.of_run && self.on.may_take(kind)
+    }
+}
+
+/// Messages that look alike to both conditions: what is left to decide depends on the facts alone.
+struct Open {
+    premise: Mask,
+    then: Mask,
+    sink: Sink,
+    /// Whether the message itself already fails, so that its evidence is complete.
+    explained: Vec<bool>,
+    evidence: Vec<Evidence>,
+}
+
+struct Watching<'r> {
+    rule: &'r Implies,
+    open: Vec<Open>,
+    done: bool,
+}
+
+impl Watching<'_> {
+    fn remember(&mut self, premise: Mask, then: Mask, message: &Message<'_>) {
+        let index = self.open.iter().position(|open| (open.premise, open.then) == (premise, then));
+        let index = index.unwrap_or_else(|| {
+            let fresh =
+                Open { premise, then, sink: Sink::default(), explained: Vec::new(), evidence: Vec::new() };
+            self.open.push(fresh);
+            self.open.len() - 1
+        });
+        let open = &mut self.open[index];
+        if open.evidence.len() >= 20 {
+            open.sink.count(1);
+            return;
+        }
+        let nothing = Facts::default();
+        let failure = self.rule.then.failure(Some(message.value), &nothing);
+        open.explained.push(failure.is_some());
+        open.evidence.push(match failure {
+            Some(failure) => Evidence {
+                expected: Some(failure.expected.clone()),
+                ..message.evidence_at(
+                    failure.pointer.as_deref().unwrap_or_default(),
+                    failure.seen,
+                    format!("{} is not {}", failure.name, failure.expected),
+                )
+            },
+            None => message.evidence(String::new()),
+        });
+    }
+}
+
+impl Watch for Watching<'_> {
+    fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
+        if self.rule.of_run || self.done || !self.rule.on.takes(message) {
+            return;
+        }
+        match self.rule.pick {
+            Pick::Every => {}
+            Pick::First => self.done = true,
+            Pick::Last => self.open.clear(),
+        }
+        let premise = self.rule.premise.mask(message.value);
+        if premise == 0 {
+            return;
+        }
+        let then = self.rule.then.mask(message.value);
+        if !self.rule.then.settled(then) {
+            self.remember(premise, then, message);
+        }
+    }
+
+    fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
+        let rule = self.rule;
+        if rule.of_run {
+            if rule.premise.of_run(facts) == Truth::Holds
+                && rule.then.of_run(facts) == Truth::Fails
+                && let Some(evidence) = of_facts(&rule.then, facts)
+            {
+                sink.push(evidence);
+            }
+            return;
+        }
+        for open in self.open.drain(..) {
+            let broken = rule.premise.decide(open.premise, facts) == Truth::Holds
+                && rule.then.decide(open.then, facts) == Truth::Fails;
+            if !broken {
+                continue;
+            }
+            for (mut evidence, explained) in open.evidence.into_iter().zip(open.explained) {
+                if !explained && let Some(fact) = of_facts(&rule.then, facts) {
+                    evidence =
+                        Evidence { line: evidence.line, offset: evidence.offset, ..fact };
+                }
+                sink.push(evidence);
+            }
+            sink.count(open.sink.counted());
+        }
+    }
+}
+
+fn of_facts(then: &Condition, facts: &Facts) -> Option<Evidence> {
+    let failure = then.failure(None, facts)?;
+    Some(Evidence {
+        message: match failure.seen {
+            Some(seen) => format!("{} is {}, not {}", failure.name, excerpt(seen), failure.expected),
+            None => format!("{} is not {}", failure.name, failure.expected),
+        },
+        seen: failure.seen.map(excerpt),
+        expected: Some(failure.expected),
+        ..Evidence::default()
+    })
+}

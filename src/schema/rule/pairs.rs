@@ -1,0 +1,102 @@
+//! `pairs`: what is opened must be closed, and nothing else.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::super::facts::Facts;
+use super::super::finding::{Evidence, Sink};
+use super::super::tree::{FileError, Fields};
+use super::{Message, Names, Rule, Source, Watch};
+
+#[derive(Debug)]
+struct Pairs {
+    open: Source,
+    close: Source,
+    unclosed_is_broken: bool,
+    unopened_is_broken: bool,
+}
+
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+    let broken = |key| match fields.get(key) {
+        None => Ok(true),
+        Some(node) => match node.str()? {
+            "broken" => Ok(true),
+            "fine" => Ok(false),
+            other => Err(node.error(format_args!("`{other}` is none of broken, fine"))),
+        },
+    };
+    Ok(Box::new(Pairs {
+        open: Source::from_node(fields.need("open")?, names)?,
+        close: Source::from_node(fields.need("close")?, names)?,
+        unclosed_is_broken: broken("unclosed")?,
+        unopened_is_broken: broken("unopened")?,
+    }))
+}
+
+impl Rule for Pairs {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        Box::new(Watching { rule: self, open: HashMap::new(), dropped: false })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        self.open.may_take(kind) || self.close.may_take(kind)
+    }
+}
+
+/// How many may be open at a time. A target that opens more is broken in ways this rule need not explain.
+const MOST: usize = 100_000;
+
+struct Place {
+    line: u64,
+    offset: u64,
+    pointer: String,
+}
+
+struct Watching<'r> {
+    rule: &'r Pairs,
+    open: HashMap<String, Place>,
+    dropped: bool,
+}
+
+fn key(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+}
+
+impl Watch for Watching<'_> {
+    fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
+        let Self { rule, open, dropped } = self;
+        rule.open.visit(message, &mut |value, pointer| {
+            if open.len() < MOST {
+                let place = Place { line: message.line, offset: message.offset, pointer: pointer() };
+                open.insert(key(value), place);
+            } else {
+                *dropped = true;
+            }
+        });
+        rule.close.visit(message, &mut |value, pointer| {
+            if open.remove(&key(value)).is_none() && rule.unopened_is_broken && !*dropped {
+                let text = format!("{value} answers nothing that is open");
+                sink.push(message.evidence_at(&pointer(), Some(value), text));
+            }
+        });
+    }
+
+    fn finish(&mut self, _: &Facts, sink: &mut Sink) {
+        if !self.rule.unclosed_is_broken {
+            return;
+        }
+        let mut left: Vec<_> = self.open.drain().collect();
+        left.sort_by_key(|(_, place)| place.offset);
+        for (value, place) in left {
+            sink.push(Evidence {
+                message: format!("`{}` is never answered", super::super::finding::shorten(&value)),
+                line: Some(place.line),
+                offset: Some(place.offset),
+                pointer: Some(place.pointer),
+                seen: Some(Value::String(super::super::finding::shorten(&value))),
+                expected: None,
+            });
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Which messages, and which values in them, a rule looks at.
+
+use serde_json::Value;
+
+use super::super::condition::{Condition, Scope};
+use super::super::pointer::{Pointer, Step, render};
+use super::super::tree::{FileError, Fields, Node, suggestion};
+use super::{Message, Names};
+
+/// Which messages a rule looks at.
+#[derive(Debug, Clone)]
+pub(crate) enum Selector {
+    All,
+    Kinds(Vec<usize>),
+    When(Condition),
+}
+
+impl Selector {
+    /// Reads `on`; all messages when it is left out.
+    pub(crate) fn load(fields: &Fields<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
+        fields.get(key).map_or(Ok(Self::All), |node| Self::read(node, names))
+    }
+
+    /// Reads a selector that must be there.
+    pub(crate) fn need(fields: &Fields<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
+        Self::read(fields.need(key)?, names)
+    }
+
+    fn read(node: Node<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+        let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Node::is_table));
+        if is_condition {
+            return Condition::load(node, Scope::Message).map(Self::When);
+        }
+        let mut kinds = Vec::new();
+        for name in node.strings()? {
+            let kind = names.kinds.iter().position(|known| *known == name).ok_or_else(|| {
+                let known: Vec<_> = names.kinds.iter().map(String::as_str).collect();
+                node.error(format_args!("no kind `{name}`{}", suggestion(&name, &known)))
+            })?;
+            kinds.push(kind);
+        }
+        Ok(Self::Kinds(kinds))
+    }
+
+    pub(crate) fn takes(&self, message: &Message<'_>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Kinds(kinds) => message.kind.is_some_and(|kind| kinds.contains(&kind)),
+            Self::When(condition) => condition.holds(message.value),
+        }
+    }
+
+    /// Whether a message of this kind could be taken.
+    pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
+        match self {
+            Self::Kinds(kinds) => kind.is_some_and(|kind| kinds.contains(&kind)),
+            Self::All | Self::When(_) => true,
+        }
+    }
+}
+
+/// Which of the selected messages a rule judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pick {
+    Every,
+    First,
+    Last,
+}
+
+impl Pick {
+    pub(crate) fn load(fields: &Fields<'_>) -> Result<Self, FileError> {
+        let Some(node) = fields.get("pick") else { return Ok(Self::Every) };
+        match node.str()? {
+            "first" => Ok(Self::First),
+            "last" => Ok(Self::Last),
+            "every" => Ok(Self::Every),
+            other => Err(node.error(format_args!("`{other}` is none of first, last, every"))),
+        }
+    }
+}
+
+/// Values picked out of messages.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    on: Selector,
+    each: Option<Pointer>,
+    filter: Condition,
+    at: Pointer,
+}
+
+impl Source {
+    pub(crate) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+        let each = fields.get("each").map(pointer).transpose()?;
+        let filter = match fields.get("where") {
+            Some(node) if each.is_none() => return Err(node.error("`where` needs `each`: it looks at the elements")),
+            Some(node) => Condition::load(node, Scope::Message)?,
+            None => Condition::always(),
+        };
+        Ok(Self { on: Selector::load(fields, "on", names)?, each, filter, at: pointer(fields.need("at")?)? })
+    }
+
+    pub(crate) fn from_node(node: Node<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+        let fields = node.fields()?;
+        let source = Self::load(&fields, names)?;
+        fields.done()?;
+        Ok(source)
+    }
+
+    pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
+        self.on.may_take(kind)
+    }
+
+    pub(crate) fn takes(&self, message: &Message<'_>) -> bool {
+        self.on.takes(message)
+    }
+
+    /// Shows each value of a message, with its pointer as a function because most are never asked for.
+    pub(crate) fn visit<'m>(&self, message: &Message<'m>, show: &mut dyn FnMut(&'m Value, &dyn Fn() -> String)) {
+        if !self.on.takes(message) {
+            return;
+        }
+        let Some(each) = &self.each else {
+            self.at.visit(message.value, &mut |value, path| {
+                show(value, &|| render(path));
+                true
+            });
+            return;
+        };
+        each.visit(message.value, &mut |container, outer| {
+            let mut element = |step: Step<'m>, element: &'m Value| {
+                if self.filter.holds(element) {
+                    self.at.visit(element, &mut |value, inner| {
+                        show(value, &|| format!("{}{}{}", render(outer), render(&[step]), render(inner)));
+                        true
+                    });
+                }
+            };
+            match container {
+                Value::Array(list) => list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value)),
+                Value::Object(map) => map.iter().for_each(|(key, value)| element(Step::Key(key), value)),
+                _ => {}
+            }
+            true
+        });
+    }
+}
+
+/// Reads a pointer.
+pub(super) fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
+    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
+}

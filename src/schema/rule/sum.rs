@@ -1,0 +1,142 @@
+//! `sum`: a total that must be the sum of its parts, in one message or over many.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::super::finding::{Evidence, Sink};
+use super::super::pointer::Pointer;
+use super::super::tree::{FileError, Fields};
+use super::super::facts::Facts;
+use super::select::pointer;
+use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
+
+#[derive(Debug)]
+struct Sum {
+    on: Selector,
+    pick: Pick,
+    total: Pointer,
+    parts: Parts,
+    dedupe: Option<Pointer>,
+    since_previous: bool,
+    tolerance: f64,
+}
+
+#[derive(Debug)]
+enum Parts {
+    Here(Vec<Pointer>),
+    Before(Source),
+}
+
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+    let of = fields.need("of")?;
+    let parts = if of.is_table() {
+        Parts::Before(Source::from_node(of, names)?)
+    } else {
+        Parts::Here(of.list()?.into_iter().map(pointer).collect::<Result<_, _>>()?)
+    };
+    let since_previous = match fields.get("since") {
+        None => false,
+        Some(node) => match node.str()? {
+            "start" => false,
+            "previous" => true,
+            other => return Err(node.error(format_args!("`{other}` is none of start, previous"))),
+        },
+    };
+    Ok(Box::new(Sum {
+        on: Selector::load(fields, "on", names)?,
+        pick: Pick::load(fields)?,
+        total: pointer(fields.need("total")?)?,
+        parts,
+        dedupe: fields.get("dedupe").map(pointer).transpose()?,
+        since_previous,
+        tolerance: fields.get("tolerance").map_or(Ok(0.0), |node| node.number())?,
+    }))
+}
+
+impl Rule for Sum {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        Box::new(Watching { rule: self, sum: 0.0, latest: HashMap::new(), open: None, done: false })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        self.on.may_take(kind) || matches!(&self.parts, Parts::Before(source) if source.may_take(kind))
+    }
+}
+
+/// How many distinct messages are told apart; beyond it every one counts.
+const MOST: usize = 1 << 20;
+
+struct Watching<'r> {
+    rule: &'r Sum,
+    sum: f64,
+    /// What each message contributed, so that a repetition replaces it.
+    latest: HashMap<String, f64>,
+    open: Option<Evidence>,
+    done: bool,
+}
+
+impl Watching<'_> {
+    fn add(&mut self, source: &Source, message: &Message<'_>) {
+        let mut part = 0.0;
+        source.visit(message, &mut |value, _| part += value.as_f64().unwrap_or(0.0));
+        let id = self.rule.dedupe.as_ref().and_then(|id| id.get(message.value)).and_then(Value::as_str);
+        self.sum += part;
+        if let Some(id) = id
+            && (self.latest.len() < MOST || self.latest.contains_key(id))
+            && let Some(earlier) = self.latest.insert(id.to_string(), part)
+        {
+            self.sum -= earlier;
+        }
+    }
+
+    fn compare(&mut self, message: &Message<'_>) -> Option<Evidence> {
+        let rule = self.rule;
+        let sum = match &rule.parts {
+            Parts::Here(pointers) => {
+                pointers.iter().filter_map(|pointer| pointer.get(message.value)?.as_f64()).sum()
+            }
+            Parts::Before(_) => self.sum,
+        };
+        if rule.since_previous {
+            self.sum = 0.0;
+            self.latest.clear();
+        }
+        let seen = rule.total.get(message.value)?;
+        let total = seen.as_f64()?;
+        if (total - sum).abs() <= rule.tolerance {
+            return None;
+        }
+        let text = format!("{} is {seen}, but its parts add up to {sum}", rule.total.text());
+        Some(Evidence {
+            expected: Some(sum.to_string()),
+            ..message.evidence_at(rule.total.text(), Some(seen), text)
+        })
+    }
+}
+
+impl Watch for Watching<'_> {
+    fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
+        let rule = self.rule;
+        if let Parts::Before(source) = &rule.parts
+            && source.takes(message)
+        {
+            self.add(source, message);
+        }
+        if self.done || !rule.on.takes(message) {
+            return;
+        }
+        let broken = self.compare(message);
+        match rule.pick {
+            Pick::Last => self.open = broken,
+            Pick::First | Pick::Every => {
+                self.done = rule.pick == Pick::First;
+                broken.into_iter().for_each(|evidence| sink.push(evidence));
+            }
+        }
+    }
+
+    fn finish(&mut self, _: &Facts, sink: &mut Sink) {
+        self.open.take().into_iter().for_each(|evidence| sink.push(evidence));
+    }
+}

@@ -1,0 +1,345 @@
+//! The JSON Schemas of a contract: read, checked and compiled once.
+//!
+//! A schema may come from a user, so nothing in it can hang or crash the tool or reach the network: references must
+//! lead to files of the contract, patterns run in linear time, and a schema whose parts multiply beyond reason is
+//! refused.
+
+use std::collections::{BTreeMap, HashMap};
+
+use jsonschema::{Draft, PatternOptions, Registry, ValidationError, Validator};
+use serde_json::{Value, json};
+
+use super::finding::{Evidence, excerpt};
+use super::tree::{FileError, line_of, suggestion};
+use crate::json::Scanner;
+
+/// The schemas of one contract.
+#[derive(Debug, Default)]
+pub(crate) struct Schemas {
+    files: BTreeMap<String, SchemaFile>,
+}
+
+#[derive(Debug)]
+struct SchemaFile {
+    label: String,
+    text: String,
+    value: Value,
+}
+
+/// The keywords whose schemas judge the same value again.
+const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas"];
+
+/// How many schemas one value may be checked against. Beyond it a schema of a few lines takes hours.
+const MAX_COST: u64 = 10_000;
+
+impl Schemas {
+    /// Takes the files in; `label` is how the user knows the file, `name` how the contract does.
+    pub(crate) fn read(files: impl IntoIterator<Item = (String, String, String)>) -> Result<Self, FileError> {
+        let mut schemas = Self::default();
+        for (name, label, text) in files {
+            let value: Value = serde_json::from_str(&text).map_err(|error| {
+                let reason = error.to_string();
+                let reason = reason.split(" at line ").next().unwrap_or_default();
+                FileError::at(&label, error.line().max(1), format_args!("not JSON: {reason}"))
+            })?;
+            schemas.files.insert(name, SchemaFile { label, text, value });
+        }
+        for (name, file) in &schemas.files {
+            if let Some(draft) = file.value.get("$schema")
+                && draft != "https://json-schema.org/draft/2020-12/schema"
+            {
+                return Err(file.error("/$schema", "the draft must be 2020-12"));
+            }
+            schemas.check_references(name, file)?;
+        }
+        let mut costs = HashMap::new();
+        for (name, file) in &schemas.files {
+            schemas.check_cost(name, file, "", &file.value, &mut costs)?;
+        }
+        Ok(schemas)
+    }
+
+    /// The files by name, as values.
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.files.iter().map(|(name, file)| (name.as_str(), &file.value))
+    }
+
+    /// The part of a file that `FILE` or `FILE#/pointer` names.
+    pub(crate) fn part(&self, reference: &str) -> Result<&Value, String> {
+        let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+        let names: Vec<_> = self.files.keys().map(String::as_str).collect();
+        let found = self.files.get(file).ok_or_else(|| format!("no file `{file}`{}", suggestion(file, &names)))?;
+        found.value.pointer(pointer).ok_or_else(|| format!("`{file}` has nothing at `{pointer}`"))
+    }
+
+    /// The part that a `$ref` inside `file` leads to, with the name of its file.
+    pub(crate) fn follow<'s>(&'s self, file: &'s str, reference: &'s str) -> Option<(&'s str, &'s Value)> {
+        let (target, _) = reference.split_once('#').unwrap_or((reference, ""));
+        let target = if target.is_empty() { file } else { target };
+        let pointer = reference.split_once('#').map_or("", |(_, pointer)| pointer);
+        let (name, found) = self.files.get_key_value(target)?;
+        Some((name, found.value.pointer(&percent_decoded(pointer))?))
+    }
+
+    /// Compiles each of the references that the contract's clauses use, in one go.
+    pub(crate) fn compile(&self, references: &[String]) -> Result<HashMap<String, Validator>, FileError> {
+        let mut registry = Registry::new().draft(Draft::Draft202012);
+        for (name, file) in &self.files {
+            registry = registry
+                .add(uri(name), file.value.clone())
+                .map_err(|error| FileError::whole(&file.label, format_args!("not a schema: {error}")))?;
+        }
+        let registry = registry.prepare().map_err(|error| match self.files.values().next() {
+            Some(file) => FileError::whole(&file.label, format_args!("not a schema: {error}")),
+            None => FileError::whole("contract", format_args!("not a schema: {error}")),
+        })?;
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .with_registry(&registry)
+            .with_pattern_options(PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20))
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(false)
+            .offline();
+        // Every file is compiled once for itself, so that the complaint names the right one.
+        for file in self.files.values() {
+            options
+                .clone()
+                .with_base_uri(uri(self.name_of(file)))
+                .build(&file.value)
+                .map_err(|error| file.refuse(&error))?;
+        }
+        let mut compiled = HashMap::new();
+        for reference in references {
+            let name = reference.split('#').next().unwrap_or_default();
+            let build = || options.build(&json!({"$ref": uri(reference)}));
+            let label = self.files.get(name).map_or(name, |file| &file.label);
+            let validator =
+                build().map_err(|error| FileError::whole(label, format_args!("not a schema: {error}")))?;
+            compiled.insert(reference.clone(), validator);
+        }
+        Ok(compiled)
+    }
+
+    fn name_of(&self, file: &SchemaFile) -> &str {
+        self.files.iter().find(|(_, known)| std::ptr::eq(*known, file)).map_or("", |(name, _)| name)
+    }
+
+    fn check_references(&self, name: &str, file: &SchemaFile) -> Result<(), FileError> {
+        let mut wrong = None;
+        each_schema_value(&file.value, &mut String::new(), &mut |pointer, key, value| {
+            if key != "$ref" && key != "$dynamicRef" {
+                return;
+            }
+            let Some(reference) = value.as_str() else { return };
+            // Anchors are the compiler's business; it knows them.
+            let is_anchor = reference.split_once('#').is_some_and(|(_, part)| !part.is_empty() && !part.starts_with('/'));
+            if !is_anchor && self.follow(name, reference).is_none() && wrong.is_none() {
+                wrong = Some((pointer.to_string(), reference.to_string()));
+            }
+        });
+        match wrong {
+            Some((pointer, reference)) => {
+                Err(file.error(&pointer, format_args!("`{reference}` leads to nothing in this contract")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// How many schemas a value meets in `schema`, references followed. A cycle counts once: the compiler breaks it.
+    fn check_cost(
+        &self,
+        name: &str,
+        file: &SchemaFile,
+        pointer: &str,
+        schema: &Value,
+        costs: &mut HashMap<(String, *const Value), u64>,
+    ) -> Result<u64, FileError> {
+        let key = (name.to_string(), std::ptr::from_ref(schema));
+        if let Some(cost) = costs.get(&key) {
+            return Ok(*cost);
+        }
+        costs.insert(key.clone(), 1);
+        let mut cost = 1_u64;
+        if let Value::Object(map) = schema {
+            for (keyword, inner) in map {
+                let pointer = format!("{pointer}/{keyword}");
+                if keyword == "$ref" {
+                    if let Some((target, schema)) = inner.as_str().and_then(|to| self.follow(name, to))
+                        && let Some(file) = self.files.get(target)
+                    {
+                        cost = cost.saturating_add(self.check_cost(target, file, &pointer, schema, costs)?);
+                    }
+                } else if keyword != "enum" && keyword != "const" {
+                    let members: Vec<&Value> = match inner {
+                        Value::Array(list) => list.iter().collect(),
+                        Value::Object(map) if holds_schemas_by_name(keyword) => map.values().collect(),
+                        other => vec![other],
+                    };
+                    for member in members {
+                        let member = self.check_cost(name, file, &pointer, member, costs)?;
+                        if IN_PLACE.contains(&keyword.as_str()) {
+                            cost = cost.saturating_add(member);
+                        }
+                    }
+                }
+            }
+        }
+        if cost > MAX_COST {
+            let reason = "checks one value against more than 10000 schemas; it would take forever";
+            return Err(file.error(pointer, reason));
+        }
+        costs.insert(key, cost);
+        Ok(cost)
+    }
+}
+
+fn holds_schemas_by_name(keyword: &str) -> bool {
+    matches!(keyword, "properties" | "patternProperties" | "$defs" | "dependentSchemas")
+}
+
+/// Shows every key and value inside a schema. Files are at most 128 deep, so recursion is safe.
+fn each_schema_value(value: &Value, pointer: &mut String, show: &mut dyn FnMut(&str, &str, &Value)) {
+    let length = pointer.len();
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                pointer.push('/');
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                show(pointer, key, inner);
+                if key != "enum" && key != "const" {
+                    each_schema_value(inner, pointer, show);
+                }
+                pointer.truncate(length);
+            }
+        }
+        Value::Array(list) => {
+            for (index, inner) in list.iter().enumerate() {
+                pointer.push('/');
+                pointer.push_str(&index.to_string());
+                each_schema_value(inner, pointer, show);
+                pointer.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl SchemaFile {
+    fn error(&self, pointer: &str, reason: impl std::fmt::Display) -> FileError {
+        FileError { file: self.label.clone(), line: self.line(pointer), reason: reason.to_string() }
+    }
+
+    /// The line of the value that a pointer leads to, or of the nearest value around it.
+    fn line(&self, pointer: &str) -> Option<usize> {
+        let mut scanner = Scanner::default();
+        let document = scanner.scan(&self.text).ok()?;
+        let mut node = document.root();
+        for part in pointer.split('/').skip(1) {
+            let name = part.replace("~1", "/").replace("~0", "~");
+            let next = match name.parse::<usize>() {
+                Ok(index) => node.items().nth(index).or_else(|| node.get(&name)),
+                Err(_) => node.get(&name),
+            };
+            let Some(next) = next else { break };
+            node = next;
+        }
+        Some(line_of(&self.text, node.offset()))
+    }
+
+    /// The compiler's complaint, with the line it is about.
+    fn refuse(&self, error: &ValidationError<'_>) -> FileError {
+        // A schema that breaks the rules for schemas is itself the instance; other complaints name their keyword.
+        let place = [error.instance_path().as_str(), error.schema_path().as_str()];
+        let pointer = place.into_iter().find(|pointer| !pointer.is_empty()).unwrap_or_default();
+        self.error(pointer, format_args!("not a schema: {}", first_line(&error.to_string())))
+    }
+}
+
+fn first_line(text: &str) -> String {
+    super::finding::shorten(text.lines().last().unwrap_or_default())
+}
+
+fn percent_decoded(pointer: &str) -> String {
+    pointer.replace("%24", "$").replace("%25", "%")
+}
+
+fn uri(reference: &str) -> String {
+    format!("contract:///{reference}")
+}
+
+/// The schema errors of a value as evidence. `base` is where the value stands in its message.
+pub(crate) fn evidence(validator: &Validator, value: &Value, base: &str) -> Vec<Evidence> {
+    validator.iter_errors(value).take(20).map(|error| explain(&error, base)).collect()
+}
+
+fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let error = deepest(error);
+    let pointer = format!("{base}{}", error.instance_path().as_str());
+    let place = if pointer.is_empty() { "the message" } else { &pointer };
+    let (message, expected) = match error.kind() {
+        Kind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            (format!("`{name}` is missing from {place}"), format!("a field `{name}`"))
+        }
+        Kind::Type { .. } => {
+            let text = error.masked_with("the value").to_string();
+            let wanted = text.rsplit_once(" type").map_or(text.as_str(), |(head, _)| head);
+            let wanted = wanted.split(" is not of ").last().unwrap_or_default();
+            let wanted = wanted.trim_start_matches("types ").trim_start_matches("type ").replace('"', "");
+            (format!("{place} is {}", type_name(error.instance())), wanted)
+        }
+        Kind::Enum { options } => {
+            let options: Vec<_> =
+                options.as_array().map(|list| list.iter().map(ToString::to_string).collect()).unwrap_or_default();
+            (format!("{place} is none of the allowed values"), format!("one of {}", options.join(", ")))
+        }
+        Kind::Constant { expected_value } => (format!("{place} has another value"), expected_value.to_string()),
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
+            (format!("{place} has fields the contract does not know: {}", unexpected.join(", ")), String::new())
+        }
+        Kind::Format { format } => (format!("{place} is no {format}"), format.clone()),
+        _ => (format!("{place}: {}", error.masked_with("the value")), String::new()),
+    };
+    let seen = match error.kind() {
+        Kind::Required { .. } => None,
+        _ => Some(excerpt(error.instance())),
+    };
+    Evidence {
+        message,
+        pointer: Some(pointer),
+        seen,
+        expected: (!expected.is_empty()).then_some(expected),
+        ..Evidence::default()
+    }
+}
+
+/// Of a failed choice, the complaint of the branch that got furthest: it is the one that was meant.
+fn deepest<'e, 'i>(error: &'e ValidationError<'i>) -> &'e ValidationError<'i>
+where
+    'i: 'e,
+{
+    use jsonschema::error::ValidationErrorKind as Kind;
+    let (Kind::AnyOf { context } | Kind::OneOfNotValid { context }) = error.kind() else { return error };
+    let depth = |error: &ValidationError<'_>| error.instance_path().as_str().matches('/').count();
+    let best = context
+        .iter()
+        .filter_map(|branch| branch.iter().min_by_key(|error| depth(error)).map(|error| (branch.len(), error)))
+        .max_by_key(|(count, error)| (depth(error), std::cmp::Reverse(*count)));
+    match best {
+        Some((_, inner)) if depth(inner) > depth(error) => inner,
+        _ => error,
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(number) if number.is_f64() => "a number",
+        Value::Number(_) => "an integer",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

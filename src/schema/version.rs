@@ -1,0 +1,99 @@
+//! Version ranges of targets: `>=2.1.100, <2.1.248`.
+
+use std::cmp::Ordering;
+
+/// A range of versions: all of its bounds must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VersionRange {
+    text: String,
+    bounds: Vec<(Bound, String)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    AtLeast,
+    Above,
+    AtMost,
+    Below,
+    Exactly,
+}
+
+impl VersionRange {
+    /// Reads a range; the error says what is wrong with it.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let mut bounds = Vec::new();
+        for part in text.split(',').map(str::trim) {
+            let operators = [
+                (">=", Bound::AtLeast),
+                ("<=", Bound::AtMost),
+                (">", Bound::Above),
+                ("<", Bound::Below),
+                ("=", Bound::Exactly),
+            ];
+            let found = operators.iter().find_map(|(sign, bound)| Some((*bound, part.strip_prefix(sign)?.trim())));
+            let (bound, version) = found.unwrap_or((Bound::Exactly, part));
+            if version.is_empty() || (bound != Bound::Exactly && numbers(version).is_none()) {
+                return Err(format!("`{part}` is no version bound such as `>=2.1.100`"));
+            }
+            bounds.push((bound, version.to_string()));
+        }
+        Ok(Self { text: text.to_string(), bounds })
+    }
+
+    /// Whether a version is inside. An unknown one counts as the newest, one that is no dotted number meets only
+    /// itself.
+    pub(crate) fn holds(&self, version: Option<&str>) -> bool {
+        self.bounds.iter().all(|(bound, limit)| {
+            let Some(version) = version else {
+                return matches!(bound, Bound::AtLeast | Bound::Above);
+            };
+            let order = match (numbers(version), numbers(limit)) {
+                (Some(a), Some(b)) => compare(&a, &b),
+                _ => return *bound == Bound::Exactly && version == limit,
+            };
+            match bound {
+                Bound::AtLeast => order != Ordering::Less,
+                Bound::Above => order == Ordering::Greater,
+                Bound::AtMost => order != Ordering::Greater,
+                Bound::Below => order == Ordering::Less,
+                Bound::Exactly => order == Ordering::Equal,
+            }
+        })
+    }
+
+    /// The range as it was written.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+fn numbers(version: &str) -> Option<Vec<u64>> {
+    let core = version.trim_start_matches('v');
+    let core = core.split(['-', '+', ' ']).next().unwrap_or(core);
+    core.split('.').map(|part| part.parse().ok()).collect()
+}
+
+fn compare(a: &[u64], b: &[u64]) -> Ordering {
+    let at = |list: &[u64], index| list.get(index).copied().unwrap_or(0);
+    (0..a.len().max(b.len())).map(|i| at(a, i).cmp(&at(b, i))).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_hold_by_number_not_by_letter() {
+        let range = VersionRange::parse(">=2.1.100, <2.1.248").unwrap();
+        for (version, inside) in
+            [("2.1.99", false), ("2.1.100", true), ("2.1.247", true), ("2.1.248", false), ("2.2", false)]
+        {
+            assert_eq!(range.holds(Some(version)), inside, "{version}");
+        }
+        assert!(!range.holds(None), "the newest is past the end");
+        assert!(VersionRange::parse(">=2.1.0").unwrap().holds(None));
+        assert!(VersionRange::parse("rust-head").unwrap().holds(Some("rust-head")));
+        assert!(!VersionRange::parse(">=1.0").unwrap().holds(Some("rust-head")));
+        assert!(VersionRange::parse(">=new").is_err());
+    }
+}
