@@ -1,7 +1,10 @@
 //! clawgate proves that an agent command line keeps its JSON contract, and says why when it does not.
 
+pub mod classify;
 pub mod cli;
+pub mod envelope;
 pub mod exit_code;
 pub mod json;
 pub mod recording;
 pub mod schema;
+pub mod stream_json;

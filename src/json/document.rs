@@ -128,7 +128,8 @@ impl<'a> Node<'a> {
         if entry.escaped {
             return self.text().is_some_and(|text| text == expected);
         }
-        self.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1) == Some(expected.as_bytes())
+        self.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1)
+            == Some(expected.as_bytes())
     }
 
     /// The boolean, if this is one.

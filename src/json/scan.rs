@@ -268,7 +268,8 @@ impl Scanner {
     /// Reads a key and its colon; returns where the value starts.
     fn key(&mut self, bytes: &[u8], at: usize, keep: bool) -> Result<usize, Malformed> {
         if bytes.get(at) != Some(&b'"') {
-            let reason = if at >= bytes.len() { "unexpected end of text" } else { "expected a key in quotes" };
+            let reason =
+                if at >= bytes.len() { "unexpected end of text" } else { "expected a key in quotes" };
             return Err(Malformed { reason, offset: at });
         }
         let (end, escaped) = self.string(bytes, at)?;
@@ -289,7 +290,8 @@ impl Scanner {
         if self.keys.len() >= self.limits.keys {
             return;
         }
-        let hash = if escaped { hash_key(&decoded(bytes, at, end)) } else { hash_key(&bytes[at + 1..end - 1]) };
+        let hash =
+            if escaped { hash_key(&decoded(bytes, at, end)) } else { hash_key(&bytes[at + 1..end - 1]) };
         let key = Key { hash, entry: self.entries.len() as u32 - 1 };
         let Some(open) = self.open.last_mut() else { return };
         let first = open.first_key as usize;

@@ -46,7 +46,9 @@ pub enum FactsError {
     #[error("{0}")]
     Shape(String),
     /// The file comes from a newer version.
-    #[error("schema_version {found} is newer than {SCHEMA_VERSION}, the newest this clawgate reads: update clawgate")]
+    #[error(
+        "schema_version {found} is newer than {SCHEMA_VERSION}, the newest this clawgate reads: update clawgate"
+    )]
     Newer {
         /// The version that the file states.
         found: u64,
@@ -185,10 +187,18 @@ mod tests {
         assert!(reason("{").starts_with("not JSON: "));
         assert_eq!(reason("[]"), "expected a JSON object");
         assert_eq!(reason("{}"), "field `schema_version`: is missing");
-        assert!(reason(&WHOLE.replace("\"schema_version\":1", "\"schema_version\":2")).contains("update clawgate"));
+        assert!(
+            reason(&WHOLE.replace("\"schema_version\":1", "\"schema_version\":2"))
+                .contains("update clawgate")
+        );
         assert!(reason(&WHOLE.replace("\"claude\",\"t", "7,\"t")).contains("field `target`: is 7"));
-        assert!(reason(&WHOLE.replace("{\"code\":1", "{\"code\":\"x\"")).contains("field `exit`: `code` is \"x\""));
-        assert!(reason(&WHOLE.replace("{\"code\":1,\"timed_out\":\"after-result\"}", "{}")).contains("neither"));
+        assert!(
+            reason(&WHOLE.replace("{\"code\":1", "{\"code\":\"x\""))
+                .contains("field `exit`: `code` is \"x\"")
+        );
+        assert!(
+            reason(&WHOLE.replace("{\"code\":1,\"timed_out\":\"after-result\"}", "{}")).contains("neither")
+        );
         assert!(reason(&WHOLE.replace("[\"HOME\"]", "[1]")).contains("field `env_set`: holds 1"));
     }
 }

@@ -1,0 +1,293 @@
+//! The verdict on a run of a Claude CLI, from its stream or its result document.
+
+use crate::stream_json::{Fate, ResultFacts, Session};
+
+use super::api_error;
+use super::process::{ended_without_result, not_started};
+use super::question::asks_the_user;
+use super::{Advisory, Basis, Class, Evidence, Process, Verdict};
+
+/// Everything that the rows look at.
+struct Case<'a> {
+    session: &'a Session,
+    process: &'a Process<'a>,
+    /// Lines with something on them.
+    lines: u64,
+    heuristics: bool,
+}
+
+/// Decides the verdict. `lines` counts the output lines that are not blank; `heuristics` is the document's
+/// `allow_hang_heuristic`.
+pub fn classify<'a>(session: &'a Session, process: &'a Process<'a>, lines: u64, heuristics: bool) -> Verdict {
+    let case = Case { session, process, lines, heuristics };
+    let rows: [fn(&Case<'a>) -> Option<Verdict>; 13] = [
+        |case| not_started(case.process),
+        Case::no_result,
+        Case::refused,
+        Case::open_pass,
+        Case::interrupted,
+        Case::limit,
+        Case::api,
+        Case::not_found,
+        Case::response_truncated,
+        Case::failed_exit,
+        Case::blocked,
+        Case::heuristic,
+        Case::silent,
+    ];
+    let mut verdict = rows.iter().find_map(|row| row(&case)).unwrap_or_else(|| {
+        Verdict::of(Class::Ok, None, case.session.results.last().map(ok_evidence).into_iter().collect())
+    });
+    verdict.advisories = case.advisories(verdict.class);
+    verdict
+}
+
+fn ok_evidence(result: &ResultFacts) -> Evidence {
+    let subtype = result.subtype.as_deref().unwrap_or("result");
+    Evidence::new("result", Basis::Structured, subtype).at(result.line, "/subtype")
+}
+
+impl Case<'_> {
+    fn results(&self) -> impl Iterator<Item = &ResultFacts> {
+        self.session.results.iter()
+    }
+
+    /// No result was seen: time ran out, the process died, it refused to start, it spoke something else, or it was
+    /// cut off.
+    fn no_result(&self) -> Option<Verdict> {
+        if !self.session.results.is_empty() {
+            return None;
+        }
+        if let Some(verdict) = ended_without_result(self.process) {
+            return Some(verdict);
+        }
+        let failed = self.process.exit.code != Some(0);
+        if self.lines == 0 && failed && self.process.says_something() {
+            return Some(Verdict::of(
+                Class::Usage,
+                None,
+                vec![self.process.stderr_evidence("refused-to-start")],
+            ));
+        }
+        if self.lines > 0 && self.session.typed == 0 {
+            let evidence = Evidence::new("no-messages", Basis::Structured, self.lines);
+            return Some(Verdict::of(Class::Protocol, None, vec![evidence]));
+        }
+        let names_an_error = self.process.stderr.trim_start().to_ascii_lowercase().starts_with("error:");
+        if failed && names_an_error {
+            return Some(Verdict::of(
+                Class::Usage,
+                None,
+                vec![self.process.stderr_evidence("refused-midway")],
+            ));
+        }
+        let mut evidence = vec![Evidence::new("no-result", Basis::Structured, self.session.messages)];
+        if let Some(error) = &self.session.pending_error {
+            evidence.push(
+                Evidence::new("assistant-error", Basis::Structured, error.kind.clone())
+                    .at(error.line, "/error"),
+            );
+        }
+        Some(Verdict::of(Class::Truncated, None, evidence))
+    }
+
+    /// A result that only says that the arguments were refused.
+    fn refused(&self) -> Option<Verdict> {
+        let result = self.results().find(|result| {
+            result.subtype.as_deref() == Some("error_during_execution")
+                && result.num_turns == Some(0)
+                && result.terminal_reason.is_none()
+                && result.assistant_error.is_none()
+                && result.api_error_status.is_none()
+        })?;
+        let error = result.errors.first().map_or("", String::as_str);
+        let evidence =
+            Evidence::new("refused-to-start", Basis::Structured, error).at(result.line, "/errors/0");
+        Some(Verdict::of(Class::Usage, None, vec![evidence]))
+    }
+
+    /// The main loop was entered again after the last result and did not come to an end.
+    fn open_pass(&self) -> Option<Verdict> {
+        let line = self.session.open_pass?;
+        let evidence = Evidence::new("no-result-after-re-entry", Basis::Structured, line).at(line, "");
+        if let Some(mut verdict) = ended_without_result(self.process) {
+            verdict.evidence.push(evidence);
+            return Some(verdict);
+        }
+        Some(Verdict::of(Class::Truncated, None, vec![evidence]))
+    }
+
+    fn interrupted(&self) -> Option<Verdict> {
+        let result = self.results().find(|result| {
+            result.subtype.as_deref() == Some("error_during_execution")
+                && result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"))
+        })?;
+        let reason = result.terminal_reason.as_deref().unwrap_or_default();
+        let evidence =
+            Evidence::new("terminal-reason", Basis::Structured, reason).at(result.line, "/terminal_reason");
+        Some(Verdict::of(Class::Interrupted, None, vec![evidence]))
+    }
+
+    fn limit(&self) -> Option<Verdict> {
+        let is_limit = |result: &&ResultFacts| {
+            result.text.is_none()
+                && result.subtype.as_deref().is_some_and(|subtype| subtype.starts_with("error_max_"))
+        };
+        let result = self.results().find(is_limit)?;
+        let subtype = result.subtype.as_deref().unwrap_or_default();
+        let detail = match subtype {
+            "error_max_budget_usd" => "budget",
+            "error_max_structured_output_retries" => "structured_output",
+            other => other.trim_start_matches("error_"),
+        };
+        let evidence =
+            Evidence::new("result-subtype", Basis::Structured, subtype).at(result.line, "/subtype");
+        Some(Verdict::of(Class::Limit, Some(detail), vec![evidence]))
+    }
+
+    /// The gravest API failure of any result.
+    fn api(&self) -> Option<Verdict> {
+        let named = self.results().filter_map(|result| api_error::name(result, self.session));
+        named.min_by_key(|verdict| verdict.class)
+    }
+
+    fn not_found(&self) -> Option<Verdict> {
+        let result = self.results().find(|result| is_unknown_command(result))?;
+        let text = result.text.as_deref().unwrap_or_default();
+        let evidence = Evidence::new("unknown-command", Basis::Keyword, text).at(result.line, "/result");
+        Some(Verdict::of(Class::NotFound, None, vec![evidence]))
+    }
+
+    /// A success without a stop reason: the reply was cut, and the CLI took it for whole.
+    fn response_truncated(&self) -> Option<Verdict> {
+        let is_cut = |result: &&ResultFacts| {
+            result.stop_reason == Some(None)
+                && result.num_turns.is_some_and(|turns| turns > 0)
+                && !result.partial
+        };
+        let result = self.results().find(is_cut)?;
+        let evidence = Evidence::new("no-stop-reason", Basis::Structured, serde_json::Value::Null);
+        Some(Verdict::of(Class::Truncated, Some("response"), vec![evidence.at(result.line, "/stop_reason")]))
+    }
+
+    /// Every result claims success, but the process says that it failed.
+    fn failed_exit(&self) -> Option<Verdict> {
+        let code = self.process.exit.code.filter(|code| (1..=127).contains(code) && *code != 124)?;
+        let evidence =
+            vec![self.process.exit_evidence("exit-code"), Evidence::new("exit-code", Basis::Process, code)];
+        let late = self.process.exit.timed_out.is_some();
+        (!late).then(|| Verdict::of(Class::Crash, Some("exit-code"), evidence))
+    }
+
+    fn blocked(&self) -> Option<Verdict> {
+        let evidence = if let Some(line) = self.session.hook_stop {
+            Evidence::new("prevent-continuation", Basis::Structured, true).at(line, "/prevent_continuation")
+        } else {
+            let is_hook = |reason: &str| matches!(reason, "hook_stopped" | "stop_hook_prevented");
+            let result =
+                self.results().find(|result| result.terminal_reason.as_deref().is_some_and(is_hook))?;
+            let reason = result.terminal_reason.as_deref().unwrap_or_default();
+            Evidence::new("terminal-reason", Basis::Structured, reason).at(result.line, "/terminal_reason")
+        };
+        Some(Verdict::of(Class::Blocked, Some("hook"), vec![evidence]))
+    }
+
+    /// The classes that are guesses; the first that holds.
+    fn heuristic(&self) -> Option<Verdict> {
+        [
+            (Class::Interactive, self.asks()),
+            (Class::BackgroundTask, self.background()),
+            (Class::Permission, self.denied()),
+        ]
+        .into_iter()
+        .find_map(|(class, evidence)| evidence.map(|evidence| Verdict::of(class, None, vec![evidence])))
+    }
+
+    fn asks(&self) -> Option<Evidence> {
+        if !self.heuristics {
+            return None;
+        }
+        if let Some(line) = self.session.asked_user {
+            return Some(
+                Evidence::new("ask-user-question", Basis::Heuristic, "AskUserQuestion")
+                    .at(line, "/message/content"),
+            );
+        }
+        let last = self.session.results.last()?;
+        let reason = last.stop_reason.as_ref().and_then(Option::as_deref);
+        if last.is_failure() || reason.is_some_and(|reason| reason != "end_turn") {
+            return None;
+        }
+        // A local command such as /context prints text of the CLI itself, which asks nobody.
+        if !last.model_answered && last.num_turns == Some(0) {
+            return None;
+        }
+        let (text, line, pointer) = match last.text_end.as_deref().filter(|text| !text.trim().is_empty()) {
+            Some(text) => (text, last.line, "/result"),
+            None => (self.session.final_text.as_deref()?, self.session.final_text_line, "/message/content"),
+        };
+        let question = asks_the_user(text)?;
+        Some(Evidence::new("final-question", Basis::Heuristic, question).at(line, pointer))
+    }
+
+    fn background(&self) -> Option<Evidence> {
+        if !self.heuristics {
+            return None;
+        }
+        let task = self.session.tasks().iter().find(|task| task.is_lost())?;
+        let fate = match task.fate {
+            Fate::Failed => "failed",
+            Fate::Stopped => "stopped",
+            _ => "not finished",
+        };
+        let name = task.description.as_deref().or(task.id.as_deref()).unwrap_or("background work");
+        Some(Evidence::new("lost-task", Basis::Heuristic, format!("{name}: {fate}")).at(task.line, ""))
+    }
+
+    fn denied(&self) -> Option<Evidence> {
+        let denial = self.session.denials.first()?;
+        let tool = denial.tool.as_deref().unwrap_or("a tool");
+        Some(
+            Evidence::new("permission-denials", Basis::Structured, tool)
+                .at(denial.line, "/permission_denials/0/tool_name"),
+        )
+    }
+
+    fn silent(&self) -> Option<Verdict> {
+        let said = self.session.said_something
+            || self.results().any(|result| {
+                result.partial
+                    || result.structured_output
+                    || result.text.as_deref().is_some_and(|text| !text.trim().is_empty())
+            });
+        let line = self.session.results.last().map_or(0, |result| result.line);
+        let evidence = Evidence::new("nothing-said", Basis::Structured, "").at(line, "/result");
+        (!said).then(|| Verdict::of(Class::NoOutput, None, vec![evidence]))
+    }
+
+    fn advisories(&self, class: Class) -> Vec<Advisory> {
+        let has_result = !self.session.results.is_empty();
+        let exit = self.process.exit;
+        [
+            (Advisory::Interactive, class != Class::Interactive && self.asks().is_some()),
+            (Advisory::BackgroundTask, class != Class::BackgroundTask && self.background().is_some()),
+            (Advisory::Permission, class != Class::Permission && self.denied().is_some()),
+            (Advisory::Retried, self.session.retries.count > 0),
+            (Advisory::SubagentApiError, self.session.subagent_error.is_some()),
+            (Advisory::LateExit, has_result && class != Class::Timeout && exit.timed_out.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(advisory, holds)| holds.then_some(advisory))
+        .collect()
+    }
+}
+
+/// The CLI's own words for a name it does not know; a model that says the same is not meant.
+fn is_unknown_command(result: &ResultFacts) -> bool {
+    !result.model_answered
+        && result.text.as_deref().is_some_and(|text| {
+            ["Unknown command: ", "Unknown slash command: ", "Unknown skill: "]
+                .iter()
+                .any(|words| text.starts_with(words))
+        })
+}

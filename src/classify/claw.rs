@@ -1,0 +1,201 @@
+//! The verdict on a run of `claw`: the one error handler that its document asks for.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use crate::envelope::Envelope;
+
+use super::claw_kinds::meaning_of;
+use super::process::{ended_without_result, not_started};
+use super::{Basis, Class, ClawFields, Evidence, Process, Verdict};
+
+/// Decides the verdict on a run in JSON mode.
+pub fn classify_json(envelope: &Envelope, process: &Process<'_>) -> Verdict {
+    let fields = envelope.value.as_ref().map(claw_fields).unwrap_or_default();
+    let mut verdict = decide(envelope, process);
+    verdict.claw = Some(ClawFields {
+        cancel_observed: fields.cancel_observed.filter(|_| verdict.class == Class::Timeout),
+        safe_to_reuse_session: (verdict.class == Class::Timeout
+            && verdict.detail.as_deref() == Some("engine"))
+        .then_some(fields.cancel_observed == Some(true)),
+        ..fields
+    });
+    verdict
+}
+
+fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
+    if let Some(verdict) = not_started(process) {
+        return verdict;
+    }
+    let object = envelope.value.as_ref().filter(|_| envelope.is_one_object());
+    let Some(object) = object else { return no_envelope(envelope, process) };
+    if let Some(code) = process.exit.code
+        && !(0..=2).contains(&code)
+    {
+        let evidence = vec![process.exit_evidence("exit-code-outside-contract")];
+        return Verdict::of(Class::Protocol, Some("exit-code"), evidence);
+    }
+    if object.get("final_stop_reason").and_then(Value::as_str) == Some("timeout") {
+        let evidence = Evidence::new("final-stop-reason", Basis::Structured, "timeout")
+            .in_document("/final_stop_reason");
+        return Verdict::of(Class::Timeout, Some("engine"), vec![evidence]);
+    }
+    match failure(object) {
+        Some(failure) => reported(object, &failure),
+        // The process says that it failed although the envelope does not.
+        None if process.exit.code != Some(0) => {
+            let unfinished = ended_without_result(process);
+            unfinished.unwrap_or_else(|| {
+                Verdict::of(Class::Error, Some("exit-code"), vec![process.exit_evidence("exit-code")])
+            })
+        }
+        None => {
+            let evidence =
+                Evidence::new("success-envelope", Basis::Structured, "no error marker").in_document("");
+            Verdict::of(Class::Ok, None, vec![evidence])
+        }
+    }
+}
+
+/// Decides the verdict on a run in text mode, where only the exit code has a contract.
+pub fn classify_text(process: &Process<'_>) -> Verdict {
+    let mut verdict = not_started(process).unwrap_or_else(|| match process.exit.code {
+        Some(0) => Verdict::of(Class::Ok, None, vec![process.exit_evidence("exit-code")]),
+        Some(2) => Verdict::of(Class::Usage, None, vec![process.exit_evidence("exit-code")]),
+        _ => ended_without_result(process).unwrap_or_else(|| {
+            Verdict::of(
+                Class::Error,
+                None,
+                vec![process.exit_evidence("exit-code"), process.stderr_evidence("stderr")],
+            )
+        }),
+    });
+    verdict.claw = Some(ClawFields::default());
+    verdict
+}
+
+/// The output is not one JSON object.
+fn no_envelope(envelope: &Envelope, process: &Process<'_>) -> Verdict {
+    if envelope.documents == 0
+        && let Some(verdict) = ended_without_result(process)
+    {
+        return verdict;
+    }
+    let is_usage = USAGE.as_ref().is_some_and(|words| words.is_match(process.stderr));
+    if envelope.documents == 0 && process.exit.code != Some(0) && is_usage {
+        return Verdict::of(Class::Usage, None, vec![process.stderr_evidence("refused-to-start")]);
+    }
+    let mut evidence: Vec<_> = envelope
+        .flaws
+        .iter()
+        .take(3)
+        .map(|flaw| {
+            Evidence::new(
+                "not-one-document",
+                Basis::Structured,
+                format!("{:?} at byte {}", flaw.kind, flaw.offset),
+            )
+        })
+        .collect();
+    if process.says_something() {
+        evidence.push(process.stderr_evidence("stderr"));
+    }
+    Verdict::of(Class::Protocol, None, evidence)
+}
+
+static USAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?im)^usage:|unrecognized arguments?|unknown (?:option|flag|subcommand)|missing value for|invalid choice|^error: ").ok()
+});
+
+/// How an envelope says that it reports a failure, and what it calls it.
+struct Failure {
+    kind: Option<String>,
+    kind_pointer: &'static str,
+    marker: Evidence,
+}
+
+/// Whether the envelope reports a failure: any of the ways in which claw has ever done so.
+fn failure(object: &Value) -> Option<Failure> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str);
+    let error = object.get("error").filter(|error| !is_empty(error));
+    let marker = if let Some(error) = error {
+        let shown =
+            error.as_str().map_or_else(|| error.get("message").cloned().unwrap_or(Value::Null), Value::from);
+        Some(Evidence::new("error-member", Basis::Structured, shown).in_document("/error"))
+    } else if let Some((key, value)) = ["type", "status", "kind"]
+        .into_iter()
+        .find_map(|key| text(key).filter(|value| *value == "error").map(|value| (key, value)))
+    {
+        Some(Evidence::new("error-marker", Basis::Structured, value).in_document(&format!("/{key}")))
+    } else if object.get("ok") == Some(&Value::Bool(false)) {
+        Some(Evidence::new("error-marker", Basis::Structured, false).in_document("/ok"))
+    } else {
+        None
+    }?;
+    let nested = object.get("error").and_then(|error| error.get("kind")).and_then(Value::as_str);
+    let (kind, kind_pointer) = match (nested, text("error_kind"), text("kind")) {
+        (Some(kind), ..) => (Some(kind), "/error/kind"),
+        (None, Some(kind), _) => (Some(kind), "/error_kind"),
+        (None, None, Some(kind)) if kind != "error" => (Some(kind), "/kind"),
+        _ => (None, "/kind"),
+    };
+    Some(Failure { kind: kind.map(str::to_owned), kind_pointer, marker })
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    }
+}
+
+/// A failure that the envelope reports.
+fn reported(object: &Value, failure: &Failure) -> Verdict {
+    let kind = failure.kind.as_deref().unwrap_or("unknown");
+    let mut meaning = meaning_of(kind);
+    if kind == "api_http_error" {
+        (meaning.detail, meaning.retryable) =
+            http_detail(object.get("error").and_then(Value::as_str).unwrap_or_default());
+    }
+    let says =
+        object.get("error").and_then(|error| error.get("retryable")).or_else(|| object.get("retryable"));
+    let retryable = says.and_then(Value::as_bool).unwrap_or(meaning.retryable);
+    let evidence = Evidence::new("error-kind", Basis::Structured, kind).in_document(failure.kind_pointer);
+    Verdict::of(meaning.class, meaning.detail, vec![evidence, failure.marker.clone()]).retry(retryable)
+}
+
+/// The status that claw puts into the text of an HTTP error.
+fn http_detail(message: &str) -> (Option<&'static str>, bool) {
+    static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"returned (\d{3})\b").ok());
+    let status = STATUS
+        .as_ref()
+        .and_then(|status| status.captures(message))
+        .and_then(|found| found[1].parse::<u16>().ok());
+    match status {
+        Some(529) => (Some("overloaded"), true),
+        Some(500..=599) => (Some("server_error"), true),
+        Some(404) => (Some("model_not_found"), false),
+        Some(400..=499) => (Some("invalid_request"), false),
+        _ if message.contains("connect") || message.contains("sending request") => (Some("connection"), true),
+        _ => (Some("unknown"), false),
+    }
+}
+
+fn claw_fields(object: &Value) -> ClawFields {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let nested = object.get("error");
+    ClawFields {
+        kind: failure(object).and_then(|failure| failure.kind),
+        hint: text(nested.and_then(|error| error.get("hint"))).or_else(|| text(object.get("hint"))),
+        session_id: text(object.get("session_id")),
+        cancel_observed: object
+            .get("final_cancel_observed")
+            .or_else(|| object.get("cancel_observed"))
+            .and_then(Value::as_bool),
+        safe_to_reuse_session: None,
+    }
+}

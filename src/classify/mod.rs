@@ -1,0 +1,20 @@
+//! What went wrong, whose fault it was, and on what evidence.
+//!
+//! A [`Verdict`] is decided by the first row of a fixed table that holds, over all results of a run; structured
+//! signals come before keywords, keywords before heuristics. The rows live in [`claude`] for the stream and the
+//! result document of a Claude CLI, and in [`claw`] for the envelopes of `claw`.
+
+mod api_error;
+mod class;
+pub mod claude;
+pub mod claw;
+mod claw_kinds;
+mod process;
+mod question;
+mod verdict;
+
+pub use class::{Blame, Class};
+pub use claw_kinds::{KindMeaning, meaning_of};
+pub use process::Process;
+pub use question::asks_the_user;
+pub use verdict::{Advisory, Basis, ClawFields, Evidence, Verdict};

@@ -1,0 +1,100 @@
+//! A line of the stream after scanning.
+
+use crate::json::{Document, Malformed, Node};
+
+use super::Message;
+
+/// What one line of a stream turned out to be. Blank lines are not delivered.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Line<'a> {
+    /// A JSON object.
+    Message(RawMessage<'a>),
+    /// JSON of another type.
+    NotAnObject {
+        /// The line's number.
+        number: u64,
+        /// Where it starts in the stream.
+        offset: u64,
+    },
+    /// Not JSON.
+    Malformed {
+        /// The line's number.
+        number: u64,
+        /// Where it starts in the stream.
+        offset: u64,
+        /// Why, and where in the line.
+        error: Malformed,
+    },
+    /// A line beyond the limit. What could be read of its head is in `head`.
+    Oversized {
+        /// The line's number.
+        number: u64,
+        /// Where it starts in the stream.
+        offset: u64,
+        /// Its length in bytes.
+        length: u64,
+        /// The members that stand before the one that was cut.
+        head: Option<RawMessage<'a>>,
+    },
+}
+
+impl<'a> Line<'a> {
+    /// The line's number, counted from 1.
+    pub fn number(&self) -> u64 {
+        match self {
+            Self::Message(message) => message.line,
+            Self::NotAnObject { number, .. }
+            | Self::Malformed { number, .. }
+            | Self::Oversized { number, .. } => *number,
+        }
+    }
+
+    /// Why this line is not a whole message, if it is not.
+    pub fn problem(&self) -> Option<String> {
+        match self {
+            Self::Message(_) => None,
+            Self::NotAnObject { .. } => Some("JSON but not an object".into()),
+            Self::Malformed { error, .. } => Some(error.to_string()),
+            Self::Oversized { length, .. } => Some(format!("line of {length} bytes is over the limit")),
+        }
+    }
+
+    /// The message, also when only the head of it could be read.
+    pub fn message(&self) -> Option<RawMessage<'a>> {
+        match self {
+            Self::Message(message) => Some(*message),
+            Self::Oversized { head, .. } => *head,
+            _ => None,
+        }
+    }
+}
+
+/// A message with everything that is known of its line.
+#[derive(Debug, Clone, Copy)]
+pub struct RawMessage<'a> {
+    /// The line's number, counted from 1.
+    pub line: u64,
+    /// Where the line starts, in bytes from the start of the stream.
+    pub offset: u64,
+    /// The scanned line.
+    pub document: Document<'a>,
+    /// The text of the line without white space around it. Invalid UTF-8 has become U+FFFD.
+    pub text: &'a str,
+    /// Whether the line had invalid UTF-8.
+    pub lossy: bool,
+    /// Whether the line was oversized, so that later members are missing.
+    pub partial: bool,
+}
+
+impl<'a> RawMessage<'a> {
+    /// The object itself.
+    pub fn root(&self) -> Node<'a> {
+        self.document.root()
+    }
+
+    /// The typed view of the message.
+    pub fn view(&self) -> Message<'a> {
+        Message::of(self.root())
+    }
+}

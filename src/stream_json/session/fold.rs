@@ -1,0 +1,346 @@
+//! The fold itself.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use serde::Serialize;
+
+use crate::json::{Kind, Node};
+use crate::stream_json::kept_text::tail;
+use crate::stream_json::reader::is_space;
+use crate::stream_json::{
+    ApiMessage, Assistant, Block, Init, Limits, Line, Message, RateLimitEvent, RawMessage, RunResult, User,
+};
+
+use super::outcome::{ResultFacts, denied_tools};
+use super::tasks::Tasks;
+use super::usage::UsageByModel;
+use super::{Task, TokenUsage, ToolCalls};
+
+/// Of the final text this much is kept from its end.
+const FINAL_TEXT: usize = 64 << 10;
+/// Kept results; of more, later successes replace each other and a bounded number of failures is added.
+const MAX_RESULTS: usize = 256;
+
+/// An `error` that an assistant message carried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct AssistantError {
+    /// The error token, such as `rate_limit`.
+    pub kind: String,
+    /// The line.
+    pub line: u64,
+}
+
+/// A tool call that was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Denial {
+    /// The tool.
+    pub tool: Option<String>,
+    /// The line that says so.
+    pub line: u64,
+}
+
+/// Requests that were sent again.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct Retries {
+    /// How many.
+    pub count: u64,
+    /// The error of the last one.
+    pub last_error: Option<String>,
+    /// The HTTP status of the last one.
+    pub last_status: Option<i64>,
+    /// The line of the last one.
+    pub line: u64,
+}
+
+/// A rejected `rate_limit_event`.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct RateLimit {
+    /// When the limit ends, in seconds since 1970.
+    pub resets_at: Option<i64>,
+    /// The line.
+    pub line: u64,
+}
+
+/// Everything a verdict and a report need to know of a stream.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Session {
+    limits: Limits,
+    /// Messages seen.
+    pub messages: u64,
+    /// Messages with a string `type`, which makes them part of the protocol.
+    pub typed: u64,
+    /// `system/init` messages; more than one when the main loop was re-entered.
+    pub inits: u64,
+    /// The model of the first init.
+    pub model: Option<String>,
+    /// The CLI's version, from the first init.
+    pub cli_version: Option<String>,
+    /// The session's id, from the first message that has one.
+    pub session_id: Option<String>,
+    /// Kept results, in order.
+    pub results: Vec<ResultFacts>,
+    /// All results.
+    pub result_count: u64,
+    /// The end of the last text that the main agent said itself.
+    pub final_text: Option<String>,
+    /// The line of that text.
+    pub final_text_line: u64,
+    /// Whether the main agent said anything visible.
+    pub said_something: bool,
+    /// Usage by model, each message counted once.
+    pub usage: BTreeMap<String, TokenUsage>,
+    usage_by_id: UsageByModel,
+    /// Tool calls.
+    pub tools: ToolCalls,
+    tasks: Tasks,
+    /// Retries of API requests.
+    pub retries: Retries,
+    /// Refused tool calls, the first of them.
+    pub denials: Vec<Denial>,
+    /// All refused tool calls.
+    pub denial_count: u64,
+    /// The last rejected rate limit.
+    pub rate_limit: Option<RateLimit>,
+    /// The line on which a hook stopped the run.
+    pub hook_stop: Option<u64>,
+    /// The line of the first `AskUserQuestion` call that got no answer.
+    pub asked_user: Option<u64>,
+    ask_ids: HashSet<String>,
+    /// The first sub-agent that failed on an API error.
+    pub subagent_error: Option<AssistantError>,
+    /// The error of a main-agent message since the last result.
+    pub pending_error: Option<AssistantError>,
+    model_answered: bool,
+    /// The line on which the main agent went on after the last result, if no further result followed.
+    pub open_pass: Option<u64>,
+    /// Messages of kinds that this version does not know.
+    pub unknown_kinds: BTreeMap<String, u64>,
+}
+
+impl Session {
+    /// An empty session with these bounds.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Tasks and their fates.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks.all
+    }
+
+    /// Takes the next line.
+    pub fn line(&mut self, line: &Line<'_>) {
+        if let Some(message) = line.message() {
+            self.message(&message);
+        }
+    }
+
+    /// Takes a message, also one of `--output-format json`.
+    pub fn message(&mut self, raw: &RawMessage<'_>) {
+        self.messages += 1;
+        let root = raw.root();
+        if root.get("type").is_some_and(|kind| kind.kind() == Kind::String) {
+            self.typed += 1;
+        }
+        self.view(raw.view(), root, raw.line, raw.partial);
+    }
+
+    /// Takes a message that stands inside a larger document.
+    pub fn nested_message(&mut self, root: Node<'_>, line: u64) {
+        self.messages += 1;
+        self.typed += u64::from(root.get("type").is_some_and(|kind| kind.kind() == Kind::String));
+        self.view(Message::of(root), root, line, false);
+    }
+
+    fn view(&mut self, message: Message<'_>, root: Node<'_>, line: u64, partial: bool) {
+        match message {
+            Message::Assistant(assistant) => self.assistant(assistant, line),
+            Message::User(user) => self.user(user, line),
+            Message::Result(result) => self.result(result, line, partial),
+            Message::Init(init) => self.init(init),
+            Message::ApiRetry(retry) => {
+                self.retries.count += 1;
+                self.retries.last_error = retry.error().map(Cow::into_owned);
+                self.retries.last_status = retry.error_status();
+                self.retries.line = line;
+            }
+            Message::TaskStarted(started) => self.tasks.started(started, line, self.limits.open),
+            Message::TaskUpdated(updated) => self.tasks.updated(updated),
+            Message::TaskNotification(notice) => self.tasks.notified(notice),
+            Message::Informational(note) if note.prevent_continuation() == Some(true) => {
+                self.hook_stop.get_or_insert(line);
+            }
+            Message::PermissionDenied(denied) => self.denied(denied.tool_name().map(Cow::into_owned), line),
+            Message::RateLimitEvent(event) => self.rate_limit(event, line),
+            Message::Unknown(unknown) => {
+                self.unknown(unknown.kind().as_deref(), unknown.subtype().as_deref())
+            }
+            _ => {}
+        }
+        if self.session_id.is_none() && matches!(message, Message::Result(_) | Message::Assistant(_)) {
+            self.session_id = root.get("session_id").and_then(Node::text).map(Cow::into_owned);
+        }
+    }
+
+    fn init(&mut self, init: Init<'_>) {
+        self.inits += 1;
+        if self.inits == 1 {
+            self.model = init.model().map(Cow::into_owned);
+            self.cli_version = init.claude_code_version().map(Cow::into_owned);
+            self.session_id = init.session_id().map(Cow::into_owned).or(self.session_id.take());
+        }
+    }
+
+    fn assistant(&mut self, assistant: Assistant<'_>, line: u64) {
+        let is_subagent = assistant.is_subagent();
+        if let Some(kind) = assistant.error() {
+            let error = AssistantError { kind: kind.into_owned(), line };
+            let slot = if is_subagent { &mut self.subagent_error } else { &mut self.pending_error };
+            slot.get_or_insert(error);
+        }
+        let Some(message) = assistant.api_message() else { return };
+        let model = message.model();
+        let is_synthetic = model.as_deref() == Some("<synthetic>");
+        if !is_synthetic {
+            if !is_subagent {
+                self.model_answered = true;
+                self.open_pass.get_or_insert(line);
+            }
+            self.note_usage(message, model.as_deref());
+        }
+        for block in message.content().map(Block) {
+            let Some(kind) = block.0.get("type") else { continue };
+            if kind.is_text("text") {
+                if !is_subagent && !is_synthetic {
+                    self.main_text(block, line);
+                }
+            } else if kind.is_text("tool_use") {
+                self.tool_use(block, is_subagent, line);
+            }
+        }
+    }
+
+    fn note_usage(&mut self, message: ApiMessage<'_>, model: Option<&str>) {
+        let Some(usage) = message.usage().filter(|usage| usage.is_object()) else { return };
+        let Some(id) = message.id() else { return };
+        self.usage_by_id.note(&id, model.unwrap_or("unknown"), TokenUsage::of(usage), self.limits.open);
+    }
+
+    fn main_text(&mut self, block: Block<'_>, line: u64) {
+        let Some(text) = block.text() else { return };
+        if text.chars().any(|c| !is_space(c)) {
+            self.said_something = true;
+            self.final_text_line = line;
+            let end = tail(&text, FINAL_TEXT);
+            let kept = self.final_text.get_or_insert_default();
+            kept.clear();
+            kept.push_str(end);
+        }
+    }
+
+    fn tool_use(&mut self, block: Block<'_>, is_subagent: bool, line: u64) {
+        let id = block.id();
+        let name = block.name().unwrap_or_default();
+        self.tools.called(id.as_deref(), &name, self.limits.open);
+        let input = block.input();
+        if input.and_then(|input| input.get("run_in_background")).and_then(Node::boolean) == Some(true) {
+            self.tasks.launched(id.as_deref(), line, self.limits.open);
+        }
+        match &*name {
+            "AskUserQuestion" if !is_subagent => {
+                self.asked_user.get_or_insert(line);
+                if let Some(id) = id
+                    && self.ask_ids.len() < self.limits.open
+                {
+                    self.ask_ids.insert(id.into_owned());
+                }
+            }
+            "TaskStop" | "KillShell" | "KillBash" => {
+                if let Some(input) = input {
+                    self.tasks.stop_requested(input);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn user(&mut self, user: User<'_>, line: u64) {
+        let details = user.tool_use_result();
+        for block in user.blocks() {
+            if !block.0.get("type").is_some_and(|kind| kind.is_text("tool_result")) {
+                continue;
+            }
+            let Some(id) = block.tool_use_id() else { continue };
+            let is_error = block.is_error() == Some(true);
+            let name = self.tools.answered(&id, is_error);
+            self.tasks.tool_result(block, details);
+            // A question that was really answered is no reason to worry.
+            if self.ask_ids.remove(&*id) && !is_error && self.ask_ids.is_empty() {
+                self.asked_user = None;
+            }
+            if matches!(name.as_deref(), Some("Agent" | "Task")) && is_api_error_text(block) {
+                let error = AssistantError { kind: "API Error".into(), line };
+                self.subagent_error.get_or_insert(error);
+            }
+        }
+    }
+
+    fn result(&mut self, result: RunResult<'_>, line: u64, partial: bool) {
+        self.result_count += 1;
+        let mut facts = ResultFacts::of(result, line, partial);
+        facts.assistant_error = self.pending_error.take();
+        facts.model_answered = std::mem::take(&mut self.model_answered);
+        self.open_pass = None;
+        for tool in denied_tools(result) {
+            self.denied(tool, line);
+        }
+        let room = if facts.is_failure() { MAX_RESULTS * 2 } else { MAX_RESULTS };
+        if self.results.len() < room {
+            self.results.push(facts);
+        } else if let Some(last) = self.results.last_mut()
+            && !last.is_failure()
+        {
+            *last = facts;
+        }
+    }
+
+    fn denied(&mut self, tool: Option<String>, line: u64) {
+        self.denial_count += 1;
+        if self.denials.len() < self.limits.samples {
+            self.denials.push(Denial { tool, line });
+        }
+    }
+
+    fn rate_limit(&mut self, event: RateLimitEvent<'_>, line: u64) {
+        let Some(info) = event.rate_limit_info() else { return };
+        if info.get("status").is_some_and(|status| status.is_text("rejected")) {
+            let resets_at = info.get("resetsAt").and_then(Node::integer);
+            self.rate_limit = Some(RateLimit { resets_at, line });
+        }
+    }
+
+    fn unknown(&mut self, kind: Option<&str>, subtype: Option<&str>) {
+        let Some(kind) = kind else { return };
+        let name = subtype.map_or_else(|| kind.to_owned(), |subtype| format!("{kind}/{subtype}"));
+        if self.unknown_kinds.len() < self.limits.samples || self.unknown_kinds.contains_key(&name) {
+            *self.unknown_kinds.entry(name).or_default() += 1;
+        }
+    }
+
+    /// Ends the fold.
+    pub fn finish(&mut self) {
+        self.usage = self.usage_by_id.finish();
+    }
+}
+
+fn is_api_error_text(result: Block<'_>) -> bool {
+    let Some(content) = result.content() else { return false };
+    let starts = |node: Node<'_>| node.text().is_some_and(|text| text.starts_with("API Error"));
+    starts(content) || content.items().next().and_then(|block| block.get("text")).is_some_and(starts)
+}

@@ -1,0 +1,98 @@
+//! One `result` message, as far as a verdict needs it.
+
+use serde::Serialize;
+
+use crate::json::{Kind, Node};
+use crate::stream_json::RunResult;
+use crate::stream_json::kept_text::{head, tail};
+
+use super::{AssistantError, TokenUsage};
+
+/// Of a result's text this much is kept from its start and from its end.
+const KEPT: usize = 8 << 10;
+
+/// The facts of one `result` message.
+#[derive(Debug, Clone, Default, Serialize)]
+#[non_exhaustive]
+pub struct ResultFacts {
+    /// The line.
+    pub line: u64,
+    /// `subtype`.
+    pub subtype: Option<String>,
+    /// `is_error`, when it is a boolean.
+    pub is_error: Option<bool>,
+    /// `api_error_status`.
+    pub api_error_status: Option<i64>,
+    /// `api_error_type`, of newer versions.
+    pub api_error_type: Option<String>,
+    /// `stop_reason`: absent, null or a string.
+    pub stop_reason: Option<Option<String>>,
+    /// `terminal_reason`.
+    pub terminal_reason: Option<String>,
+    /// `num_turns`.
+    pub num_turns: Option<i64>,
+    /// The start of `result`, when it is a string.
+    pub text: Option<String>,
+    /// The end of `result`, when it is a string.
+    pub text_end: Option<String>,
+    /// `errors`, clipped.
+    pub errors: Vec<String>,
+    /// Whether there is a `structured_output`.
+    pub structured_output: bool,
+    /// How many `permission_denials`.
+    pub denials: u64,
+    /// `total_cost_usd`, which is cumulative.
+    pub cost_usd: Option<f64>,
+    /// `usage` of this pass of the main loop.
+    pub usage: TokenUsage,
+    /// The first error that a message of the main agent carried in this pass.
+    pub assistant_error: Option<AssistantError>,
+    /// Whether a model answered in this pass; false for local commands.
+    pub model_answered: bool,
+    /// Whether only the head of an oversized line could be read.
+    pub partial: bool,
+}
+
+impl ResultFacts {
+    pub(super) fn of(result: RunResult<'_>, line: u64, partial: bool) -> Self {
+        let text = result.result();
+        let owned = |text: Option<std::borrow::Cow<'_, str>>| text.map(std::borrow::Cow::into_owned);
+        Self {
+            line,
+            subtype: owned(result.subtype()),
+            is_error: result.is_error(),
+            api_error_status: result.api_error_status(),
+            api_error_type: owned(result.api_error_type()),
+            stop_reason: result.0.get("stop_reason").map(|reason| owned(reason.text())),
+            terminal_reason: owned(result.terminal_reason()),
+            num_turns: result.num_turns(),
+            text: text.as_deref().map(|text| head(text, KEPT).to_owned()),
+            text_end: text.as_deref().map(|text| tail(text, KEPT).to_owned()),
+            errors: result.errors().take(8).map(|error| head(&error, 1024).to_owned()).collect(),
+            structured_output: result.structured_output().is_some_and(|output| !output.is_null()),
+            denials: result.permission_denials().count() as u64,
+            cost_usd: result.total_cost_usd(),
+            usage: result
+                .usage()
+                .filter(|usage| usage.kind() == Kind::Object)
+                .map(TokenUsage::of)
+                .unwrap_or_default(),
+            assistant_error: None,
+            model_answered: false,
+            partial,
+        }
+    }
+
+    /// Whether the result says that something failed.
+    pub fn is_failure(&self) -> bool {
+        self.is_error == Some(true)
+            || self.subtype.as_deref().is_some_and(|subtype| subtype.starts_with("error"))
+    }
+}
+
+/// The denied tools of a result.
+pub(super) fn denied_tools<'a>(result: RunResult<'a>) -> impl Iterator<Item = Option<String>> + 'a {
+    result
+        .permission_denials()
+        .map(|denial| denial.get("tool_name").and_then(Node::text).map(std::borrow::Cow::into_owned))
+}
