@@ -93,6 +93,9 @@ impl Facts {
             facts.set(Fact::Command, call.command);
             facts.set(Fact::CommandKnown, call.known);
             facts.set(Fact::Argv, words.to_vec());
+        } else {
+            // Whoever holds a bare document against a contract takes it for what JSON mode prints.
+            facts.set(Fact::Mode, "json");
         }
         if let Some(env) = &run.env {
             facts.set(Fact::Env, env.clone());

@@ -193,7 +193,7 @@ impl Reading<'_> {
                 let Malformed { reason, offset } = outcome.err().unwrap_or(Malformed { reason: "no JSON", offset: 0 });
                 let offset = start + offset;
                 let opens = rest[blank..].starts_with(['{', '[']);
-                if opens && text[offset.min(text.len())..].trim().is_empty() {
+                if opens && (reason == "unterminated string" || text[offset.min(text.len())..].trim().is_empty()) {
                     self.odd(OddityName::Truncated, offset, "the JSON on stdout breaks off".into());
                 } else {
                     self.odd(OddityName::Syntax, offset, format!("stdout is not JSON: {reason}"));
@@ -313,7 +313,7 @@ mod tests {
             (b"{\"a\":NaN}\n", "", &[("not-a-number", 5)]),
             (b"{\"a\":1,\"a\":2}\n", "", &[("duplicate-key", 7)]),
             (b"[1]\n", "", &[("root-type", 0)]),
-            (b"{\"a\":1", "", &[("truncated", 6)]),
+            (b"{\"a\":1,\"b", "", &[("truncated", 7)]),
             (b"error: no\n", "", &[("syntax", 0)]),
         ];
         for (stdout, stderr, expected) in cases {

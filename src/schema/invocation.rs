@@ -1,6 +1,9 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
+use serde_json::Value;
+
 use super::facts::Run;
+use super::pointer::Pointer;
 use super::tree::{FileError, Node};
 
 /// How a contract reads `argv`.
@@ -12,6 +15,7 @@ pub(crate) struct Invocation {
     flags: Option<Vec<String>>,
     json_flag: Option<String>,
     json_env: Option<String>,
+    command_at: Option<Pointer>,
 }
 
 /// A command line that was read.
@@ -42,9 +46,19 @@ impl Invocation {
             flags: fields.get("flags").map(|node| node.strings()).transpose()?,
             json_flag: text("json-flag")?,
             json_env: text("json-env")?,
+            command_at: match fields.get("command-at") {
+                Some(node) => Some(Pointer::parse(node.str()?).map_err(|reason| node.error(reason))?),
+                None => None,
+            },
         };
         fields.done()?;
         Ok(read)
+    }
+
+    /// The command that a message itself names, for a run whose command line is not known.
+    pub(crate) fn named_by(&self, message: &Value) -> Option<(String, bool)> {
+        let command = self.command_at.as_ref()?.get(message)?.as_str()?;
+        Some((command.to_string(), self.verbs.iter().any(|verb| verb == command)))
     }
 
     /// Reads the words after the program's name. The first known verb or alias is the command, wherever flags stand
@@ -106,6 +120,7 @@ mod tests {
             flags: None,
             json_flag: Some("--output-format".into()),
             json_env: None,
+            command_at: None,
         };
         invocation.read(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), &Run::default())
     }

@@ -157,6 +157,12 @@ impl<'c> Court<'c> {
             self.facts.set(Fact::Version, version.clone());
             self.wants_version = false;
         }
+        if self.facts.get(Fact::Command).is_none()
+            && let Some((command, known)) = self.contract.invocation.named_by(value)
+        {
+            self.facts.set(Fact::Command, command);
+            self.facts.set(Fact::CommandKnown, known);
+        }
         let kind = self.kind_of(value);
         let message = Message { line, offset, value, kind };
         self.messages += 1;
