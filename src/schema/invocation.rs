@@ -68,7 +68,7 @@ impl Invocation {
         let mut command = None;
         let mut bare = None;
         let mut unknown = Vec::new();
-        let mut words = words.iter().map(String::as_str);
+        let mut words = words.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {
             if let Some((_, verb)) = self.aliases.iter().find(|(from, _)| from == word) {
                 command.get_or_insert_with(|| verb.clone());
@@ -84,7 +84,8 @@ impl Invocation {
             } else if word.starts_with('-') && word.len() > 1 {
                 let name = word.split('=').next().unwrap_or(word);
                 if self.value_flags.iter().any(|flag| flag == word) {
-                    words.next();
+                    // A flag whose value was forgotten does not swallow the next flag.
+                    words.next_if(|next| !next.starts_with("--"));
                 } else if !self.value_flags.iter().chain(self.flags.iter().flatten()).any(|flag| flag == name) {
                     unknown.push(word.to_string());
                 }
