@@ -5,6 +5,8 @@ pub mod cli;
 pub mod envelope;
 pub mod exit_code;
 pub mod json;
+pub mod judge;
 pub mod recording;
+pub mod report;
 pub mod schema;
 pub mod stream_json;

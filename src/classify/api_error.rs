@@ -15,10 +15,13 @@ pub(super) fn name(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     if !result.is_failure() && !status_says_error {
         return stopped_short;
     }
-    if let Some(verdict) = by_structure(result, session).or(stopped_short) {
-        return Some(verdict);
+    match (by_structure(result, session), stopped_short) {
+        // A stop reason says more than a general API error, and less than a limit or missing credentials.
+        (Some(named), Some(stopped)) if named.class == Class::Api => Some(stopped),
+        (Some(named), _) => Some(named),
+        (None, Some(stopped)) => Some(stopped),
+        (None, None) => Some(by_keywords(result, session)),
     }
-    Some(by_keywords(result, session))
 }
 
 /// A reply that ended for a reason other than being done.

@@ -1,21 +1,85 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
+mod judge;
+
+use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::exit_code;
+use crate::report::printable;
+use crate::report::style::BAD;
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
 #[derive(Debug, Parser)]
-#[command(version, about)]
+#[command(version, about, propagate_version = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Judge(judge::JudgeArgs),
+}
+
+#[derive(Debug, Args)]
+struct FormatArg {
+    /// For people, or one JSON object a line for programs
+    #[arg(long, value_enum, default_value_t = Format::Human, env = "CLAWGATE_FORMAT")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Human,
+    Json,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+enum Failure {
+    /// An input or an argument cannot be used.
+    Usage(String),
+    /// The output cannot be written.
+    Output(io::Error),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Output(error.into())
+    }
+}
+
+/// Tells the user what is wrong.
+fn complain(message: &str) {
+    // There is nobody left to tell when standard error is closed.
+    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", printable(message));
+}
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    match Cli::parse().command {}
+    let result = match Cli::parse().command {
+        Command::Judge(args) => judge::run(&args),
+    };
+    ExitCode::from(match result {
+        Ok(code) => code,
+        Err(Failure::Usage(message)) => {
+            complain(&message);
+            exit_code::USAGE
+        }
+        // Whoever read the output has seen enough.
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit_code::OK,
+        Err(Failure::Output(error)) => {
+            complain(&format!("cannot write the output: {error}"));
+            exit_code::ENVIRONMENT
+        }
+    })
 }

@@ -80,7 +80,11 @@ impl Condition {
         let alternatives = tables
             .iter()
             .map(|table| {
-                table.fields()?.pairs().map(|(key, value)| Term::load(key, value, scope)).collect::<Result<_, _>>()
+                table
+                    .fields()?
+                    .pairs()
+                    .map(|(key, value)| Term::load(key, value, scope))
+                    .collect::<Result<_, _>>()
             })
             .collect::<Result<_, _>>()?;
         Ok(Self { alternatives })
@@ -125,7 +129,8 @@ impl Condition {
 
     /// The message is all it takes to say that the condition holds.
     pub(crate) fn settled(&self, mask: Mask) -> bool {
-        let fact_free = |terms: &Vec<Term>| terms.iter().all(|term| matches!(term.subject, Subject::Message(_)));
+        let fact_free =
+            |terms: &Vec<Term>| terms.iter().all(|term| matches!(term.subject, Subject::Message(_)));
         self.alternatives.iter().enumerate().any(|(bit, terms)| mask >> bit & 1 == 1 && fact_free(terms))
     }
 
@@ -148,7 +153,9 @@ impl Condition {
     pub(crate) fn field_equals(&self, field: &str) -> Option<&str> {
         let [terms] = self.alternatives.as_slice() else { return None };
         terms.iter().find_map(|term| match (&term.subject, &term.test) {
-            (Subject::Message(pointer), Test::Equal(Value::String(text))) if pointer.field() == Some(field) => {
+            (Subject::Message(pointer), Test::Equal(Value::String(text)))
+                if pointer.field() == Some(field) =>
+            {
                 Some(text.as_str())
             }
             _ => None,
@@ -200,7 +207,9 @@ impl Term {
     fn load(key: &str, node: Node<'_>, scope: Scope) -> Result<Self, FileError> {
         if key.is_empty() || key.starts_with('/') {
             if scope == Scope::Run {
-                return Err(node.error(format_args!("`{key}` is a pointer; only facts of the run can stand here")));
+                return Err(
+                    node.error(format_args!("`{key}` is a pointer; only facts of the run can stand here"))
+                );
             }
             let pointer = Pointer::parse(key).map_err(|reason| node.error(reason))?;
             return Ok(Self { subject: Subject::Message(pointer), test: Test::load(node)? });
@@ -210,7 +219,9 @@ impl Term {
             node.error(format_args!("`{key}` is neither a pointer nor a fact{hint}"))
         })?;
         if scope == Scope::Message || (scope == Scope::Early && fact.is_late()) {
-            return Err(node.error(format_args!("the fact `{key}` is not known here; only pointers can be used")));
+            return Err(
+                node.error(format_args!("the fact `{key}` is not known here; only pointers can be used"))
+            );
         }
         if fact == Fact::Version {
             if scope != Scope::Run {
@@ -308,7 +319,9 @@ impl Test {
                 min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max)
             }),
             Self::Size(test) => size(value).is_some_and(|size| test.holds(&Value::from(size))),
-            Self::Has(test) => value.as_array().is_some_and(|list| list.iter().any(|value| test.holds(value))),
+            Self::Has(test) => {
+                value.as_array().is_some_and(|list| list.iter().any(|value| test.holds(value)))
+            }
             Self::All(tests) => tests.iter().all(|test| test.holds(value)),
             Self::Version(_) => false,
         }

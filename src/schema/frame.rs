@@ -133,7 +133,9 @@ impl Reading<'_> {
     fn read(&mut self, stderr: Option<&[u8]>, root: Root) {
         if self.bytes.trim_ascii().is_empty() {
             match stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in) {
-                Some(_) => self.odd(OddityName::EnvelopeOnStderr, 0, "stdout is empty, the JSON is on stderr".into()),
+                Some(_) => {
+                    self.odd(OddityName::EnvelopeOnStderr, 0, "stdout is empty, the JSON is on stderr".into())
+                }
                 None => self.odd(OddityName::Empty, 0, "stdout is empty".into()),
             }
             return;
@@ -177,7 +179,9 @@ impl Reading<'_> {
         let rest = &text[start..];
         let blank = rest.len() - rest.trim_start().len();
         match self.scan(rest, start) {
-            Ok(found) if found.2.is_object() || found.2.is_array() || rest[found.1 - start..].trim().is_empty() => {
+            Ok(found)
+                if found.2.is_object() || found.2.is_array() || rest[found.1 - start..].trim().is_empty() =>
+            {
                 if blank > 0 {
                     self.odd(OddityName::Prefix, start, "white space stands before the JSON".into());
                 }
@@ -190,7 +194,8 @@ impl Reading<'_> {
                     self.take_oddities(&text[found.0..], found.0);
                     return Some(found);
                 }
-                let Malformed { reason, offset } = outcome.err().unwrap_or(Malformed { reason: "no JSON", offset: 0 });
+                let Malformed { reason, offset } =
+                    outcome.err().unwrap_or(Malformed { reason: "no JSON", offset: 0 });
                 let offset = start + offset;
                 let opens = rest[blank..].starts_with(['{', '[']);
                 if opens && (reason == "unterminated string" || text[offset.min(text.len())..].trim().is_empty()) {
@@ -244,7 +249,11 @@ impl Reading<'_> {
                 let at = end + rest.len() - rest.trim_start().len();
                 let second = rest.trim_start().starts_with(['{', '[']) && self.scan(&text[at..], at).is_ok();
                 if second {
-                    self.odd(OddityName::SecondDocument, at, "a second JSON document follows the first".into());
+                    self.odd(
+                        OddityName::SecondDocument,
+                        at,
+                        "a second JSON document follows the first".into(),
+                    );
                 } else {
                     self.odd(OddityName::Suffix, at, "something follows the JSON".into());
                 }

@@ -132,9 +132,15 @@ mod tests {
 
     #[test]
     fn flags_may_stand_anywhere() {
-        assert_eq!(call(&["--output-format", "json", "--model", "status", "-p", "hi"]), is("prompt", true, true));
+        assert_eq!(
+            call(&["--output-format", "json", "--model", "status", "-p", "hi"]),
+            is("prompt", true, true)
+        );
         assert_eq!(call(&["status", "--output-format=json"]), is("status", true, true));
-        assert_eq!(call(&["status", "--output-format", "json", "--output-format", "text"]), is("status", true, false));
+        assert_eq!(
+            call(&["status", "--output-format", "json", "--output-format", "text"]),
+            is("status", true, false)
+        );
         assert_eq!(call(&["bogus", "--output-format"]), is("bogus", false, false));
         assert_eq!(call(&[]), is("", false, false));
     }

@@ -127,7 +127,8 @@ impl<'c> Court<'c> {
             clauses.iter().enumerate().filter_map(wants).collect()
         };
         let by_kind = (0..=kinds).map(of_kind).collect();
-        let state = |clause: &'c Clause| State { clause, watch: clause.check.rule.watch(), sink: Sink::default() };
+        let state =
+            |clause: &'c Clause| State { clause, watch: clause.check.rule.watch(), sink: Sink::default() };
         Self {
             contract,
             by_kind,
@@ -188,15 +189,20 @@ impl<'c> Court<'c> {
         self.facts.at_end(end);
         self.facts.set(Fact::Messages, self.messages);
         let kinds = self.contract.kinds.names.iter().zip(&self.seen_kinds);
-        self.facts.set(Fact::Kinds, kinds.filter(|(_, seen)| **seen).map(|(name, _)| name.clone()).collect::<Vec<_>>());
+        self.facts.set(
+            Fact::Kinds,
+            kinds.filter(|(_, seen)| **seen).map(|(name, _)| name.clone()).collect::<Vec<_>>(),
+        );
         if self.contract.protocol == Protocol::Document {
-            self.facts.set(Fact::Framing, self.framing.iter().map(|oddity| oddity.name()).collect::<Vec<_>>());
+            self.facts
+                .set(Fact::Framing, self.framing.iter().map(|oddity| oddity.name()).collect::<Vec<_>>());
         }
         let mut findings = Vec::new();
         for State { clause, mut watch, mut sink } in self.states {
             if clause.applies.of_run(&self.facts) == Truth::Holds {
                 watch.finish(&self.facts, &mut sink);
-                findings.extend(sink.findings(&format!("{}/{}", self.contract.name, clause.id), clause.level));
+                findings
+                    .extend(sink.findings(&format!("{}/{}", self.contract.name, clause.id), clause.level));
             }
         }
         findings

@@ -14,7 +14,7 @@ use super::invocation::Invocation;
 use super::pointer::Pointer;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use super::tree::{FileError, Fields, Node, Tree};
+use super::tree::{Fields, FileError, Node, Tree};
 
 /// The file that makes a directory a contract.
 pub const CONTRACT_FILE: &str = "contract.toml";
@@ -45,7 +45,10 @@ impl Bundle {
         };
         let mut bundle = Self { label: directory.display().to_string(), files: BTreeMap::new() };
         if !directory.join(CONTRACT_FILE).is_file() {
-            return Err(FileError::whole(&bundle.label, format_args!("no {CONTRACT_FILE} in this directory")));
+            return Err(FileError::whole(
+                &bundle.label,
+                format_args!("no {CONTRACT_FILE} in this directory"),
+            ));
         }
         bundle.add(directory, "", 0)?;
         Ok(bundle)
@@ -145,13 +148,20 @@ fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
 /// Names are used in ids and paths, so they are plain words.
 fn is_word(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
-    !name.is_empty() && name.bytes().all(plain) && !name.starts_with(['-', '.']) && !name.ends_with(['-', '.'])
+    !name.is_empty()
+        && name.bytes().all(plain)
+        && !name.starts_with(['-', '.'])
+        && !name.ends_with(['-', '.'])
 }
 
 fn contract_name(head: &Fields<'_>) -> Result<String, FileError> {
     let node = head.need("name")?;
     let name = node.text()?;
-    if is_word(&name) { Ok(name) } else { Err(node.error("a name is lower-case letters, digits, `-` and `.`")) }
+    if is_word(&name) {
+        Ok(name)
+    } else {
+        Err(node.error("a name is lower-case letters, digits, `-` and `.`"))
+    }
 }
 
 fn load_root(head: &Fields<'_>) -> Result<Root, FileError> {
@@ -235,9 +245,13 @@ fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Ve
     }
     references.sort_unstable();
     references.dedup();
-    let validators: HashMap<_, _> =
-        schemas.compile(&references)?.into_iter().map(|(name, validator)| (name, Arc::new(validator))).collect();
-    let tree = |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
+    let validators: HashMap<_, _> = schemas
+        .compile(&references)?
+        .into_iter()
+        .map(|(name, validator)| (name, Arc::new(validator)))
+        .collect();
+    let tree =
+        |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
     let trees: Vec<_> = kinds.schemas.iter().map(tree).collect();
     let names = Names { kinds: &kinds.names, trees: &trees, schemas, validators: &validators };
     let mut clauses: Vec<Clause> = Vec::new();
@@ -268,7 +282,12 @@ fn load_clause(fields: &Fields<'_>, names: &Names<'_>, line: usize) -> Result<Cl
     let clause = Clause {
         level,
         source: text("source")?,
-        since: fields.need("since")?.json()?.as_str().map(str::to_string).ok_or_else(|| fields.error("`since` is a string"))?,
+        since: fields
+            .need("since")?
+            .json()?
+            .as_str()
+            .map(str::to_string)
+            .ok_or_else(|| fields.error("`since` is a string"))?,
         text: text("text")?,
         why: text("why")?,
         fix: text("fix")?,

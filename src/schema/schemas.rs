@@ -68,7 +68,8 @@ impl Schemas {
     pub(crate) fn part(&self, reference: &str) -> Result<&Value, String> {
         let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let names: Vec<_> = self.files.keys().map(String::as_str).collect();
-        let found = self.files.get(file).ok_or_else(|| format!("no file `{file}`{}", suggestion(file, &names)))?;
+        let found =
+            self.files.get(file).ok_or_else(|| format!("no file `{file}`{}", suggestion(file, &names)))?;
         found.value.pointer(pointer).ok_or_else(|| format!("`{file}` has nothing at `{pointer}`"))
     }
 
@@ -132,7 +133,8 @@ impl Schemas {
             }
             let Some(reference) = value.as_str() else { return };
             // Anchors are the compiler's business; it knows them.
-            let is_anchor = reference.split_once('#').is_some_and(|(_, part)| !part.is_empty() && !part.starts_with('/'));
+            let is_anchor =
+                reference.split_once('#').is_some_and(|(_, part)| !part.is_empty() && !part.starts_with('/'));
             if !is_anchor && self.follow(name, reference).is_none() && wrong.is_none() {
                 wrong = Some((pointer.to_string(), reference.to_string()));
             }
@@ -290,14 +292,19 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
             (format!("{place} is {}", type_name(error.instance())), wanted)
         }
         Kind::Enum { options } => {
-            let options: Vec<_> =
-                options.as_array().map(|list| list.iter().map(ToString::to_string).collect()).unwrap_or_default();
+            let options: Vec<_> = options
+                .as_array()
+                .map(|list| list.iter().map(ToString::to_string).collect())
+                .unwrap_or_default();
             (format!("{place} is none of the allowed values"), format!("one of {}", options.join(", ")))
         }
-        Kind::Constant { expected_value } => (format!("{place} has another value"), expected_value.to_string()),
-        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
-            (format!("{place} has fields the contract does not know: {}", unexpected.join(", ")), String::new())
+        Kind::Constant { expected_value } => {
+            (format!("{place} has another value"), expected_value.to_string())
         }
+        Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => (
+            format!("{place} has fields the contract does not know: {}", unexpected.join(", ")),
+            String::new(),
+        ),
         Kind::Format { format } => (format!("{place} is no {format}"), format.clone()),
         _ => (format!("{place}: {}", error.masked_with("the value")), String::new()),
     };
@@ -324,7 +331,9 @@ where
     let depth = |error: &ValidationError<'_>| error.instance_path().as_str().matches('/').count();
     let best = context
         .iter()
-        .filter_map(|branch| branch.iter().min_by_key(|error| depth(error)).map(|error| (branch.len(), error)))
+        .filter_map(|branch| {
+            branch.iter().min_by_key(|error| depth(error)).map(|error| (branch.len(), error))
+        })
         .max_by_key(|(count, error)| (depth(error), std::cmp::Reverse(*count)));
     match best {
         Some((_, inner)) if depth(inner) > depth(error) => inner,

@@ -160,9 +160,7 @@ impl<'t> Node<'t> {
                 .map(Value::Number)
                 .ok_or_else(|| self.error("JSON has no such number"))?,
             DeValue::Datetime(date) => Value::String(date.to_string()),
-            DeValue::Array(_) => {
-                Value::Array(self.list()?.iter().map(Node::json).collect::<Result<_, _>>()?)
-            }
+            DeValue::Array(_) => Value::Array(self.list()?.iter().map(Node::json).collect::<Result<_, _>>()?),
             DeValue::Table(_) => {
                 let fields = self.fields()?;
                 let pairs = fields.entries.iter().map(|(key, node)| Ok(((*key).to_string(), node.json()?)));

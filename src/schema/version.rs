@@ -30,7 +30,8 @@ impl VersionRange {
                 ("<", Bound::Below),
                 ("=", Bound::Exactly),
             ];
-            let found = operators.iter().find_map(|(sign, bound)| Some((*bound, part.strip_prefix(sign)?.trim())));
+            let found =
+                operators.iter().find_map(|(sign, bound)| Some((*bound, part.strip_prefix(sign)?.trim())));
             let (bound, version) = found.unwrap_or((Bound::Exactly, part));
             if version.is_empty() || (bound != Bound::Exactly && numbers(version).is_none()) {
                 return Err(format!("`{part}` is no version bound such as `>=2.1.100`"));
@@ -75,7 +76,10 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
 
 fn compare(a: &[u64], b: &[u64]) -> Ordering {
     let at = |list: &[u64], index| list.get(index).copied().unwrap_or(0);
-    (0..a.len().max(b.len())).map(|i| at(a, i).cmp(&at(b, i))).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    (0..a.len().max(b.len()))
+        .map(|i| at(a, i).cmp(&at(b, i)))
+        .find(|order| order.is_ne())
+        .unwrap_or(Ordering::Equal)
 }
 
 #[cfg(test)]

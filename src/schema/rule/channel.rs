@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, shorten};
 use super::super::frame::json_object_in;
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::{Names, Rule, Watch};
 
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::order::title;
 use super::{Message, Names, Rule, Selector, Watch};
 

@@ -6,7 +6,7 @@ use super::super::condition::same;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::Pointer;
-use super::super::tree::{FileError, Fields, Node, suggestion};
+use super::super::tree::{Fields, FileError, Node, suggestion};
 use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
 
 #[derive(Debug)]
@@ -171,7 +171,9 @@ impl Watch for Watching<'_> {
             }
             if self.differ(known) {
                 let [left, right] = self.sides();
-                let show = |value: Option<&Value>| value.map_or("missing".into(), |value| excerpt(value).to_string());
+                let show = |value: Option<&Value>| {
+                    value.map_or("missing".into(), |value| excerpt(value).to_string())
+                };
                 sink.push(Evidence {
                     message: format!(
                         "{} is {}, but {} is {}",

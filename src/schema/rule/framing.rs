@@ -2,7 +2,7 @@
 
 use super::super::finding::{Evidence, Sink};
 use super::super::frame::{FrameOddity, OddityName};
-use super::super::tree::{FileError, Fields, suggestion};
+use super::super::tree::{Fields, FileError, suggestion};
 use super::{Names, Rule, Watch};
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::condition::same;
 use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::{Message, Names, Rule, Source, Watch};
 
 #[derive(Debug)]

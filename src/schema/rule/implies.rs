@@ -3,7 +3,7 @@
 use super::super::condition::{Condition, Mask, Scope, Truth};
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::{Message, Names, Pick, Rule, Selector, Watch};
 
 #[derive(Debug)]
@@ -121,8 +121,7 @@ impl Watch for Watching<'_> {
             }
             for (mut evidence, explained) in open.evidence.into_iter().zip(open.explained) {
                 if !explained && let Some(fact) = of_facts(&rule.then, facts) {
-                    evidence =
-                        Evidence { line: evidence.line, offset: evidence.offset, ..fact };
+                    evidence = Evidence { line: evidence.line, offset: evidence.offset, ..fact };
                 }
                 sink.push(evidence);
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::fields::{FieldTree, Reported};
 use super::super::finding::Sink;
 use super::super::pointer::render;
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::order::title;
 use super::{Message, Names, Rule, Selector, Watch};
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::finding::{Evidence, Sink};
 use super::super::pointer::Pointer;
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::select::pointer;
 use super::{Message, Names, Rule, Selector, Watch};
 
@@ -45,7 +45,8 @@ impl Watch for Watching<'_> {
             && let Some(number) = rule.equals.get(message.value)
             && number.as_f64().is_some_and(|number| number != list.len() as f64)
         {
-            let text = format!("{} is {number}, but {} has {}", rule.equals.text(), rule.of.text(), list.len());
+            let text =
+                format!("{} is {number}, but {} has {}", rule.equals.text(), rule.of.text(), list.len());
             let evidence = message.evidence_at(rule.equals.text(), Some(number), text);
             sink.push(Evidence { expected: Some(list.len().to_string()), ..evidence });
         }

@@ -30,7 +30,7 @@ use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt};
 use super::frame::FrameOddity;
 use super::schemas::Schemas;
-use super::tree::{FileError, Fields, suggestion};
+use super::tree::{Fields, FileError, suggestion};
 
 /// A message as a rule sees it.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::{Message, Names, Rule, Selector, Watch};
 
 #[derive(Debug)]
@@ -14,7 +14,11 @@ enum Order {
     NothingAfter { on: Selector, except: Option<Selector> },
 }
 
-fn optional(fields: &Fields<'_>, key: &'static str, names: &Names<'_>) -> Result<Option<Selector>, FileError> {
+fn optional(
+    fields: &Fields<'_>,
+    key: &'static str,
+    names: &Names<'_>,
+) -> Result<Option<Selector>, FileError> {
     if fields.get(key).is_none() {
         return Ok(None);
     }
@@ -98,8 +102,7 @@ impl Watch for Watching<'_> {
             Order::Last { on, ignore } => {
                 if !ignored(ignore.as_ref(), message) {
                     let wrong = !on.takes(message);
-                    self.last =
-                        wrong.then(|| message.evidence(format!("{} comes last", title(message))));
+                    self.last = wrong.then(|| message.evidence(format!("{} comes last", title(message))));
                 }
             }
             Order::Before { first, then } => {

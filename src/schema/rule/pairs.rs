@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::{Message, Names, Rule, Source, Watch};
 
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use super::super::finding::{Evidence, Sink};
 use super::super::pointer::{Pointer, render};
 use super::super::schemas;
-use super::super::tree::{FileError, Fields};
+use super::super::tree::{Fields, FileError};
 use super::select::pointer;
 use super::{Message, Names, Rule, Selector, Watch};
 

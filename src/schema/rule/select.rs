@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::super::condition::{Condition, Scope};
 use super::super::pointer::{Pointer, Step, render};
-use super::super::tree::{FileError, Fields, Node, suggestion};
+use super::super::tree::{Fields, FileError, Node, suggestion};
 use super::{Message, Names};
 
 /// Which messages a rule looks at.
@@ -92,7 +92,9 @@ impl Source {
     pub(crate) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         let each = fields.get("each").map(pointer).transpose()?;
         let filter = match fields.get("where") {
-            Some(node) if each.is_none() => return Err(node.error("`where` needs `each`: it looks at the elements")),
+            Some(node) if each.is_none() => {
+                return Err(node.error("`where` needs `each`: it looks at the elements"));
+            }
             Some(node) => Condition::load(node, Scope::Message)?,
             None => Condition::always(),
         };
@@ -115,7 +117,11 @@ impl Source {
     }
 
     /// Shows each value of a message, with its pointer as a function because most are never asked for.
-    pub(crate) fn visit<'m>(&self, message: &Message<'m>, show: &mut dyn FnMut(&'m Value, &dyn Fn() -> String)) {
+    pub(crate) fn visit<'m>(
+        &self,
+        message: &Message<'m>,
+        show: &mut dyn FnMut(&'m Value, &dyn Fn() -> String),
+    ) {
         if !self.on.takes(message) {
             return;
         }
@@ -136,7 +142,9 @@ impl Source {
                 }
             };
             match container {
-                Value::Array(list) => list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value)),
+                Value::Array(list) => {
+                    list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value))
+                }
                 Value::Object(map) => map.iter().for_each(|(key, value)| element(Step::Key(key), value)),
                 _ => {}
             }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
 use super::super::pointer::Pointer;
-use super::super::tree::{FileError, Fields};
-use super::super::facts::Facts;
+use super::super::tree::{Fields, FileError};
 use super::select::pointer;
 use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
 

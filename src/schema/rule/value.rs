@@ -7,7 +7,7 @@ use super::super::condition::{regex, same};
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::{Pointer, render};
-use super::super::tree::{FileError, Fields, Node, suggestion};
+use super::super::tree::{Fields, FileError, Node, suggestion};
 use super::{Message, Names, Rule, Selector, Watch};
 
 #[derive(Debug)]
@@ -116,7 +116,12 @@ impl Watch for Watching<'_> {
                 let place = render(path);
                 let evidence = self.0.evidence(&place, value);
                 let pointer = Some(place);
-                sink.push(Evidence { line: Some(message.line), offset: Some(message.offset), pointer, ..evidence });
+                sink.push(Evidence {
+                    line: Some(message.line),
+                    offset: Some(message.offset),
+                    pointer,
+                    ..evidence
+                });
             }
             true
         });

@@ -1,0 +1,240 @@
+//! `clawgate judge`: what happened in a run, from a file, a recording or a pipe.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::classify::Class;
+use crate::exit_code;
+use crate::judge::{Ending, Input, InputError, Judge, Judgement, Protocol, Settings, Source, find};
+use crate::recording::{Exit, Recording};
+use crate::report::style::FAINT;
+use crate::report::{judgement_json, live_line, printable, write_judgement};
+use crate::schema::Level;
+
+use super::Format;
+
+/// Say what happened in a run, whose fault it was, and on what evidence
+///
+/// Reads what a Claude CLI or claw printed, names the outcome, and checks it against the contract that applies. A
+/// directory with a recording.json is one input; any other directory stands for the recordings below it or, where
+/// there are none, for its .ndjson, .jsonl and .json files.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  claude -p 'say hi' --output-format stream-json --verbose | clawgate judge -
+  clawgate judge run.ndjson --exit-code 1 --stderr run.stderr
+  clawgate judge recordings/ --format json | jq .verdict.class
+
+Exit codes: 0 every verdict is ok (or allowed) and no must clause is broken; 100 otherwise; 2 an input cannot be read;
+4 there was nothing to judge.")]
+pub(super) struct JudgeArgs {
+    /// Files, recordings, directories of them, or - for standard input
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// The exit code that goes with a bare file [default: assumed 0, and not checked]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    exit_code: Option<i32>,
+    /// The standard error that goes with a bare file
+    #[arg(long, value_name = "FILE")]
+    stderr: Option<PathBuf>,
+    /// A setting of the run's environment that changes how it is judged
+    #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
+    env: Vec<(String, String)>,
+    /// Do not guess at questions and lost background work
+    #[arg(long)]
+    no_heuristics: bool,
+    /// A class besides `ok` that is fine; may be given several times
+    #[arg(long, value_name = "CLASS")]
+    allow: Vec<Class>,
+    /// Do not show lines as they arrive on standard input
+    #[arg(short, long)]
+    quiet: bool,
+    #[command(flatten)]
+    format: super::FormatArg,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Of a standard error this much is read.
+const MAX_STDERR: u64 = 4 << 20;
+/// Bytes looked at to tell what a bare file is.
+const SNIFF: usize = 64 << 10;
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
+    let mut inputs = Vec::new();
+    for path in &args.inputs {
+        inputs.extend(find(path)?);
+    }
+    if inputs.is_empty() {
+        super::complain("there is no recording and no .ndjson, .jsonl or .json file in what you named");
+        return Ok(exit_code::NOTHING_SELECTED);
+    }
+    let mut code = exit_code::OK;
+    let mut out = anstream::stdout().lock();
+    for (i, input) in inputs.iter().enumerate() {
+        // One unreadable input does not hide what is wrong with the others.
+        match args.judge(input) {
+            Ok((judgement, contract)) => {
+                if i > 0 && args.format.format == Format::Human {
+                    writeln!(out)?;
+                }
+                match args.format.format {
+                    Format::Json => writeln!(out, "{}", judgement_json(&input.name, &contract, &judgement)?)?,
+                    Format::Human => write_judgement(&mut out, &input.name, &contract, &judgement)?,
+                }
+                code = exit_code::worst(code, args.outcome(&judgement));
+            }
+            Err(error) => {
+                super::complain(&error.to_string());
+                code = exit_code::worst(code, exit_code::USAGE);
+            }
+        }
+    }
+    out.flush()?;
+    Ok(code)
+}
+
+impl JudgeArgs {
+    fn outcome(&self, judgement: &Judgement) -> u8 {
+        let class = judgement.verdict.class;
+        let is_fine = class == Class::Ok || self.allow.contains(&class);
+        let is_broken = judgement.findings.iter().any(|finding| finding.level == Level::Must);
+        if is_fine && !is_broken { exit_code::OK } else { exit_code::FINDINGS }
+    }
+
+    fn settings(&self, background_disabled: bool) -> Settings {
+        let mut settings = Settings::default();
+        settings.heuristics = !self.no_heuristics;
+        let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
+        settings.background_disabled = flag.map_or(background_disabled, |(_, value)| value == "1");
+        settings
+    }
+
+    fn judge(&self, input: &Input) -> Result<(Judgement, String), InputError> {
+        match &input.source {
+            Source::Recording(path) => self.judge_recording(path),
+            Source::File(path) => {
+                let file = File::open(path).map_err(at(path))?;
+                self.judge_bare(Some(path), file)
+            }
+            Source::Stdin => self.judge_bare(None, io::stdin().lock()),
+        }
+    }
+
+    fn judge_recording(&self, path: &Path) -> Result<(Judgement, String), InputError> {
+        let recording = Recording::open(path)?;
+        let mut stderr = Vec::new();
+        recording.stderr().and_then(|err| err.take(MAX_STDERR).read_to_end(&mut stderr)).map_err(at(path))?;
+        let ending = self.complete(Ending::of_recording(&recording.facts, stderr))?;
+        let disabled = recording.facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1");
+        let protocol = Protocol::of_recording(&recording.facts);
+        let judge = Judge::new(protocol, self.settings(disabled));
+        let stdout = recording.stdout().map_err(at(path))?;
+        let judgement = pump(judge, &[], stdout, &ending, &mut |_| {}).map_err(at(path))?;
+        Ok((judgement, contract_name(protocol).into()))
+    }
+
+    fn judge_bare(
+        &self,
+        path: Option<&Path>,
+        mut reader: impl Read,
+    ) -> Result<(Judgement, String), InputError> {
+        let name = path.unwrap_or(Path::new("-"));
+        let ending = self.complete(Ending::assumed())?;
+        let start = sniff(&mut reader).map_err(at(name))?;
+        let protocol = Protocol::detect(path, &start);
+        let show = path.is_none() && !self.quiet && self.format.format == Format::Human;
+        let mut live = anstream::stderr();
+        let mut watch = |line: &crate::stream_json::Line<'_>| {
+            if show && let Some(text) = live_line(line) {
+                // Whether the live view can be shown does not matter to the judgement.
+                let _ = writeln!(live, "{FAINT}{text}{FAINT:#}");
+            }
+        };
+        let judge = Judge::new(protocol, self.settings(false));
+        let judgement = pump(judge, &start, reader, &ending, &mut watch).map_err(at(name))?;
+        Ok((judgement, contract_name(protocol).into()))
+    }
+
+    /// Completes what is known of the end with what the flags say.
+    fn complete(&self, mut ending: Ending) -> Result<Ending, InputError> {
+        if let Some(code) = self.exit_code {
+            ending.exit = Exit::with_code(code);
+            ending.exit_known = true;
+        }
+        if let Some(path) = &self.stderr {
+            let file = File::open(path).map_err(at(path))?;
+            ending.stderr.clear();
+            file.take(MAX_STDERR).read_to_end(&mut ending.stderr).map_err(at(path))?;
+        }
+        Ok(ending)
+    }
+}
+
+fn contract_name(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::ClaudeStream => "claude-stream-json",
+        Protocol::ClaudeJson => "claude-json",
+        Protocol::ClawJson | Protocol::ClawText => "claw-stdout",
+    }
+}
+
+fn at(path: &Path) -> impl Fn(io::Error) -> InputError {
+    let path = path.to_owned();
+    move |source| InputError::Io { path: path.clone(), source }
+}
+
+/// Reads until the first line ends, so that a live stream is not held back.
+fn sniff(reader: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::with_capacity(SNIFF);
+    let mut chunk = [0; 4096];
+    while start.len() < SNIFF {
+        let read = read_some(reader, &mut chunk)?;
+        start.extend_from_slice(&chunk[..read]);
+        let has_line = start.trim_ascii_start().iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+        if read == 0 || has_line {
+            break;
+        }
+    }
+    Ok(start)
+}
+
+fn pump(
+    mut judge: Judge,
+    start: &[u8],
+    mut reader: impl Read,
+    ending: &Ending,
+    watch: &mut dyn FnMut(&crate::stream_json::Line<'_>),
+) -> io::Result<Judgement> {
+    judge.push(start, watch);
+    let mut chunk = vec![0; 256 << 10];
+    loop {
+        match read_some(&mut reader, &mut chunk)? {
+            0 => break,
+            read => judge.push(&chunk[..read], watch),
+        }
+    }
+    Ok(judge.finish(ending, watch))
+}
+
+fn read_some(reader: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(chunk) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+impl From<InputError> for super::Failure {
+    fn from(error: InputError) -> Self {
+        Self::Usage(printable(&error.to_string()).into_owned())
+    }
+}

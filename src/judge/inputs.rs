@@ -1,0 +1,106 @@
+//! Finding what is to be judged: files, recordings, and directories of either.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::recording::{Recording, RecordingError};
+
+/// One thing to judge.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// The path as found, which names the input in reports.
+    pub name: String,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Where an input comes from.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Source {
+    /// A recording's directory.
+    Recording(PathBuf),
+    /// A bare file.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+/// Why an input cannot be judged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// A file or directory cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A recording cannot be used.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+}
+
+/// A directory tree deeper than this is not walked.
+const MAX_DEPTH: usize = 64;
+
+/// The inputs that a path stands for: itself, or what is below it. `-` is standard input.
+///
+/// A directory with a `recording.json` is one input. Any other stands for the recordings below it or, where there are
+/// none, for the `.ndjson`, `.jsonl` and `.json` files below it, in the order of their paths.
+pub fn find(path: &Path) -> Result<Vec<Input>, InputError> {
+    if path == Path::new("-") {
+        return Ok(vec![Input { name: "-".into(), source: Source::Stdin }]);
+    }
+    let kind = fs::metadata(path).map_err(|source| InputError::Io { path: path.to_owned(), source })?;
+    if !kind.is_dir() {
+        return Ok(vec![input(path, Source::File)]);
+    }
+    if Recording::is_at(path) {
+        return Ok(vec![input(path, Source::Recording)]);
+    }
+    let mut found = Found::default();
+    found.walk(path, 0)?;
+    let recordings = found.recordings.iter().map(|path| input(path, Source::Recording));
+    let files = found.files.iter().map(|path| input(path, Source::File));
+    Ok(if found.recordings.is_empty() { files.collect() } else { recordings.collect() })
+}
+
+fn input(path: &Path, source: fn(PathBuf) -> Source) -> Input {
+    Input { name: path.display().to_string(), source: source(path.to_owned()) }
+}
+
+#[derive(Default)]
+struct Found {
+    recordings: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+impl Found {
+    fn walk(&mut self, directory: &Path, depth: usize) -> Result<(), InputError> {
+        let at = |source| InputError::Io { path: directory.to_owned(), source };
+        let mut entries = fs::read_dir(directory).map_err(at)?.collect::<Result<Vec<_>, _>>().map_err(at)?;
+        entries.sort_by_key(fs::DirEntry::path);
+        for entry in entries {
+            let path = entry.path();
+            // A link to a directory is not followed, so that a cycle cannot trap the walk.
+            let kind = entry.file_type().map_err(at)?;
+            if kind.is_dir() {
+                if Recording::is_at(&path) {
+                    self.recordings.push(path);
+                } else if depth < MAX_DEPTH {
+                    self.walk(&path, depth + 1)?;
+                }
+            } else if matches!(
+                path.extension().and_then(|extension| extension.to_str()),
+                Some("ndjson" | "jsonl" | "json")
+            ) {
+                self.files.push(path);
+            }
+        }
+        Ok(())
+    }
+}

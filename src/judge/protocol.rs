@@ -1,0 +1,128 @@
+//! Which protocol an output speaks.
+
+use std::path::Path;
+
+use crate::json::{Kind, Node, Scanner};
+use crate::recording::Facts;
+
+/// How an output is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Protocol {
+    /// `claude --output-format stream-json`: a message a line.
+    ClaudeStream,
+    /// `claude --output-format json`: one result object, or with `--verbose` one array of messages.
+    ClaudeJson,
+    /// `claw --output-format json`: one envelope.
+    ClawJson,
+    /// `claw` in text mode: only the exit code has a contract.
+    ClawText,
+}
+
+impl Protocol {
+    /// The protocol of a recorded run, from its target and its arguments.
+    pub fn of_recording(facts: &Facts) -> Self {
+        let is_claw = facts.target.starts_with("claw");
+        let format =
+            output_format(&facts.argv).or_else(|| facts.env("CLAW_OUTPUT_FORMAT").filter(|_| is_claw));
+        match format {
+            Some("json") if is_claw => Self::ClawJson,
+            _ if is_claw => Self::ClawText,
+            Some("json") => Self::ClaudeJson,
+            _ => Self::ClaudeStream,
+        }
+    }
+
+    /// The protocol of a bare output, from its name and its first bytes.
+    pub fn detect(path: Option<&Path>, start: &[u8]) -> Self {
+        let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str());
+        if matches!(extension, Some("ndjson" | "jsonl")) {
+            return Self::ClaudeStream;
+        }
+        let text = String::from_utf8_lossy(start);
+        let mut scanner = Scanner::default();
+        let Ok(document) = scanner.scan_first(text.trim_start()) else { return Self::ClaudeStream };
+        let root = document.root();
+        let is_message = |node: Node<'_>| {
+            const TYPES: [&str; 9] = [
+                "system",
+                "assistant",
+                "user",
+                "result",
+                "stream_event",
+                "rate_limit_event",
+                "control_request",
+                "control_response",
+                "tool_use_summary",
+            ];
+            node.get("type").is_some_and(|kind| TYPES.iter().any(|name| kind.is_text(name)))
+        };
+        match root.kind() {
+            Kind::Array if root.items().next().is_some_and(is_message) => Self::ClaudeJson,
+            Kind::Object
+                if !is_message(root) && root.get("type").is_none_or(|kind| kind.is_text("error")) =>
+            {
+                Self::ClawJson
+            }
+            Kind::Object
+                if extension == Some("json")
+                    && root.get("type").is_some_and(|kind| kind.is_text("result")) =>
+            {
+                Self::ClaudeJson
+            }
+            _ => Self::ClaudeStream,
+        }
+    }
+
+    /// Whether the output is one document rather than a stream.
+    pub fn is_document(self) -> bool {
+        matches!(self, Self::ClaudeJson | Self::ClawJson | Self::ClawText)
+    }
+
+    /// Whether `claw` speaks it.
+    pub fn is_claw(self) -> bool {
+        matches!(self, Self::ClawJson | Self::ClawText)
+    }
+}
+
+/// The value of `--output-format`, in either spelling; the last one wins.
+fn output_format(argv: &[String]) -> Option<&str> {
+    let after = |flag: &str| argv.windows(2).rev().find(|pair| pair[0] == flag).map(|pair| pair[1].as_str());
+    let joined = argv.iter().rev().find_map(|word| word.strip_prefix("--output-format="));
+    joined.or_else(|| after("--output-format"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_of_a_recording_decide() {
+        let of = |target: &str, argv: &[&str]| {
+            let mut facts = Facts::default();
+            facts.target = target.into();
+            facts.argv = argv.iter().map(ToString::to_string).collect();
+            Protocol::of_recording(&facts)
+        };
+        assert_eq!(of("claw", &["claw", "status", "--output-format", "json"]), Protocol::ClawJson);
+        assert_eq!(of("claw", &["claw", "--output-format=json", "status"]), Protocol::ClawJson);
+        assert_eq!(of("claw", &["claw", "status"]), Protocol::ClawText);
+        assert_eq!(of("claude", &["claude", "-p", "x", "--output-format", "json"]), Protocol::ClaudeJson);
+        assert_eq!(
+            of("claude", &["claude", "-p", "x", "--output-format", "stream-json"]),
+            Protocol::ClaudeStream
+        );
+    }
+
+    #[test]
+    fn the_shape_of_a_bare_output_is_a_help() {
+        let of = |name: &str, text: &str| Protocol::detect(Some(Path::new(name)), text.as_bytes());
+        assert_eq!(of("a.ndjson", "garbage"), Protocol::ClaudeStream);
+        assert_eq!(of("a.json", r#"{"type":"result"}"#), Protocol::ClaudeJson);
+        assert_eq!(of("a.json", r#"[{"type":"system"}]"#), Protocol::ClaudeJson);
+        assert_eq!(of("a.json", r#"{"type":"error","kind":"parse"}"#), Protocol::ClawJson);
+        assert_eq!(of("a.json", r#"{"command":"route"}"#), Protocol::ClawJson);
+        assert_eq!(of("a.txt", r#"{"type":"system"}"#), Protocol::ClaudeStream);
+        assert_eq!(of("a.txt", r#"{"type":"new_kind"}"#), Protocol::ClaudeStream);
+    }
+}

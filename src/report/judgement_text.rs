@@ -1,0 +1,213 @@
+//! The terminal view of a judgement: what happened, whose fault it was, what to do, and on what evidence.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use crate::classify::{Basis, Evidence, Verdict};
+use crate::judge::Judgement;
+use crate::schema::Level;
+use crate::stream_json::{Session, Summary};
+
+use super::numbers::{counted, grouped};
+use super::printable::printable;
+use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
+
+/// Findings shown of one input; `--format json` has all of them.
+const MAX_FINDINGS: usize = 12;
+/// Warnings shown of one input.
+const MAX_WARNINGS: usize = 5;
+
+/// Writes the view of one input.
+pub fn write_judgement(
+    out: &mut dyn Write,
+    input: &str,
+    contract: &str,
+    judgement: &Judgement,
+) -> io::Result<()> {
+    let verdict = &judgement.verdict;
+    let style = if verdict.is_ok() { GOOD } else { BAD };
+    let detail =
+        verdict.detail.as_deref().map(|detail| format!(" ({})", printable(detail))).unwrap_or_default();
+    writeln!(
+        out,
+        "{NAME}{}{NAME:#}: {style}{}{style:#}{detail}: {}",
+        printable(input),
+        verdict.class,
+        verdict.class.meaning()
+    )?;
+    if !verdict.is_ok() {
+        writeln!(out, "  {}", advice(verdict))?;
+    }
+    section(out, "because", &verdict.evidence, usize::MAX, evidence_line)?;
+    if !verdict.advisories.is_empty() {
+        let names: Vec<_> = verdict.advisories.iter().map(|advisory| advisory.name()).collect();
+        writeln!(out, "  also      {CAUTION}{}{CAUTION:#}", names.join(", "))?;
+    }
+    findings(out, contract, judgement)?;
+    if let Some(session) = &judgement.session {
+        write_session(out, session, judgement)?;
+    }
+    if let Some(summary) = &judgement.summary {
+        irregularities(out, summary)?;
+    }
+    if let Some(run) = &judgement.run {
+        section(out, "warnings", &run.warnings, MAX_WARNINGS, |warning| printable(warning).into_owned())?;
+    }
+    Ok(())
+}
+
+fn advice(verdict: &Verdict) -> String {
+    let retry = if verdict.retryable { "a retry may help" } else { "a retry will not help" };
+    let counts = if verdict.counts { "" } else { ", does not count against the task" };
+    let until =
+        verdict.resets_at.map(|at| format!(" (the limit ends at unix time {at})")).unwrap_or_default();
+    let claw = verdict.claw.as_ref();
+    let hint = claw.and_then(|claw| claw.hint.as_deref()).map(|hint| format!("; hint: {}", printable(hint)));
+    let reuse = claw
+        .and_then(|claw| claw.safe_to_reuse_session)
+        .map(|safe| if safe { "; the session may be used again" } else { "; use a fresh session" });
+    format!(
+        "blame: {}; {retry}{until}{counts}. To do: {}{}{}.",
+        verdict.blame,
+        verdict.class.advice(),
+        hint.unwrap_or_default(),
+        reuse.unwrap_or_default()
+    )
+}
+
+fn section<T>(
+    out: &mut dyn Write,
+    title: &str,
+    items: &[T],
+    limit: usize,
+    show: impl Fn(&T) -> String,
+) -> io::Result<()> {
+    for (i, item) in items.iter().take(limit).enumerate() {
+        writeln!(out, "  {:<9} {}", if i == 0 { title } else { "" }, show(item))?;
+    }
+    if items.len() > limit {
+        writeln!(
+            out,
+            "  {:<9} {FAINT}and {} more (--format json lists them){FAINT:#}",
+            "",
+            items.len() - limit
+        )?;
+    }
+    Ok(())
+}
+
+fn evidence_line(evidence: &Evidence) -> String {
+    let place = match (evidence.line, evidence.pointer.as_deref()) {
+        (Some(line), Some(pointer)) => format!("line {line} {pointer} is "),
+        (Some(line), None) => format!("line {line}: "),
+        (None, Some(pointer)) if !pointer.is_empty() => format!("{pointer} is "),
+        _ => String::new(),
+    };
+    let value = match &evidence.value {
+        Value::String(text) => format!("\"{}\"", printable(text)),
+        other => printable(&other.to_string()).into_owned(),
+    };
+    let basis = match evidence.basis {
+        Basis::Structured => "structured",
+        Basis::Keyword => "keyword",
+        Basis::Heuristic => "heuristic",
+        Basis::Process => "process",
+    };
+    format!("{place}{value}  {FAINT}{} · {basis}{FAINT:#}", evidence.rule)
+}
+
+fn findings(out: &mut dyn Write, contract: &str, judgement: &Judgement) -> io::Result<()> {
+    let broken = judgement.findings.iter().filter(|finding| finding.level == Level::Must).count();
+    let style = if broken > 0 { BAD } else { FAINT };
+    let rest = judgement.findings.len() - broken;
+    if judgement.findings.is_empty() {
+        return writeln!(out, "  contract  {FAINT}{}: every clause kept{FAINT:#}", printable(contract));
+    }
+    writeln!(
+        out,
+        "  contract  {}: {style}{} broken{style:#}, {}",
+        printable(contract),
+        counted(broken as u64, "must clause", "must clauses"),
+        counted(rest as u64, "lesser finding", "lesser findings")
+    )?;
+    section(out, "", &judgement.findings, MAX_FINDINGS, |finding| {
+        let line = finding.line.map(|line| format!("line {line} ")).unwrap_or_default();
+        let pointer =
+            finding.pointer.as_deref().map(|pointer| format!("{} ", printable(pointer))).unwrap_or_default();
+        format!(
+            "{:<9} {} {line}{pointer}{}",
+            finding.level.name(),
+            finding.clause,
+            printable(&finding.message)
+        )
+    })
+}
+
+fn write_session(out: &mut dyn Write, session: &Session, judgement: &Judgement) -> io::Result<()> {
+    let last = session.results.last();
+    let mut facts = Vec::new();
+    facts.extend(session.model.as_deref().map(|model| printable(model).into_owned()));
+    facts.extend(session.cli_version.as_deref().map(|version| format!("CLI {}", printable(version))));
+    facts.extend(
+        last.and_then(|result| result.num_turns).map(|turns| counted(turns.unsigned_abs(), "turn", "turns")),
+    );
+    if session.result_count > 1 {
+        facts.push(counted(session.result_count, "result", "results"));
+    }
+    if session.retries.count > 0 {
+        facts.push(counted(session.retries.count, "retry", "retries"));
+    }
+    if let Some(run) = &judgement.run {
+        facts.push(format!("exit {}", run.exit_code));
+        facts.push(format!("{:.1} s", run.duration_seconds));
+    }
+    if !facts.is_empty() {
+        writeln!(out, "  run       {}", facts.join(" · "))?;
+    }
+    if let Some(result) = last {
+        let usage = result.usage;
+        let cost = session.results.iter().rev().find_map(|result| result.cost_usd);
+        writeln!(
+            out,
+            "  tokens    {} in, {} out, {} cache read, {} cache written{}",
+            grouped(usage.input),
+            grouped(usage.output),
+            grouped(usage.cache_read),
+            grouped(usage.cache_creation),
+            cost.map(|cost| format!(" · ${cost:.4}")).unwrap_or_default()
+        )?;
+    }
+    let tools: Vec<_> = session
+        .tools
+        .by_name
+        .iter()
+        .map(|(name, stats)| {
+            let failed = if stats.errors > 0 { format!(", {} failed", stats.errors) } else { String::new() };
+            let open = if stats.unanswered > 0 {
+                format!(", {} unanswered", stats.unanswered)
+            } else {
+                String::new()
+            };
+            format!("{} ×{}{failed}{open}", printable(name), stats.calls)
+        })
+        .collect();
+    if !tools.is_empty() {
+        writeln!(out, "  tools     {}", tools.join("; "))?;
+    }
+    let lost = session.tasks().iter().filter(|task| task.is_lost()).count();
+    if !session.tasks().is_empty() {
+        let tasks = counted(session.tasks().len() as u64, "task", "tasks");
+        writeln!(out, "  tasks     {tasks}, {lost} lost")?;
+    }
+    Ok(())
+}
+
+fn irregularities(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
+    let kinds: Vec<_> = summary.tally.counts().collect();
+    section(out, "odd", &kinds, usize::MAX, |(kind, count)| {
+        let first = summary.tally.samples().iter().find(|sample| sample.kind == *kind);
+        let place = first.map(|sample| format!(", first on line {} at byte {}", sample.line, sample.offset));
+        format!("{}: {}{}", kind.describe(), counted(*count, "time", "times"), place.unwrap_or_default())
+    })
+}

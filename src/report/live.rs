@@ -1,0 +1,87 @@
+//! A line for people while a stream arrives.
+
+use std::borrow::Cow;
+
+use crate::json::Node;
+use crate::stream_json::{Block, Line, Message, RawMessage, User};
+
+use super::printable::printable;
+
+/// Longer texts are clipped.
+const WIDTH: usize = 96;
+
+/// What a line of the stream says, in a few words; `None` for what is not worth a line.
+pub fn live_line(line: &Line<'_>) -> Option<String> {
+    let said = match line {
+        Line::Message(message) => describe(message)?,
+        other => format!("! {}", other.problem().unwrap_or_default()),
+    };
+    Some(format!("{:>5}  {said}", line.number()))
+}
+
+fn describe(message: &RawMessage<'_>) -> Option<String> {
+    Some(match message.view() {
+        Message::Init(init) => {
+            format!("session starts: {} {}", text(init.model()), text(init.claude_code_version()))
+        }
+        Message::Assistant(assistant) => {
+            let who = if assistant.is_subagent() { "sub-agent" } else { "assistant" };
+            let blocks = assistant.api_message()?.content().map(Block).map(block).collect::<Vec<_>>();
+            format!("{who}: {}", blocks.join(" "))
+        }
+        Message::User(user) => tool_results(user)?,
+        Message::Result(result) => {
+            let failed = if result.is_error() == Some(true) { " (error)" } else { "" };
+            format!("result: {}{failed} {}", text(result.subtype()), text(result.result()))
+        }
+        Message::ApiRetry(retry) => {
+            format!(
+                "retry {} of {}: {}",
+                retry.attempt().unwrap_or(0),
+                retry.max_retries().unwrap_or(0),
+                text(retry.error())
+            )
+        }
+        Message::TaskStarted(task) => format!("task starts: {}", text(task.description())),
+        Message::TaskNotification(task) => format!("task {}: {}", text(task.status()), text(task.summary())),
+        Message::PermissionDenied(denied) => format!("denied: {}", text(denied.tool_name())),
+        Message::RateLimitEvent(event) => {
+            format!("rate limit: {}", text(event.rate_limit_info()?.get("status").and_then(Node::text)))
+        }
+        Message::Unknown(unknown) => format!("{} {}", text(unknown.kind()), text(unknown.subtype())),
+        _ => return None,
+    })
+}
+
+fn block(block: Block<'_>) -> String {
+    match block.kind().as_deref() {
+        Some("text") => text(block.text()),
+        Some("tool_use") => format!(
+            "[{} {}]",
+            text(block.name()),
+            text(block.input().map(|input| Cow::Borrowed(input.raw())))
+        ),
+        Some(other) => format!("[{}]", printable(other)),
+        None => String::new(),
+    }
+}
+
+fn tool_results(user: User<'_>) -> Option<String> {
+    let results = user.blocks().filter(|block| block.kind().as_deref() == Some("tool_result")).map(|block| {
+        let outcome = if block.is_error() == Some(true) { "tool failed" } else { "tool answered" };
+        let content = block
+            .content()
+            .and_then(|content| content.text().or_else(|| content.items().next()?.get("text")?.text()));
+        format!("{outcome}: {}", text(content))
+    });
+    let results: Vec<_> = results.collect();
+    (!results.is_empty()).then(|| results.join(" "))
+}
+
+fn text(text: Option<Cow<'_, str>>) -> String {
+    let text = text.unwrap_or_default();
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", printable(&text[..end])),
+        None => printable(&text).into_owned(),
+    }
+}

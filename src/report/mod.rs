@@ -1,0 +1,13 @@
+//! Showing results: to people on a terminal, to programs as JSON.
+
+mod judgement_json;
+mod judgement_text;
+mod live;
+mod numbers;
+mod printable;
+pub mod style;
+
+pub use judgement_json::judgement_json;
+pub use judgement_text::write_judgement;
+pub use live::live_line;
+pub use printable::printable;
