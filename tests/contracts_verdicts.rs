@@ -130,3 +130,70 @@ fn clauses_agree_with_the_verdicts_of_the_corpus() {
     assert_eq!(listed, DIFFERENCES.len(), "a listed difference is gone");
     assert!(listed * 100 < rows, "{listed} of {rows} rows differ");
 }
+
+/// The violations that the Rust claw of August 2026 ships with, as numbered in the research, and the clause that finds
+/// each. Left out are 9 (a swallowed SIGINT), 16 (arguable) and 19 (the file that was skipped is in no recording).
+const LIVE: &[(u8, &str, &str)] = &[
+    (2, "resume_two_cmds", "claw-stdout/single-document"),
+    (2, "resume_then_fail_mid", "claw-stdout/single-document"),
+    (3, "mock_bash_permission_prompt_approved", "claw-stdout/starts-at-byte-0"),
+    (3, "mock_bash_perm_nostdin", "claw-stdout/starts-at-byte-0"),
+    (4, "bad_asktool", "claw-stdout/starts-at-byte-0"),
+    (5, "diff_nogit", "claw-stdout/error-exit-nonzero"),
+    (5, "resume_cmd_clear", "claw-stdout/error-exit-nonzero"),
+    (5, "resume_cmd_session_delete_nope", "claw-stdout/error-exit-nonzero"),
+    (5, "resume_cmd_session_switch_nope", "claw-stdout/error-exit-nonzero"),
+    (5, "resume_cmd_mcp_show_nope", "claw-stdout/error-exit-nonzero"),
+    (6, "acp", "claw-stdout/success-exit-zero"),
+    (6, "resume_cmd_commit", "claw-stdout/exit-2-is-timeout"),
+    (7, "x_unknown_flag_with_creds", "claw-flat/unknown-flag-refused"),
+    (7, "x_unknown_sub_digits_with_creds", "claw-flat/unknown-command-refused"),
+    (7, "x_unknown_sub_model_flag", "claw-flat/unknown-command-refused"),
+    (8, "bad_trunc", "claw-flat/answer-has-usage"),
+    (10, "bad_stallhdr", "claw-stdout/terminates"),
+    (10, "bad_loop", "claw-stdout/terminates"),
+    (11, "bad_s500_compact", "claw-stdout/terminates"),
+    (12, "x_mcp_stdout_hang", "claw-stdout/terminates"),
+    (13, "p_base_commit_stale", "claw-stdout/stderr-silent"),
+    (13, "fmt_dup_text_json", "claw-stdout/stderr-silent"),
+    (15, "x_state_passthrough_array", "claw-stdout/json-object"),
+    (17, "mock_print_flag", "claw-stdout/json-syntax"),
+    (18, "resume_cmd_clear_confirm", "claw-flat/status-everywhere"),
+    (20, "resume_cmd_permissions", "claw-flat/error-kind-specific"),
+];
+
+/// Violations whose recording is not in the corpus, as the run was described: exit code, stdout, stderr.
+const DESCRIBED: &[(u8, &[&str], i32, &str, &str, &str)] = &[
+    (
+        1,
+        &["claw", "doctor", "--output-format", "json"],
+        1,
+        "{\"kind\":\"doctor\",\"status\":\"error\",\"has_failures\":true}\n{\"type\":\"error\",\"error\":\"doctor found failing checks\",\"kind\":\"unknown\",\"hint\":null}\n",
+        "",
+        "claw-stdout/single-document",
+    ),
+    (
+        14,
+        &["claw", "status", "--output-format", "json"],
+        101,
+        "",
+        "thread 'main' panicked at src/main.rs:1:1:\nfailed printing to stdout: Broken pipe\n",
+        "claw-stdout/exit-code-range",
+    ),
+];
+
+#[test]
+fn the_violations_that_ship_are_found() {
+    let sets = sets();
+    for (number, case, clause) in LIVE {
+        let broken = broken(&corpus().join("claw-rust-head").join(case), &sets);
+        assert!(broken.contains(*clause), "#{number} {case}: {clause} is not among {broken:?}");
+    }
+    for (number, argv, exit, stdout, stderr, clause) in DESCRIBED {
+        let mut run = Run::default();
+        run.argv = Some(argv.iter().map(ToString::to_string).collect());
+        let exit = clawgate::recording::Exit::with_code(*exit);
+        let findings = judge_output(&sets[0], &run, Some(exit), stdout.as_bytes(), Some(stderr.as_bytes()));
+        assert!(findings.iter().any(|finding| finding.clause == *clause), "#{number}: {findings:?}");
+    }
+}
