@@ -22,7 +22,6 @@ pub struct Contract {
     pub(crate) extends: Vec<String>,
     pub(crate) version_at: Option<Pointer>,
     pub(crate) root: Root,
-    pub(crate) detect: Option<Detect>,
     pub(crate) policy: Policy,
     pub(crate) invocation: Invocation,
     pub(crate) kinds: Kinds,

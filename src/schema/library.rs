@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::contract::{Contract, Protocol};
 use super::facts::Run;
 use super::judge::Judge;
-use super::load::{Bundle, CONTRACT_FILE};
+use super::load::{Bundle, CONTRACT_FILE, detect_of};
 use super::tree::{FileError, suggestion};
 
 /// Every file below `schemas/`, by its path there.
@@ -98,8 +98,7 @@ impl ContractSet {
 pub fn detect(messages: &[Value]) -> Result<Option<&'static str>, FileError> {
     let mut best: Option<(i64, &'static str)> = None;
     for name in built_in() {
-        let contract = Contract::load(&bundle(name)?)?;
-        if let Some(detect) = &contract.detect
+        if let Some(detect) = detect_of(&bundle(name)?)?
             && best.is_none_or(|(priority, _)| detect.priority > priority)
             && messages.iter().any(|message| detect.when.holds(message))
         {
