@@ -79,6 +79,18 @@ impl<'c> Judge<'c> {
         self.oddity(&FrameOddity { name: OddityName::NotUtf8, line, offset, message, seen: None });
     }
 
+    /// Sees that the last line of a stream is not ended by a newline.
+    pub fn unended_line(&mut self, line: u64, offset: u64) {
+        let message = format!("no newline ends line {line}");
+        self.oddity(&FrameOddity { name: OddityName::NoNewline, line, offset, message, seen: None });
+    }
+
+    /// Sees that a stream has no line at all.
+    pub fn empty_stream(&mut self) {
+        let message = "stdout is empty".into();
+        self.oddity(&FrameOddity { name: OddityName::Empty, line: 1, offset: 0, message, seen: None });
+    }
+
     /// Sees the whole stdout of a run that prints one document.
     pub fn document(&mut self, stdout: &[u8], end: &End<'_>) {
         for court in &mut self.courts {
