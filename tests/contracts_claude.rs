@@ -42,7 +42,8 @@ fn no_good_run_of_any_version_breaks_a_must_clause() {
                 continue;
             }
             let case = path.file_name().unwrap().to_string_lossy().into_owned();
-            let label = labels.get(&case).and_then(|label| label.get("class")).and_then(serde_json::Value::as_str);
+            let label =
+                labels.get(&case).and_then(|label| label.get("class")).and_then(serde_json::Value::as_str);
             let stdout = fs::read_to_string(path.join("stdout")).unwrap_or_default();
             let recording = Recording::open(&path).unwrap();
             let evidently_ok = recording.facts.exit.code == Some(0)
@@ -58,7 +59,10 @@ fn no_good_run_of_any_version_breaks_a_must_clause() {
             judged += 1;
             for finding in findings(&path, &sets) {
                 if finding.level == Level::Must {
-                    wrong.push(format!("{version} {case}: {} {} {:?}", finding.clause, finding.message, finding.line));
+                    wrong.push(format!(
+                        "{version} {case}: {} {} {:?}",
+                        finding.clause, finding.message, finding.line
+                    ));
                 }
             }
         }

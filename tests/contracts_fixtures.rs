@@ -17,7 +17,8 @@ fn complaints(name: &str) -> Vec<String> {
             }
         }
     }
-    let clauses: BTreeSet<_> = alone.contracts()[0].clauses().iter().map(|clause| clause.id.clone()).collect();
+    let clauses: BTreeSet<_> =
+        alone.contracts()[0].clauses().iter().map(|clause| clause.id.clone()).collect();
     for clause in &clauses {
         let Some(samples) = fixtures.clauses.get(clause) else {
             wrong.push(format!("{name}/{clause} has no fixtures"));
@@ -30,7 +31,10 @@ fn complaints(name: &str) -> Vec<String> {
         for sample in &samples.good {
             for finding in sample.judge(&set) {
                 if finding.clause == id || finding.level == Level::Must {
-                    wrong.push(format!("{id}: good run `{}` breaks {}: {}", sample.name, finding.clause, finding.message));
+                    wrong.push(format!(
+                        "{id}: good run `{}` breaks {}: {}",
+                        sample.name, finding.clause, finding.message
+                    ));
                 }
             }
         }

@@ -97,7 +97,8 @@ fn show(args: &ShowArgs) -> Result<u8, Failure> {
     match args.format.format {
         Format::Human => write_contract(&mut out, &contract)?,
         Format::Json => {
-            let clauses: Vec<_> = contract.clauses().iter().map(|clause| clause_json(&contract, clause)).collect();
+            let clauses: Vec<_> =
+                contract.clauses().iter().map(|clause| clause_json(&contract, clause)).collect();
             let whole = json!({
                 "name": contract.name(),
                 "title": contract.title(),

@@ -58,7 +58,9 @@ fn catalogue(out: &mut impl Write, format: Format) -> Result<(), Failure> {
 fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), Failure> {
     let unknown = |reason: String| Failure::Usage(format!("{}: {reason}", printable(id)));
     let Some((name, wanted)) = id.rsplit_once('/') else {
-        return Err(unknown("a clause is named <contract>/<clause>; `clawgate explain` lists them all".into()));
+        return Err(unknown(
+            "a clause is named <contract>/<clause>; `clawgate explain` lists them all".into(),
+        ));
     };
     let (contract, bundle) = open(name)?;
     let Some(clause) = contract.clauses().iter().find(|clause| clause.id == wanted) else {
@@ -121,7 +123,12 @@ fn write_clause(
     writeln!(out, "{}\n", printable(&clause.text))?;
     writeln!(out, "{NAME}why{NAME:#}     {}", printable(&clause.why))?;
     writeln!(out, "{NAME}fix{NAME:#}     {}", printable(&clause.fix))?;
-    writeln!(out, "{NAME}source{NAME:#}  {} (since {})", printable(&clause.source), printable(&clause.since))?;
+    writeln!(
+        out,
+        "{NAME}source{NAME:#}  {} (since {})",
+        printable(&clause.source),
+        printable(&clause.since)
+    )?;
     if let Some(applies) = clause.applies() {
         writeln!(out, "{NAME}when{NAME:#}    {}", printable(applies))?;
     }
@@ -148,7 +155,9 @@ fn write_sample(out: &mut impl Write, sample: &Sample) -> io::Result<()> {
     if let Some(argv) = &sample.argv {
         writeln!(out, "  $ {}", printable(&argv.join(" ")))?;
     }
-    for (channel, bytes) in [("", &sample.stdout), ("stderr: ", sample.stderr.as_ref().unwrap_or(&Vec::new()))] {
+    for (channel, bytes) in
+        [("", &sample.stdout), ("stderr: ", sample.stderr.as_ref().unwrap_or(&Vec::new()))]
+    {
         let text = String::from_utf8_lossy(bytes);
         for line in text.lines().take(SHOWN) {
             writeln!(out, "  {channel}{}", printable(line))?;

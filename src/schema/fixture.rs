@@ -9,7 +9,7 @@ use super::finding::Finding;
 use super::library::ContractSet;
 use super::load::Bundle;
 use super::pass::judge_output;
-use super::tree::{FileError, Fields, Node, Tree};
+use super::tree::{Fields, FileError, Node, Tree};
 use crate::recording::{self, Exit};
 
 /// A run written down in a few lines.
@@ -88,7 +88,9 @@ impl Fixtures {
         }
         for name in bundle.names() {
             let Some(rest) = name.strip_prefix("fixtures/") else { continue };
-            let Some(clause) = rest.strip_suffix(".toml").filter(|rest| !rest.contains('/')) else { continue };
+            let Some(clause) = rest.strip_suffix(".toml").filter(|rest| !rest.contains('/')) else {
+                continue;
+            };
             let label = bundle.label(name);
             let tree = Tree::parse(&label, bundle.text(name)?)?;
             let fields = tree.fields();
@@ -130,7 +132,8 @@ fn from_recording(bundle: &Bundle, directory: &str) -> Result<Sample, FileError>
     let file = format!("fixtures/base/{directory}/recording.json");
     let facts = recording::Facts::parse(bundle.text(&file)?.as_bytes())
         .map_err(|error| FileError::whole(bundle.label(&file), error))?;
-    let bytes = |name: &str| bundle.bytes(&format!("fixtures/base/{directory}/{name}")).unwrap_or_default().to_vec();
+    let bytes =
+        |name: &str| bundle.bytes(&format!("fixtures/base/{directory}/{name}")).unwrap_or_default().to_vec();
     Ok(Sample {
         name: directory.to_string(),
         argv: Some(facts.argv),
@@ -218,7 +221,8 @@ impl Sample {
                         .map_err(|error| json.error(format_args!("not JSON: {error}")))?,
                     _ => return Err(node.error("`set` needs either `to` or `json`")),
                 };
-                set(&mut value, pointer.str()?, new).ok_or_else(|| pointer.error("there is no such place"))?;
+                set(&mut value, pointer.str()?, new)
+                    .ok_or_else(|| pointer.error("there is no such place"))?;
             }
             *slot = format!("{value}\n").into_bytes();
         }

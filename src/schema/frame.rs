@@ -105,7 +105,8 @@ pub(crate) struct Frame {
 /// judged too.
 pub(crate) fn document(stdout: &[u8], stderr: Option<&[u8]>, root: Root) -> Frame {
     let envelope = Envelope::read(stdout);
-    let line_at = |offset: usize| 1 + memchr::memchr_iter(b'\n', &stdout[..offset.min(stdout.len())]).count() as u64;
+    let line_at =
+        |offset: usize| 1 + memchr::memchr_iter(b'\n', &stdout[..offset.min(stdout.len())]).count() as u64;
     let on_stderr = || stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in).is_some();
     let mut oddities = Vec::new();
     for flaw in &envelope.flaws {
@@ -113,7 +114,13 @@ pub(crate) fn document(stdout: &[u8], stderr: Option<&[u8]>, root: Root) -> Fram
         let rest = &stdout[flaw.offset.min(stdout.len())..];
         let seen = String::from_utf8_lossy(&rest[..rest.len().min(400)]);
         let seen = seen.lines().next().filter(|line| !line.is_empty()).map(shorten);
-        oddities.push(FrameOddity { name, line: line_at(flaw.offset), offset: flaw.offset as u64, message, seen });
+        oddities.push(FrameOddity {
+            name,
+            line: line_at(flaw.offset),
+            offset: flaw.offset as u64,
+            message,
+            seen,
+        });
     }
     if root == Root::Array
         && let Some(value) = &envelope.value
@@ -140,7 +147,9 @@ fn named(flaw: &Flaw, root: Root, on_stderr: &dyn Fn() -> bool) -> Option<(Oddit
         }
         FlawKind::StrayWhitespace => (OddityName::Suffix, "more than one newline follows the JSON".into()),
         FlawKind::Suffix => (OddityName::Suffix, "something follows the JSON".into()),
-        FlawKind::SecondDocument => (OddityName::SecondDocument, "a second JSON document follows the first".into()),
+        FlawKind::SecondDocument => {
+            (OddityName::SecondDocument, "a second JSON document follows the first".into())
+        }
         FlawKind::NotAnObject if root == Root::Object => {
             (OddityName::RootType, "the document on stdout is no JSON object".into())
         }

@@ -86,7 +86,8 @@ impl Invocation {
                 if self.value_flags.iter().any(|flag| flag == word) {
                     // A flag whose value was forgotten does not swallow the next flag.
                     words.next_if(|next| !next.starts_with("--"));
-                } else if !self.value_flags.iter().chain(self.flags.iter().flatten()).any(|flag| flag == name) {
+                } else if !self.value_flags.iter().chain(self.flags.iter().flatten()).any(|flag| flag == name)
+                {
                     unknown.push(word.to_string());
                 }
             } else if self.verbs.iter().any(|verb| verb == word) {

@@ -53,7 +53,8 @@ impl ContractSet {
             for parent in contract.extends.clone() {
                 if contracts.iter().all(|known| known.name != parent) {
                     let beside = Path::new(name).parent().map(|directory| directory.join(&parent));
-                    let beside = beside.filter(|path| name.contains('/') && path.join(CONTRACT_FILE).is_file());
+                    let beside =
+                        beside.filter(|path| name.contains('/') && path.join(CONTRACT_FILE).is_file());
                     let found = match beside {
                         Some(path) => Bundle::read(&path)?,
                         None => bundle(&parent)?,

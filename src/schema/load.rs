@@ -131,6 +131,7 @@ impl Contract {
             root: load_root(&head)?,
             policy: top.get("policy").map_or(Ok(Policy::default()), load_policy)?,
             invocation: top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?,
+            by_kind: Self::index(&kinds, &clauses),
             kinds,
             clauses,
             schemas,
@@ -260,7 +261,13 @@ fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Ve
     let tree =
         |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
     let trees: Vec<_> = kinds.schemas.iter().map(tree).collect();
-    let names = Names { kinds: &kinds.names, trees: &trees, schemas, validators: &validators };
+    let names = Names {
+        kinds: &kinds.names,
+        conditions: &kinds.conditions,
+        trees: &trees,
+        schemas,
+        validators: &validators,
+    };
     let mut clauses: Vec<Clause> = Vec::new();
     for node in nodes {
         let fields = node.fields()?;
