@@ -132,6 +132,11 @@ impl<'c> Judge<'c> {
     }
 }
 
+/// Whether a clause may still turn out to apply; if not, nothing need be worked out for it.
+fn can_apply(clause: &Clause, facts: &Facts) -> bool {
+    clause.applies.of_run(facts) != Truth::Fails
+}
+
 impl<'c> Court<'c> {
     fn new(contract: &'c Contract, run: &Run) -> Self {
         let facts = Facts::at_start(run, &contract.invocation);
@@ -139,7 +144,7 @@ impl<'c> Court<'c> {
             clause,
             watch: None,
             sink: Sink::default(),
-            open: clause.applies.looks_at_late_facts() || clause.applies.of_run(&facts) != Truth::Fails,
+            open: can_apply(clause, &facts),
         };
         Self {
             contract,
@@ -168,6 +173,9 @@ impl<'c> Court<'c> {
         {
             self.facts.set(Fact::Version, version.clone());
             self.wants_version = false;
+            for state in &mut self.states {
+                state.open = can_apply(state.clause, &self.facts);
+            }
         }
         if self.facts.get(Fact::Command).is_none()
             && let Some((command, known)) = self.contract.invocation.named_by(value)
