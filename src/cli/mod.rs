@@ -1,5 +1,6 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
+mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
@@ -28,6 +29,7 @@ enum Command {
     Judge(judge::JudgeArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
+    Audit(audit::AuditArgs),
 }
 
 #[derive(Debug, Args)]
@@ -76,6 +78,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Audit(args) => audit::run(&args),
     };
     ExitCode::from(match result {
         Ok(code) => code,

@@ -157,15 +157,6 @@ impl<'c> Court<'c> {
         }
     }
 
-    fn kind_of(&self, value: &Value) -> Option<usize> {
-        let kinds = &self.contract.kinds;
-        kinds.candidates(value).iter().copied().find(|kind| {
-            let condition = &kinds.conditions[*kind];
-            let mask = condition.mask(value);
-            mask != 0 && condition.decide(mask, &self.facts) == Truth::Holds
-        })
-    }
-
     fn message(&mut self, line: u64, offset: u64, value: &Value) {
         if self.wants_version
             && let Some(at) = &self.contract.version_at
@@ -183,7 +174,7 @@ impl<'c> Court<'c> {
             self.facts.set(Fact::Command, command);
             self.facts.set(Fact::CommandKnown, known);
         }
-        let kind = self.kind_of(value);
+        let kind = self.contract.kinds.of(value, &self.facts);
         let message = Message { line, offset, value, kind };
         self.messages += 1;
         if let Some(kind) = kind {

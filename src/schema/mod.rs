@@ -4,6 +4,7 @@
 //! the format. [`Contract::load`] reads one, [`Judge`] watches a run and answers with [`Finding`]s. A broken promise is
 //! data, never an `Err`; a broken *contract* is a [`FileError`] with file, line and reason.
 
+mod audit;
 mod condition;
 mod contract;
 mod facts;
@@ -22,6 +23,7 @@ mod schemas;
 mod tree;
 mod version;
 
+pub use audit::{Audit, Mutant, Tally};
 pub use contract::{Clause, Contract, Protocol};
 pub use facts::{End, Run};
 pub use finding::{Finding, Level};
