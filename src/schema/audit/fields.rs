@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::super::contract::Contract;
 use super::super::fixture::{Sample, remove, set};
 use super::super::schemas::Schemas;
+use super::Broken;
 
 /// Breaks each promise that a schema makes about the messages of a run.
-pub(super) fn mutants(contract: &Contract, base: &Sample) -> Vec<(String, Sample)> {
+pub(super) fn mutants(contract: &Contract, base: &Sample) -> Vec<Broken> {
     let mut mutants = Vec::new();
     let lines: Vec<&[u8]> = base.stdout.split_inclusive(|byte| *byte == b'\n').collect();
     for (number, line) in lines.iter().enumerate() {
@@ -28,6 +29,8 @@ pub(super) fn mutants(contract: &Contract, base: &Sample) -> Vec<(String, Sample
         }
         breaks.dedup_by(|a, b| a.0 == b.0);
         for (what, broken) in breaks {
+            let kind_now =
+                contract.kind_schema(&broken, &base.run(), base.exit.as_ref()).map(|(kind, _)| kind);
             let mut sample = base.clone();
             let text = format!("{broken}\n").into_bytes();
             sample.stdout = lines
@@ -35,7 +38,8 @@ pub(super) fn mutants(contract: &Contract, base: &Sample) -> Vec<(String, Sample
                 .enumerate()
                 .flat_map(|(index, line)| if index == number { text.clone() } else { line.to_vec() })
                 .collect();
-            mutants.push((format!("line {}, {kind}: {what}", number + 1), sample));
+            let other_kind = kind_now != Some(kind);
+            mutants.push(Broken { what: format!("line {}, {kind}: {what}", number + 1), sample, other_kind });
         }
     }
     mutants
