@@ -7,6 +7,7 @@
 mod audit;
 mod condition;
 mod contract;
+mod diff;
 mod facts;
 mod fields;
 mod finding;
@@ -14,6 +15,7 @@ mod fixture;
 mod frame;
 mod invocation;
 mod judge;
+mod known_failures;
 mod learn;
 mod library;
 mod load;
@@ -26,10 +28,12 @@ mod version;
 
 pub use audit::{Audit, Mutant, Tally};
 pub use contract::{Clause, Contract, Protocol};
+pub use diff::{Change, Diff, Effect};
 pub use facts::{End, Run};
 pub use finding::{Finding, Level};
 pub use fixture::{ClauseFixtures, Fixtures, Sample};
 pub use judge::Judge;
+pub use known_failures::{KnownFailure, KnownFailures};
 pub use learn::{Learned, Learner};
 pub use library::{ContractSet, built_in, bundle, detect};
 pub use load::{Bundle, CONTRACT_FILE};
