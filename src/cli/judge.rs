@@ -182,6 +182,7 @@ fn contract_name(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::ClaudeStream => "claude-stream-json",
         Protocol::ClaudeJson => "claude-json",
+        Protocol::ClaudeText => "none",
         Protocol::ClawJson | Protocol::ClawText => "claw-stdout",
     }
 }

@@ -85,6 +85,7 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
+    #[inline]
     fn entry(self) -> Entry {
         self.entries[self.index]
     }
@@ -195,6 +196,19 @@ impl<'a> Node<'a> {
     /// The member with this key; of duplicates the last.
     pub fn get(self, key: &str) -> Option<Node<'a>> {
         self.members().filter(|(name, _)| name.is_text(key)).last().map(|(_, value)| value)
+    }
+
+    /// The members with these keys, found in one pass; of duplicates the last.
+    pub fn pick<const N: usize>(self, keys: [&str; N]) -> [Option<Node<'a>>; N] {
+        let mut found = [None; N];
+        for (name, value) in self.members() {
+            for (key, slot) in keys.iter().zip(&mut found) {
+                if name.is_text(key) {
+                    *slot = Some(value);
+                }
+            }
+        }
+        found
     }
 
     /// The value that a chain of keys leads to.

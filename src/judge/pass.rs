@@ -161,11 +161,17 @@ impl Judge {
                 }
             }
             Body::Document(bytes) if protocol.is_claw() => {
+                let envelope = Envelope::read(&bytes);
                 let verdict = if protocol == Protocol::ClawText {
-                    claw::classify_text(&process)
+                    claw::classify_text(&envelope, &process)
                 } else {
-                    claw::classify_json(&Envelope::read(&bytes), &process)
+                    claw::classify_json(&envelope, &process)
                 };
+                Judgement { protocol, verdict, run: None, findings: Vec::new(), session: None, summary: None }
+            }
+            Body::Document(bytes) if protocol == Protocol::ClaudeText => {
+                let verdict =
+                    claude::classify_text(&String::from_utf8_lossy(&bytes), &process, settings.heuristics);
                 Judgement { protocol, verdict, run: None, findings: Vec::new(), session: None, summary: None }
             }
             Body::Document(bytes) => {

@@ -13,6 +13,8 @@ pub enum Protocol {
     ClaudeStream,
     /// `claude --output-format json`: one result object, or with `--verbose` one array of messages.
     ClaudeJson,
+    /// `claude` in text mode: only the exit code and the text say anything.
+    ClaudeText,
     /// `claw --output-format json`: one envelope.
     ClawJson,
     /// `claw` in text mode: only the exit code has a contract.
@@ -29,7 +31,8 @@ impl Protocol {
             Some("json") if is_claw => Self::ClawJson,
             _ if is_claw => Self::ClawText,
             Some("json") => Self::ClaudeJson,
-            _ => Self::ClaudeStream,
+            None | Some("text") => Self::ClaudeText,
+            Some(_) => Self::ClaudeStream,
         }
     }
 
@@ -76,7 +79,7 @@ impl Protocol {
 
     /// Whether the output is one document rather than a stream.
     pub fn is_document(self) -> bool {
-        matches!(self, Self::ClaudeJson | Self::ClawJson | Self::ClawText)
+        matches!(self, Self::ClaudeJson | Self::ClaudeText | Self::ClawJson | Self::ClawText)
     }
 
     /// Whether `claw` speaks it.

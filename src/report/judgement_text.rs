@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::classify::{Basis, Evidence, Verdict};
+use crate::classify::{Basis, Class, Evidence, Verdict};
 use crate::judge::Judgement;
 use crate::schema::Level;
 use crate::stream_json::{Session, Summary};
@@ -70,10 +70,18 @@ fn advice(verdict: &Verdict) -> String {
     format!(
         "blame: {}; {retry}{until}{counts}. To do: {}{}{}.",
         verdict.blame,
-        verdict.class.advice(),
+        to_do(verdict),
         hint.unwrap_or_default(),
         reuse.unwrap_or_default()
     )
+}
+
+fn to_do(verdict: &Verdict) -> &'static str {
+    match verdict.class {
+        Class::Api if verdict.retryable => "run it again in a moment",
+        Class::Api => "correct what the API refuses, see the evidence",
+        class => class.advice(),
+    }
 }
 
 fn section<T>(

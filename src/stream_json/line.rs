@@ -79,6 +79,7 @@ pub struct RawMessage<'a> {
     pub offset: u64,
     /// The scanned line.
     pub document: Document<'a>,
+    view: Message<'a>,
     /// The text of the line without white space around it. Invalid UTF-8 has become U+FFFD.
     pub text: &'a str,
     /// Whether the line had invalid UTF-8.
@@ -88,6 +89,17 @@ pub struct RawMessage<'a> {
 }
 
 impl<'a> RawMessage<'a> {
+    pub(super) fn new(
+        line: u64,
+        offset: u64,
+        document: Document<'a>,
+        text: &'a str,
+        lossy: bool,
+        partial: bool,
+    ) -> Self {
+        Self { line, offset, document, view: Message::of(document.root()), text, lossy, partial }
+    }
+
     /// The object itself.
     pub fn root(&self) -> Node<'a> {
         self.document.root()
@@ -95,6 +107,6 @@ impl<'a> RawMessage<'a> {
 
     /// The typed view of the message.
     pub fn view(&self) -> Message<'a> {
-        Message::of(self.root())
+        self.view
     }
 }

@@ -79,7 +79,7 @@ impl Decoder {
     fn line(&mut self, raw: RawLine<'_>, sink: &mut impl FnMut(&Line<'_>)) {
         let tally = &mut self.summary.tally;
         let mut fits = true;
-        let text = match std::str::from_utf8(raw.bytes) {
+        let text = match simdutf8::compat::from_utf8(raw.bytes) {
             Ok(text) => text,
             // The head of an oversized line may be cut inside a character.
             Err(error) if raw.is_oversized() && error.error_len().is_none() => {
@@ -109,7 +109,7 @@ impl Decoder {
             let closed = close_head(text);
             let head = closed.as_deref().and_then(|text| {
                 let document = self.scanner.scan(text).ok()?;
-                Some(RawMessage { line: raw.number, offset, document, text, lossy, partial: true })
+                Some(RawMessage::new(raw.number, offset, document, text, lossy, true))
             });
             sink(&Line::Oversized { number: raw.number, offset, length: raw.length, head });
             return;
@@ -146,7 +146,7 @@ impl Decoder {
             return;
         }
         self.summary.messages += 1;
-        sink(&Line::Message(RawMessage { line: raw.number, offset, document, text, lossy, partial: false }));
+        sink(&Line::Message(RawMessage::new(raw.number, offset, document, text, lossy, false)));
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::json::{Kind, Node};
 use crate::recording::Exit;
 use crate::stream_json::reader::is_space;
-use crate::stream_json::{Count, KeptText, Limits, Line, RawMessage};
+use crate::stream_json::{Assistant, Count, KeptText, Limits, Line, Message, RawMessage};
 
 use super::heuristics::{BACKGROUND_WARNING, INTERACTIVE_WARNING, says_waiting};
 use super::integer::{self, exact_integer, token_count};
@@ -173,49 +173,44 @@ impl Reader {
         if has_huge_integer(message) {
             self.warn(|| format!("line {line} has an integer of more than {} digits", integer::MAX_DIGITS));
         }
-        let Some(kind) = root.get("type") else { return };
-        self.events += 1;
-        if kind.is_text("assistant") {
-            self.assistant(root, line);
-        } else if kind.is_text("result") {
-            self.result(root, line);
-        } else if kind.is_text("system")
-            && self.api_key_source.is_none()
-            && root.get("subtype").is_some_and(|subtype| subtype.is_text("init"))
-        {
-            let source = root.get("apiKeySource").and_then(Node::text);
-            self.api_key_source = Some(source.map(std::borrow::Cow::into_owned));
+        match message.view() {
+            Message::Unknown(_) if root.get("type").is_none() => return,
+            Message::Assistant(assistant) => self.assistant(assistant, line),
+            Message::Result(_) => self.result(root, line),
+            Message::Init(init) if self.api_key_source.is_none() => {
+                self.api_key_source = Some(init.api_key_source().map(std::borrow::Cow::into_owned));
+            }
+            _ => {}
         }
+        self.events += 1;
     }
 
-    fn assistant(&mut self, root: Node<'_>, line: u64) {
-        let Some(message) = root.get("message") else { return };
-        if !message.is_object() {
-            if !is_falsy(message) {
+    fn assistant(&mut self, assistant: Assistant<'_>, line: u64) {
+        let Some(message) = assistant.api_message() else {
+            if assistant.message.is_some_and(|message| !is_falsy(message)) {
                 self.warn(|| format!("message of line {line} is not an object and was left out"));
             }
             return;
-        }
-        if let Some(stop) = message.get("stop_reason").filter(|stop| stop.kind() == Kind::String) {
+        };
+        if let Some(stop) = message.stop_reason.filter(|stop| stop.kind() == Kind::String) {
             self.ends_turn = stop.is_text("end_turn");
         }
-        let Some(content) = message.get("content") else { return };
-        for block in content.items() {
-            let Some(kind) = block.get("type") else { continue };
-            if kind.is_text("text") {
-                match block.get("text") {
+        for block in message.blocks() {
+            if block.is("text") {
+                match block.text {
                     None => self.text(""),
                     Some(text) => match text.text() {
                         Some(text) => self.text(&text),
                         None => self.warn(|| format!("text of line {line} is not a string and was left out")),
                     },
                 }
-            } else if kind.is_text("tool_use")
-                && let Some(name) = block.get("name")
+            } else if block.is("tool_use")
+                && let Some(name) = block.name
             {
                 self.asked_user |= name.is_text("AskUserQuestion");
                 let in_background = || {
-                    block.path(["input", "run_in_background"]).is_some_and(|flag| flag.kind() == Kind::True)
+                    let flag = block.input.and_then(|input| input.get("run_in_background"));
+                    flag.is_some_and(|flag| flag.kind() == Kind::True)
                 };
                 if name.is_text("Task") && in_background() {
                     self.background_launches += 1;
@@ -230,8 +225,9 @@ impl Reader {
         }
         self.has_text = true;
         self.output.push(text);
-        // A phrase cannot reach across the newline between two texts, so looking at this one alone is enough.
-        if self.output.is_truncated() && says_waiting(text) {
+        // A phrase cannot reach across the newline between two texts, so looking at this one alone is enough. Before
+        // anything was launched, the phrases mean nothing.
+        if self.output.is_truncated() && self.background_launches > 0 && says_waiting(text) {
             self.waiting_beyond = true;
         }
         if let Some(last) = text.trim_end_matches(is_space).chars().next_back() {

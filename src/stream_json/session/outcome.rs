@@ -83,6 +83,11 @@ impl ResultFacts {
         }
     }
 
+    /// A failure of which nothing but a text is known.
+    pub fn failure_with_text(text: &str) -> Self {
+        Self { is_error: Some(true), text: Some(head(text, KEPT).to_owned()), ..Self::default() }
+    }
+
     /// Whether the result says that something failed.
     pub fn is_failure(&self) -> bool {
         self.is_error == Some(true)

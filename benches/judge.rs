@@ -1,0 +1,88 @@
+//! How fast streams are judged, beside parsing each line into a `serde_json::Value` and beside a bare line scan.
+//!
+//! `cargo bench --bench judge`; the size of each stream in megabytes can be given as an argument.
+
+mod support;
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use clawgate::judge::{Ending, Judge, Protocol, Settings};
+
+use support::{Shape, cpu_time, peak_megabytes, write_stream};
+
+const ROUNDS: usize = 3;
+
+fn chunks(path: &Path, mut each: impl FnMut(&[u8])) {
+    let mut file = File::open(path).expect("the stream was written");
+    let mut chunk = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut chunk).expect("the stream can be read") {
+            0 => return,
+            read => each(&chunk[..read]),
+        }
+    }
+}
+
+fn judge(path: &Path) {
+    let mut judge = Judge::new(Protocol::ClaudeStream, Settings::default());
+    chunks(path, |chunk| judge.push(chunk, &mut |_| {}));
+    let judgement = judge.finish(&Ending::with_code(0), &mut |_| {});
+    assert_eq!(judgement.verdict.class.name(), "ok");
+}
+
+fn serde_value(path: &Path) {
+    let mut reader = BufReader::with_capacity(256 << 10, File::open(path).expect("the stream was written"));
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).expect("the stream can be read") > 0 {
+        black_box(serde_json::from_slice::<serde_json::Value>(&line).expect("the stream is JSON"));
+        line.clear();
+    }
+}
+
+fn line_scan(path: &Path) {
+    let mut lines = 0;
+    chunks(path, |chunk| lines += memchr::memchr_iter(b'\n', chunk).count());
+    black_box(lines);
+}
+
+fn main() {
+    let megabytes = std::env::args().skip(1).find_map(|word| word.parse::<u64>().ok()).unwrap_or(100);
+    let directory = tempfile::tempdir().expect("a temporary directory can be made");
+    println!("streams of {megabytes} MB, MB per CPU second (best of {ROUNDS}, interleaved)\n");
+    println!(
+        "{:<7}{:>10}{:>9}{:>13}{:>11}{:>11}{:>11}",
+        "stream", "lines", "judge", "serde Value", "line scan", "ratio", "peak MB"
+    );
+    for shape in Shape::ALL {
+        let path = directory.path().join(shape.name());
+        let (bytes, lines) = write_stream(&path, shape, megabytes << 20);
+        let contenders: [fn(&Path); 3] = [judge, serde_value, line_scan];
+        let mut best = [Duration::MAX; 3];
+        let mut peak = 0;
+        for _ in 0..ROUNDS {
+            for (contender, best) in contenders.iter().zip(&mut best) {
+                let before = cpu_time();
+                contender(&path);
+                *best = (*best).min(cpu_time() - before);
+                if peak == 0 {
+                    // The first to run is the judge, so the peak is its own.
+                    peak = peak_megabytes();
+                }
+            }
+        }
+        let speed = best.map(|time| bytes as f64 / 1e6 / time.as_secs_f64().max(1e-6));
+        println!(
+            "{:<7}{lines:>10}{:>9.0}{:>13.0}{:>11.0}{:>10.2}x{peak:>11}",
+            shape.name(),
+            speed[0],
+            speed[1],
+            speed[2],
+            speed[0] / speed[1]
+        );
+    }
+    println!("\nratio: judge to serde Value; peak: of the whole process so far");
+}
