@@ -38,7 +38,12 @@ fn the_sample_of_the_readme_is_explained_in_one_screen() {
 
 #[test]
 fn a_good_run_exits_0() {
-    clawgate().args(["judge", "-", "-q"]).write_stdin(OK).assert().code(0).stdout(predicate::str::contains("ok"));
+    clawgate()
+        .args(["judge", "-", "-q"])
+        .write_stdin(OK)
+        .assert()
+        .code(0)
+        .stdout(predicate::str::contains("ok"));
 }
 
 #[test]
@@ -76,7 +81,10 @@ fn exit_code_stderr_and_environment_complete_a_bare_file() {
     fs::write(&stream, "").unwrap();
     fs::write(&stderr, "error: unknown option '--x'\n").unwrap();
     let (code, lines) = json_lines(
-        clawgate().args(["judge", "--format", "json", "--exit-code", "1", "--stderr"]).arg(&stderr).arg(&stream),
+        clawgate()
+            .args(["judge", "--format", "json", "--exit-code", "1", "--stderr"])
+            .arg(&stderr)
+            .arg(&stream),
     );
     assert_eq!(code, 100);
     assert_eq!(lines[0]["verdict"]["class"], "usage");
@@ -91,7 +99,12 @@ fn exit_code_stderr_and_environment_complete_a_bare_file() {
     };
     assert_eq!(category(&[]), "background-task");
     assert_eq!(category(&["--env", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"]), Value::Null);
-    clawgate().args(["judge", "--env", "X"]).arg(&stream).assert().code(2).stderr(predicate::str::contains("NAME=VALUE"));
+    clawgate()
+        .args(["judge", "--env", "X"])
+        .arg(&stream)
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("NAME=VALUE"));
 }
 
 #[test]
@@ -104,7 +117,10 @@ fn a_directory_stands_for_what_is_below_it() {
     fs::write(directory.path().join("ignored.txt"), "x").unwrap();
     let names = |path: &Path| -> Vec<String> {
         let (_, lines) = json_lines(clawgate().args(["judge", "--format", "json"]).arg(path));
-        lines.iter().map(|line| line["input"].as_str().unwrap().rsplit('/').next().unwrap().to_owned()).collect()
+        lines
+            .iter()
+            .map(|line| line["input"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(names(directory.path()), ["two.jsonl", "one.ndjson"]);
 
@@ -123,8 +139,17 @@ fn a_directory_stands_for_what_is_below_it() {
 #[test]
 fn bad_inputs_get_a_sentence_and_the_right_code() {
     let directory = TempDir::new().unwrap();
-    clawgate().args(["judge", "nowhere.ndjson"]).assert().code(2).stderr(predicate::str::contains("nowhere.ndjson: "));
-    clawgate().arg("judge").arg(directory.path()).assert().code(4).stderr(predicate::str::contains("there is no recording"));
+    clawgate()
+        .args(["judge", "nowhere.ndjson"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("nowhere.ndjson: "));
+    clawgate()
+        .arg("judge")
+        .arg(directory.path())
+        .assert()
+        .code(4)
+        .stderr(predicate::str::contains("there is no recording"));
     clawgate().arg("judge").assert().code(2).stderr(predicate::str::contains("INPUT"));
 
     let recording = directory.path().join("r");

@@ -12,7 +12,12 @@ fn conclusions(chunks: &[&[u8]], limits: Limits) -> String {
     let mut judge = Judge::new(Protocol::ClaudeStream, settings);
     let mut lines = Vec::new();
     let mut watch = |line: &clawgate::stream_json::Line<'_>| {
-        lines.push(format!("{} {:?} {:?}", line.number(), line.problem(), line.message().map(|m| m.text.to_owned())));
+        lines.push(format!(
+            "{} {:?} {:?}",
+            line.number(),
+            line.problem(),
+            line.message().map(|m| m.text.to_owned())
+        ));
     };
     for chunk in chunks {
         judge.push(chunk, &mut watch);

@@ -78,7 +78,7 @@ pub struct RawMessage<'a> {
     /// Where the line starts, in bytes from the start of the stream.
     pub offset: u64,
     /// The scanned line.
-    pub document: Document<'a>,
+    pub document: &'a Document<'a>,
     view: Message<'a>,
     /// The text of the line without white space around it. Invalid UTF-8 has become U+FFFD.
     pub text: &'a str,
@@ -92,7 +92,7 @@ impl<'a> RawMessage<'a> {
     pub(super) fn new(
         line: u64,
         offset: u64,
-        document: Document<'a>,
+        document: &'a Document<'a>,
         text: &'a str,
         lossy: bool,
         partial: bool,

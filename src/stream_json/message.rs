@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::Node;
+use crate::json::{Key, Node};
 
 macro_rules! views {
     ($($(#[$doc:meta])* $name:ident { $($field:ident $(($key:literal))?: $kind:ident),* $(,)? })*) => {
@@ -158,8 +158,17 @@ pub enum Message<'a> {
 impl<'a> Message<'a> {
     /// The view of this object by its `type` and `subtype`.
     pub fn of(root: Node<'a>) -> Self {
-        let [kind, message, parent_tool_use_id, error, tool_use_result] =
-            root.pick(["type", "message", "parent_tool_use_id", "error", "tool_use_result"]);
+        let [kind, message, parent_tool_use_id, error, tool_use_result] = root.pick(
+            const {
+                [
+                    Key::new("type"),
+                    Key::new("message"),
+                    Key::new("parent_tool_use_id"),
+                    Key::new("error"),
+                    Key::new("tool_use_result"),
+                ]
+            },
+        );
         let Some(kind) = kind.and_then(Node::text) else { return Self::Unknown(Unknown(root)) };
         match &*kind {
             "assistant" => Self::Assistant(Assistant { root, message, parent_tool_use_id, error }),
@@ -259,8 +268,17 @@ pub struct ApiMessage<'a> {
 
 impl<'a> ApiMessage<'a> {
     fn of(root: Node<'a>) -> Self {
-        let [id, model, content, stop_reason, usage] =
-            root.pick(["id", "model", "content", "stop_reason", "usage"]);
+        let [id, model, content, stop_reason, usage] = root.pick(
+            const {
+                [
+                    Key::new("id"),
+                    Key::new("model"),
+                    Key::new("content"),
+                    Key::new("stop_reason"),
+                    Key::new("usage"),
+                ]
+            },
+        );
         Self { root, id, model, content, stop_reason, usage }
     }
 
@@ -301,8 +319,20 @@ pub struct Block<'a> {
 
 impl<'a> Block<'a> {
     fn of(root: Node<'a>) -> Self {
-        let [kind, text, id, name, input, tool_use_id, content, is_error] =
-            root.pick(["type", "text", "id", "name", "input", "tool_use_id", "content", "is_error"]);
+        let [kind, text, id, name, input, tool_use_id, content, is_error] = root.pick(
+            const {
+                [
+                    Key::new("type"),
+                    Key::new("text"),
+                    Key::new("id"),
+                    Key::new("name"),
+                    Key::new("input"),
+                    Key::new("tool_use_id"),
+                    Key::new("content"),
+                    Key::new("is_error"),
+                ]
+            },
+        );
         Self { kind, text, id, name, input, tool_use_id, content, is_error }
     }
 

@@ -107,10 +107,11 @@ impl Decoder {
             let detail = format!("{} bytes", raw.length);
             tally.note(Irregularity::Oversized, raw.number, raw.offset, Some(&detail));
             let closed = close_head(text);
-            let head = closed.as_deref().and_then(|text| {
-                let document = self.scanner.scan(text).ok()?;
-                Some(RawMessage::new(raw.number, offset, document, text, lossy, true))
-            });
+            let document = closed.as_deref().and_then(|text| self.scanner.scan(text).ok());
+            let head = document
+                .as_ref()
+                .zip(closed.as_deref())
+                .map(|(document, text)| RawMessage::new(raw.number, offset, document, text, lossy, true));
             sink(&Line::Oversized { number: raw.number, offset, length: raw.length, head });
             return;
         }
@@ -146,7 +147,7 @@ impl Decoder {
             return;
         }
         self.summary.messages += 1;
-        sink(&Line::Message(RawMessage::new(raw.number, offset, document, text, lossy, false)));
+        sink(&Line::Message(RawMessage::new(raw.number, offset, &document, text, lossy, false)));
     }
 }
 
