@@ -1,5 +1,9 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
+mod contract;
+mod contract_diff;
+mod contract_learn;
+mod explain;
 mod judge;
 
 use std::io::{self, Write};
@@ -22,6 +26,8 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Judge(judge::JudgeArgs),
+    Contract(contract::ContractArgs),
+    Explain(explain::ExplainArgs),
 }
 
 #[derive(Debug, Args)]
@@ -68,6 +74,8 @@ fn complain(message: &str) {
 pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Judge(args) => judge::run(&args),
+        Command::Contract(args) => contract::run(&args),
+        Command::Explain(args) => explain::run(&args),
     };
     ExitCode::from(match result {
         Ok(code) => code,

@@ -88,6 +88,8 @@ impl fmt::Display for Flaw {
 pub struct Envelope {
     /// The first JSON object of the output, or its first JSON value if there is no object.
     pub value: Option<Value>,
+    /// Where that value starts, in bytes from the start of the output.
+    pub offset: usize,
     /// How many JSON documents follow each other.
     pub documents: usize,
     /// Every flaw, in the order of the bytes.
@@ -162,6 +164,7 @@ impl Envelope {
             self.flaws.push(Flaw { kind: FlawKind::NotAnObject, offset: at });
         }
         self.value = Some(document.root().to_value());
+        self.offset = at;
         self.documents = 1;
         let end = at + document.end();
         self.after(&mut scanner, text, end);

@@ -91,7 +91,7 @@ pub enum Timer {
 }
 
 impl Timer {
-    fn from_name(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         match name {
             "wall" => Self::Wall,
             "first-event" => Self::FirstEvent,

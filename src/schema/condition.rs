@@ -149,6 +149,14 @@ impl Condition {
         })
     }
 
+    /// Whether no message can meet both conditions, because they ask for different types or subtypes.
+    pub(crate) fn excludes(&self, other: &Self) -> bool {
+        ["type", "subtype"].iter().any(|field| match (self.field_equals(field), other.field_equals(field)) {
+            (Some(a), Some(b)) => a != b,
+            _ => false,
+        })
+    }
+
     /// The string that a top-level field must equal, when every alternative says so and there is only one.
     pub(crate) fn field_equals(&self, field: &str) -> Option<&str> {
         let [terms] = self.alternatives.as_slice() else { return None };

@@ -22,12 +22,13 @@ pub struct Contract {
     pub(crate) extends: Vec<String>,
     pub(crate) version_at: Option<Pointer>,
     pub(crate) root: Root,
-    pub(crate) detect: Option<Detect>,
     pub(crate) policy: Policy,
     pub(crate) invocation: Invocation,
     pub(crate) kinds: Kinds,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) schemas: Schemas,
+    /// For each kind, and last for messages of no kind, the clauses that look at them.
+    pub(crate) by_kind: Vec<Vec<usize>>,
 }
 
 /// What stdout holds.
@@ -143,10 +144,21 @@ impl Contract {
         self.kinds.names.iter().map(String::as_str)
     }
 
+    /// Which clauses look at which kinds.
+    pub(crate) fn index(kinds: &Kinds, clauses: &[Clause]) -> Vec<Vec<usize>> {
+        let of_kind = |kind: usize| {
+            let kind = (kind < kinds.names.len()).then_some(kind);
+            let wants = |(index, clause): (usize, &Clause)| clause.check.rule.wants(kind).then_some(index);
+            clauses.iter().enumerate().filter_map(wants).collect()
+        };
+        (0..=kinds.names.len()).map(of_kind).collect()
+    }
+
     /// Removes a clause, to see whether anything else notices what it notices.
     #[must_use]
     pub fn without(mut self, clause: &str) -> Self {
         self.clauses.retain(|known| known.id != clause);
+        self.by_kind = Self::index(&self.kinds, &self.clauses);
         self
     }
 }

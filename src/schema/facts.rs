@@ -13,6 +13,7 @@ pub(crate) enum Fact {
     Mode,
     Command,
     CommandKnown,
+    UnknownFlags,
     Argv,
     Env,
     Version,
@@ -27,10 +28,11 @@ pub(crate) enum Fact {
 }
 
 impl Fact {
-    const ALL: [(&'static str, Self); 14] = [
+    const ALL: [(&'static str, Self); 15] = [
         ("mode", Self::Mode),
         ("command", Self::Command),
         ("command-known", Self::CommandKnown),
+        ("unknown-flags", Self::UnknownFlags),
         ("argv", Self::Argv),
         ("env", Self::Env),
         ("version", Self::Version),
@@ -83,11 +85,17 @@ impl Facts {
         let mut facts = Self::default();
         if let Some(argv) = &run.argv {
             let words = argv.get(1..).unwrap_or_default();
-            let call = invocation.read(words, &run.env_values);
+            let call = invocation.read(words, run);
+            if let Some(flags) = call.unknown_flags {
+                facts.set(Fact::UnknownFlags, flags);
+            }
             facts.set(Fact::Mode, if call.json { "json" } else { "text" });
             facts.set(Fact::Command, call.command);
             facts.set(Fact::CommandKnown, call.known);
             facts.set(Fact::Argv, words.to_vec());
+        } else {
+            // Whoever holds a bare document against a contract takes it for what JSON mode prints.
+            facts.set(Fact::Mode, "json");
         }
         if let Some(env) = &run.env {
             facts.set(Fact::Env, env.clone());

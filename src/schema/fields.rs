@@ -1,6 +1,6 @@
 //! The fields that a schema names, as a tree, to find those that a message has and the schema does not.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use serde_json::Value;
 
@@ -10,7 +10,9 @@ use super::schemas::Schemas;
 /// The fields of an object, and what is known of their values. `None` inside means: nothing to check there.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct FieldTree {
-    fields: HashMap<String, FieldTree>,
+    /// In the order of the schema, which is mostly that of the messages: the search for a key starts where the last
+    /// one was found.
+    fields: Vec<(String, FieldTree)>,
     items: Option<Box<FieldTree>>,
     /// The schema says what other keys hold, or says nothing about keys at all: none is unknown.
     open: bool,
@@ -52,7 +54,11 @@ impl FieldTree {
             }
         }
         for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            self.fields.entry(name.clone()).or_default().add(schemas, file, schema, depth - 1);
+            let index = self.fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                self.fields.push((name.clone(), Self::default()));
+                self.fields.len() - 1
+            });
+            self.fields[index].1.add(schemas, file, schema, depth - 1);
         }
         if map.get("additionalProperties").is_some_and(|schema| schema.is_object() || schema == true)
             || map.contains_key("patternProperties")
@@ -69,11 +75,21 @@ impl FieldTree {
         self.walk(value, &mut Vec::new(), show);
     }
 
+    fn find(&self, key: &str, cursor: &mut usize) -> Option<&Self> {
+        let start = (*cursor).min(self.fields.len());
+        let (before, after) = self.fields.split_at(start);
+        let place = after.iter().chain(before).position(|(name, _)| name == key)?;
+        let index = (start + place) % self.fields.len();
+        *cursor = index + 1;
+        Some(&self.fields[index].1)
+    }
+
     fn walk<'v>(&self, value: &'v Value, path: &mut Vec<Step<'v>>, show: &mut dyn FnMut(&[Step<'v>])) {
         match value {
             Value::Object(map) if !self.fields.is_empty() => {
+                let mut cursor = 0;
                 for (key, inner) in map {
-                    match self.fields.get(key) {
+                    match self.find(key, &mut cursor) {
                         Some(tree) if inner.is_object() || inner.is_array() => {
                             path.push(Step::Key(key));
                             tree.walk(inner, path, show);

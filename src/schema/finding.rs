@@ -100,7 +100,16 @@ impl Sink {
         }
     }
 
-    /// Whether further evidence would only be counted, so that it need not be worked out in detail.
+    /// Adds evidence that is only worked out if it will be kept.
+    pub(crate) fn add(&mut self, evidence: impl FnOnce() -> Evidence) {
+        if self.is_full() { self.more += 1 } else { self.kept.push(evidence()) }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Whether further evidence would only be counted.
     pub(crate) fn is_full(&self) -> bool {
         self.kept.len() >= KEPT
     }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::finding::shorten;
-use crate::json::{Malformed, OddityKind, Scanner};
+use crate::envelope::{Envelope, Flaw, FlawKind};
+use crate::json::{OddityKind, Scanner};
 
 /// What can be odd about the bytes of a document or of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,8 +24,8 @@ pub(crate) enum OddityName {
     Syntax,
     Truncated,
     TooDeep,
+    TooLarge,
     NoNewline,
-    BlankLine,
 }
 
 impl OddityName {
@@ -44,8 +45,8 @@ impl OddityName {
         ("syntax", Self::Syntax),
         ("truncated", Self::Truncated),
         ("too-deep", Self::TooDeep),
+        ("too-large", Self::TooLarge),
         ("no-newline", Self::NoNewline),
-        ("blank-line", Self::BlankLine),
     ];
 
     pub(crate) fn from_name(name: &str) -> Option<Self> {
@@ -91,16 +92,6 @@ pub(crate) enum Root {
     Any,
 }
 
-impl Root {
-    fn accepts(self, value: &Value) -> bool {
-        match self {
-            Self::Object => value.is_object(),
-            Self::Array => value.is_array(),
-            Self::Any => true,
-        }
-    }
-}
-
 /// A document found on stdout.
 #[derive(Debug, Default)]
 pub(crate) struct Frame {
@@ -113,155 +104,66 @@ pub(crate) struct Frame {
 /// Takes a whole stdout apart. With a prefix or a suffix the document is still found, so that its content can be
 /// judged too.
 pub(crate) fn document(stdout: &[u8], stderr: Option<&[u8]>, root: Root) -> Frame {
-    let mut reading = Reading { bytes: stdout, frame: Frame { line: 1, ..Frame::default() } };
-    reading.read(stderr, root);
-    reading.frame
-}
-
-struct Reading<'b> {
-    bytes: &'b [u8],
-    frame: Frame,
-}
-
-impl Reading<'_> {
-    fn odd(&mut self, name: OddityName, offset: usize, message: String) {
-        let line = 1 + memchr::memchr_iter(b'\n', &self.bytes[..offset.min(self.bytes.len())]).count() as u64;
-        let rest = &self.bytes[offset.min(self.bytes.len())..];
+    let envelope = Envelope::read(stdout);
+    let line_at =
+        |offset: usize| 1 + memchr::memchr_iter(b'\n', &stdout[..offset.min(stdout.len())]).count() as u64;
+    let on_stderr = || stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in).is_some();
+    let mut oddities = Vec::new();
+    for flaw in &envelope.flaws {
+        let Some((name, message)) = named(flaw, root, &on_stderr) else { continue };
+        let rest = &stdout[flaw.offset.min(stdout.len())..];
         let seen = String::from_utf8_lossy(&rest[..rest.len().min(400)]);
-        let seen = (!seen.is_empty()).then(|| shorten(seen.lines().next().unwrap_or_default()));
-        self.frame.oddities.push(FrameOddity { name, line, offset: offset as u64, message, seen });
+        let seen = seen.lines().next().filter(|line| !line.is_empty()).map(shorten);
+        oddities.push(FrameOddity {
+            name,
+            line: line_at(flaw.offset),
+            offset: flaw.offset as u64,
+            message,
+            seen,
+        });
     }
+    if root == Root::Array
+        && let Some(value) = &envelope.value
+        && !value.is_array()
+    {
+        let message = "the document on stdout is no JSON array".into();
+        let (line, offset) = (line_at(envelope.offset), envelope.offset as u64);
+        oddities.push(FrameOddity { name: OddityName::RootType, line, offset, message, seen: None });
+    }
+    Frame { line: line_at(envelope.offset), offset: envelope.offset as u64, value: envelope.value, oddities }
+}
 
-    fn read(&mut self, stderr: Option<&[u8]>, root: Root) {
-        if self.bytes.trim_ascii().is_empty() {
-            match stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in) {
-                Some(_) => {
-                    self.odd(OddityName::EnvelopeOnStderr, 0, "stdout is empty, the JSON is on stderr".into())
-                }
-                None => self.odd(OddityName::Empty, 0, "stdout is empty".into()),
-            }
-            return;
+/// The name that contracts have for a flaw, and the flaw in words.
+fn named(flaw: &Flaw, root: Root, on_stderr: &dyn Fn() -> bool) -> Option<(OddityName, String)> {
+    let (name, message) = match flaw.kind {
+        FlawKind::Empty if on_stderr() => {
+            (OddityName::EnvelopeOnStderr, "stdout is empty, the JSON is on stderr".to_string())
         }
-        let text = self.text();
-        let mut start = 0;
-        if text.starts_with('\u{feff}') {
-            start = '\u{feff}'.len_utf8();
-            self.odd(OddityName::Bom, 0, "stdout starts with a byte order mark".into());
+        FlawKind::Empty => (OddityName::Empty, "stdout is empty".into()),
+        FlawKind::NotJson => (OddityName::Syntax, "stdout is not JSON".into()),
+        FlawKind::Prefix => (OddityName::Prefix, "something stands before the JSON".into()),
+        FlawKind::StrayWhitespace if flaw.offset == 0 => {
+            (OddityName::Prefix, "white space stands before the JSON".into())
         }
-        let Some((start, end, value)) = self.find_document(&text, start) else { return };
-        self.frame.offset = start as u64;
-        self.frame.line = 1 + memchr::memchr_iter(b'\n', &self.bytes[..start]).count() as u64;
-        if !root.accepts(&value) {
-            let wanted = if root == Root::Array { "array" } else { "object" };
-            self.odd(OddityName::RootType, start, format!("the document on stdout is no JSON {wanted}"));
+        FlawKind::StrayWhitespace => (OddityName::Suffix, "more than one newline follows the JSON".into()),
+        FlawKind::Suffix => (OddityName::Suffix, "something follows the JSON".into()),
+        FlawKind::SecondDocument => {
+            (OddityName::SecondDocument, "a second JSON document follows the first".into())
         }
-        self.frame.value = Some(value);
-        self.after_document(&text, end);
-    }
-
-    /// The bytes as text of the same length, so that offsets hold: every invalid byte becomes a question mark.
-    fn text(&mut self) -> String {
-        let mut text = String::with_capacity(self.bytes.len());
-        let mut first_bad = None;
-        for chunk in self.bytes.utf8_chunks() {
-            text.push_str(chunk.valid());
-            if !chunk.invalid().is_empty() {
-                first_bad.get_or_insert(text.len());
-                text.extend(chunk.invalid().iter().map(|_| '?'));
-            }
+        FlawKind::NotAnObject if root == Root::Object => {
+            (OddityName::RootType, "the document on stdout is no JSON object".into())
         }
-        if let Some(offset) = first_bad {
-            self.odd(OddityName::NotUtf8, offset, format!("byte {offset} is not UTF-8"));
+        FlawKind::NotAnObject => return None,
+        FlawKind::Truncated => (OddityName::Truncated, "the JSON on stdout breaks off".into()),
+        FlawKind::TooLarge => (OddityName::TooLarge, "stdout is too large to be one document".into()),
+        FlawKind::InvalidUtf8 => (OddityName::NotUtf8, format!("byte {} is not UTF-8", flaw.offset)),
+        FlawKind::ByteOrderMark => (OddityName::Bom, "stdout starts with a byte order mark".into()),
+        FlawKind::NoFinalNewline => (OddityName::NoNewline, "no newline ends the document".into()),
+        FlawKind::Oddity(kind) => {
+            (OddityName::of(kind)?, format!("{} at byte {}", kind.describe(), flaw.offset))
         }
-        text
-    }
-
-    /// The first JSON value, at `start` or after the prose before it.
-    fn find_document(&mut self, text: &str, start: usize) -> Option<(usize, usize, Value)> {
-        let rest = &text[start..];
-        let blank = rest.len() - rest.trim_start().len();
-        match self.scan(rest, start) {
-            Ok(found)
-                if found.2.is_object() || found.2.is_array() || rest[found.1 - start..].trim().is_empty() =>
-            {
-                if blank > 0 {
-                    self.odd(OddityName::Prefix, start, "white space stands before the JSON".into());
-                }
-                self.take_oddities(rest, start);
-                Some(found)
-            }
-            outcome => {
-                if let Some(found) = self.after_prose(text, start) {
-                    self.odd(OddityName::Prefix, start, "something stands before the JSON".into());
-                    self.take_oddities(&text[found.0..], found.0);
-                    return Some(found);
-                }
-                let Malformed { reason, offset } =
-                    outcome.err().unwrap_or(Malformed { reason: "no JSON", offset: 0 });
-                let offset = start + offset;
-                let opens = rest[blank..].starts_with(['{', '[']);
-                if opens && text[offset.min(text.len())..].trim().is_empty() {
-                    self.odd(OddityName::Truncated, offset, "the JSON on stdout breaks off".into());
-                } else {
-                    self.odd(OddityName::Syntax, offset, format!("stdout is not JSON: {reason}"));
-                }
-                None
-            }
-        }
-    }
-
-    #[expect(clippy::unused_self, reason = "one of the reading's steps")]
-    fn scan(&self, text: &str, base: usize) -> Result<(usize, usize, Value), Malformed> {
-        let mut scanner = Scanner::default();
-        let document = scanner.scan_first(text)?;
-        Ok((base + document.root().offset(), base + document.end(), document.root().to_value()))
-    }
-
-    /// The first object after other text that is followed by nothing that spoils it. Only so many candidates are
-    /// tried: prose has few braces.
-    fn after_prose(&self, text: &str, start: usize) -> Option<(usize, usize, Value)> {
-        let braces = memchr::memchr_iter(b'{', &text.as_bytes()[start..]).take(64);
-        braces.map(|brace| start + brace).filter(|brace| *brace > start).find_map(|brace| {
-            let found = self.scan(&text[brace..], brace).ok()?;
-            let is_envelope = found.2.as_object().is_some_and(|map| !map.is_empty());
-            is_envelope.then_some(found)
-        })
-    }
-
-    fn take_oddities(&mut self, text: &str, base: usize) {
-        let mut scanner = Scanner::default();
-        let Ok(document) = scanner.scan_first(text) else { return };
-        let found: Vec<_> = document.oddities().to_vec();
-        for oddity in found {
-            if let Some(name) = OddityName::of(oddity.kind) {
-                let offset = base + oddity.offset;
-                self.odd(name, offset, format!("{} at byte {offset}", oddity.kind.describe()));
-            }
-        }
-    }
-
-    fn after_document(&mut self, text: &str, end: usize) {
-        match &text[end..] {
-            "\n" | "\r\n" => {}
-            "" => self.odd(OddityName::NoNewline, end, "no newline ends the document".into()),
-            rest if rest.trim().is_empty() => {
-                self.odd(OddityName::Suffix, end, "more than one newline follows the JSON".into());
-            }
-            rest => {
-                let at = end + rest.len() - rest.trim_start().len();
-                let second = rest.trim_start().starts_with(['{', '[']) && self.scan(&text[at..], at).is_ok();
-                if second {
-                    self.odd(
-                        OddityName::SecondDocument,
-                        at,
-                        "a second JSON document follows the first".into(),
-                    );
-                } else {
-                    self.odd(OddityName::Suffix, at, "something follows the JSON".into());
-                }
-            }
-        }
-    }
+    };
+    Some((name, message))
 }
 
 /// The first JSON object that a channel for people holds: all of it, or one of its lines.
@@ -310,7 +212,7 @@ mod tests {
     fn each_way_to_spoil_a_document_is_told_apart_at_its_byte() {
         let cases: [(&[u8], &str, &[(&str, u64)]); 17] = [
             (b"{\"a\":1}\n", "", &[]),
-            (b"{\n \"a\": 1\n}\r\n", "", &[]),
+            (b"{\n \"a\": 1\n}\n", "", &[]),
             (b"", "", &[("empty", 0)]),
             (b"\n", "{\"type\":\"error\"}\n", &[("envelope-on-stderr", 0)]),
             (b"", "warning: x\n{\"type\":\"error\"}\n", &[("envelope-on-stderr", 0)]),
@@ -324,7 +226,7 @@ mod tests {
             (b"{\"a\":NaN}\n", "", &[("not-a-number", 5)]),
             (b"{\"a\":1,\"a\":2}\n", "", &[("duplicate-key", 7)]),
             (b"[1]\n", "", &[("root-type", 0)]),
-            (b"{\"a\":1", "", &[("truncated", 6)]),
+            (b"{\"a\":1,\"b", "", &[("truncated", 0)]),
             (b"error: no\n", "", &[("syntax", 0)]),
         ];
         for (stdout, stderr, expected) in cases {

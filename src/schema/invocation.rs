@@ -1,5 +1,9 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
+use serde_json::Value;
+
+use super::facts::Run;
+use super::pointer::Pointer;
 use super::tree::{FileError, Node};
 
 /// How a contract reads `argv`.
@@ -8,8 +12,10 @@ pub(crate) struct Invocation {
     verbs: Vec<String>,
     aliases: Vec<(String, String)>,
     value_flags: Vec<String>,
+    flags: Option<Vec<String>>,
     json_flag: Option<String>,
     json_env: Option<String>,
+    command_at: Option<Pointer>,
 }
 
 /// A command line that was read.
@@ -18,6 +24,8 @@ pub(crate) struct Call {
     pub(crate) command: String,
     pub(crate) known: bool,
     pub(crate) json: bool,
+    /// The flags that the contract does not know; none when it does not list any.
+    pub(crate) unknown_flags: Option<Vec<String>>,
 }
 
 impl Invocation {
@@ -35,27 +43,31 @@ impl Invocation {
             verbs: strings("verbs")?,
             aliases,
             value_flags: strings("value-flags")?,
+            flags: fields.get("flags").map(|node| node.strings()).transpose()?,
             json_flag: text("json-flag")?,
             json_env: text("json-env")?,
+            command_at: match fields.get("command-at") {
+                Some(node) => Some(Pointer::parse(node.str()?).map_err(|reason| node.error(reason))?),
+                None => None,
+            },
         };
         fields.done()?;
         Ok(read)
     }
 
-    /// The commands that the contract knows.
-    pub(crate) fn verbs(&self) -> &[String] {
-        &self.verbs
+    /// The command that a message itself names, for a run whose command line is not known.
+    pub(crate) fn named_by(&self, message: &Value) -> Option<(String, bool)> {
+        let command = self.command_at.as_ref()?.get(message)?.as_str()?;
+        Some((command.to_string(), self.verbs.iter().any(|verb| verb == command)))
     }
 
     /// Reads the words after the program's name. The first known verb or alias is the command, wherever flags stand
     /// around it; where there is none, the first bare word is what the user took for one.
-    pub(crate) fn read(&self, words: &[String], env: &[(String, String)]) -> Call {
-        let mut json = self
-            .json_env
-            .as_ref()
-            .is_some_and(|name| env.iter().any(|(known, value)| known == name && value == "json"));
+    pub(crate) fn read(&self, words: &[String], run: &Run) -> Call {
+        let mut json = self.json_env.as_ref().is_some_and(|name| asked_by_variable(name, run));
         let mut command = None;
         let mut bare = None;
+        let mut unknown = Vec::new();
         let mut words = words.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {
             if let Some((_, verb)) = self.aliases.iter().find(|(from, _)| from == word) {
@@ -64,12 +76,19 @@ impl Invocation {
                 && let Some(rest) = word.strip_prefix(flag.as_str())
                 && (rest.is_empty() || rest.starts_with('='))
             {
-                // The last one wins, as with every parser seen.
+                // The last one wins, and a wrong case still says what the user wanted.
                 let value = rest.strip_prefix('=').or_else(|| words.next());
-                json = value == Some("json");
+                json = value.is_some_and(|value| value.eq_ignore_ascii_case("json"));
+            } else if word == "--" {
+                bare = bare.or(words.next().map(str::to_string));
             } else if word.starts_with('-') && word.len() > 1 {
+                let name = word.split('=').next().unwrap_or(word);
                 if self.value_flags.iter().any(|flag| flag == word) {
-                    words.next();
+                    // A flag whose value was forgotten does not swallow the next flag.
+                    words.next_if(|next| !next.starts_with("--"));
+                } else if !self.value_flags.iter().chain(self.flags.iter().flatten()).any(|flag| flag == name)
+                {
+                    unknown.push(word.to_string());
                 }
             } else if self.verbs.iter().any(|verb| verb == word) {
                 command.get_or_insert_with(|| word.to_string());
@@ -77,9 +96,17 @@ impl Invocation {
                 bare.get_or_insert_with(|| word.to_string());
             }
         }
-        // A bare word before the first verb is what the target takes for its command.
         let known = command.is_some();
-        Call { command: command.or(bare).unwrap_or_default(), known, json }
+        let unknown_flags = self.flags.is_some().then_some(unknown);
+        Call { command: command.or(bare).unwrap_or_default(), known, json, unknown_flags }
+    }
+}
+
+/// Whether an environment variable asks for JSON. A recording may know only that it was set.
+fn asked_by_variable(name: &str, run: &Run) -> bool {
+    match run.env_values.iter().find(|(known, _)| known == name) {
+        Some((_, value)) => value == "json",
+        None => run.env.iter().flatten().any(|known| known == name),
     }
 }
 
@@ -92,14 +119,16 @@ mod tests {
             verbs: vec!["status".into(), "prompt".into()],
             aliases: vec![("-p".into(), "prompt".into())],
             value_flags: vec!["--model".into()],
+            flags: None,
             json_flag: Some("--output-format".into()),
             json_env: None,
+            command_at: None,
         };
-        invocation.read(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), &[])
+        invocation.read(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), &Run::default())
     }
 
     fn is(command: &str, known: bool, json: bool) -> Call {
-        Call { command: command.into(), known, json }
+        Call { command: command.into(), known, json, unknown_flags: None }
     }
 
     #[test]

@@ -25,8 +25,6 @@ struct Court<'c> {
     contract: &'c Contract,
     facts: Facts,
     states: Vec<State<'c>>,
-    /// For each kind, and last for messages of no kind, the states that want them.
-    by_kind: Vec<Vec<usize>>,
     seen_kinds: Vec<bool>,
     messages: u64,
     framing: Vec<OddityName>,
@@ -35,8 +33,18 @@ struct Court<'c> {
 
 struct State<'c> {
     clause: &'c Clause,
-    watch: Box<dyn Watch + 'c>,
+    /// Begun when there is something to watch: of a hundred clauses a run concerns a few.
+    watch: Option<Box<dyn Watch + 'c>>,
     sink: Sink,
+    /// The clause can still apply.
+    open: bool,
+}
+
+impl<'c> State<'c> {
+    fn watch(&mut self) -> (&mut (dyn Watch + 'c), &mut Sink) {
+        let watch = self.watch.get_or_insert_with(|| self.clause.check.rule.watch());
+        (&mut **watch, &mut self.sink)
+    }
 }
 
 impl<'c> Judge<'c> {
@@ -79,6 +87,18 @@ impl<'c> Judge<'c> {
         self.oddity(&FrameOddity { name: OddityName::NotUtf8, line, offset, message, seen: None });
     }
 
+    /// Sees that the last line of a stream is not ended by a newline.
+    pub fn unended_line(&mut self, line: u64, offset: u64) {
+        let message = format!("no newline ends line {line}");
+        self.oddity(&FrameOddity { name: OddityName::NoNewline, line, offset, message, seen: None });
+    }
+
+    /// Sees that a stream has no line at all.
+    pub fn empty_stream(&mut self) {
+        let message = "stdout is empty".into();
+        self.oddity(&FrameOddity { name: OddityName::Empty, line: 1, offset: 0, message, seen: None });
+    }
+
     /// Sees the whole stdout of a run that prints one document.
     pub fn document(&mut self, stdout: &[u8], end: &End<'_>) {
         for court in &mut self.courts {
@@ -115,25 +135,16 @@ impl<'c> Judge<'c> {
 impl<'c> Court<'c> {
     fn new(contract: &'c Contract, run: &Run) -> Self {
         let facts = Facts::at_start(run, &contract.invocation);
-        // A clause that cannot apply any more need not watch.
-        let open = |clause: &&Clause| {
-            clause.applies.looks_at_late_facts() || clause.applies.of_run(&facts) != Truth::Fails
+        let state = |clause: &'c Clause| State {
+            clause,
+            watch: None,
+            sink: Sink::default(),
+            open: clause.applies.looks_at_late_facts() || clause.applies.of_run(&facts) != Truth::Fails,
         };
-        let clauses: Vec<&Clause> = contract.clauses.iter().filter(open).collect();
-        let kinds = contract.kinds.names.len();
-        let of_kind = |kind: usize| {
-            let kind = (kind < kinds).then_some(kind);
-            let wants = |(index, clause): (usize, &&Clause)| clause.check.rule.wants(kind).then_some(index);
-            clauses.iter().enumerate().filter_map(wants).collect()
-        };
-        let by_kind = (0..=kinds).map(of_kind).collect();
-        let state =
-            |clause: &'c Clause| State { clause, watch: clause.check.rule.watch(), sink: Sink::default() };
         Self {
             contract,
-            by_kind,
-            states: clauses.into_iter().map(state).collect(),
-            seen_kinds: vec![false; kinds],
+            states: contract.clauses.iter().map(state).collect(),
+            seen_kinds: vec![false; contract.kinds.names.len()],
             messages: 0,
             framing: Vec::new(),
             wants_version: contract.version_at.is_some() && facts.get(Fact::Version).is_none(),
@@ -158,15 +169,24 @@ impl<'c> Court<'c> {
             self.facts.set(Fact::Version, version.clone());
             self.wants_version = false;
         }
+        if self.facts.get(Fact::Command).is_none()
+            && let Some((command, known)) = self.contract.invocation.named_by(value)
+        {
+            self.facts.set(Fact::Command, command);
+            self.facts.set(Fact::CommandKnown, known);
+        }
         let kind = self.kind_of(value);
         let message = Message { line, offset, value, kind };
         self.messages += 1;
         if let Some(kind) = kind {
             self.seen_kinds[kind] = true;
         }
-        for index in &self.by_kind[kind.unwrap_or(self.seen_kinds.len())] {
-            let State { watch, sink, .. } = &mut self.states[*index];
-            watch.message(&message, sink);
+        for index in &self.contract.by_kind[kind.unwrap_or(self.seen_kinds.len())] {
+            let state = &mut self.states[*index];
+            if state.open {
+                let (watch, sink) = state.watch();
+                watch.message(&message, sink);
+            }
         }
     }
 
@@ -174,7 +194,8 @@ impl<'c> Court<'c> {
         if !self.framing.contains(&oddity.name) {
             self.framing.push(oddity.name);
         }
-        for State { watch, sink, .. } in &mut self.states {
+        for state in self.states.iter_mut().filter(|state| state.clause.check.rule.speaks_of_bytes()) {
+            let (watch, sink) = state.watch();
             watch.oddity(oddity, sink);
         }
     }
@@ -192,11 +213,16 @@ impl<'c> Court<'c> {
                 .set(Fact::Framing, self.framing.iter().map(|oddity| oddity.name()).collect::<Vec<_>>());
         }
         let mut findings = Vec::new();
-        for State { clause, mut watch, mut sink } in self.states {
-            if clause.applies.of_run(&self.facts) == Truth::Holds {
-                watch.finish(&self.facts, &mut sink);
-                findings
-                    .extend(sink.findings(&format!("{}/{}", self.contract.name, clause.id), clause.level));
+        for mut state in self.states {
+            let silent = state.watch.is_none() && !state.clause.check.rule.speaks_at_end();
+            if silent || state.clause.applies.of_run(&self.facts) != Truth::Holds {
+                continue;
+            }
+            let (watch, sink) = state.watch();
+            watch.finish(&self.facts, sink);
+            if !state.sink.is_empty() {
+                let id = format!("{}/{}", self.contract.name, state.clause.id);
+                findings.extend(state.sink.findings(&id, state.clause.level));
             }
         }
         findings

@@ -120,6 +120,7 @@ impl Contract {
         let kinds = load_kinds(&top, protocol, &schemas)?;
         let clauses = load_clauses(&top, &kinds, &schemas)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Node<'_>| node.strings());
+        top.get("detect").map(load_detect).transpose()?;
         let contract = Self {
             name: contract_name(&head)?,
             title: head.need("title")?.text()?,
@@ -128,9 +129,9 @@ impl Contract {
             extends: strings("extends")?,
             version_at: head.get("version-at").map(pointer).transpose()?,
             root: load_root(&head)?,
-            detect: top.get("detect").map(load_detect).transpose()?,
             policy: top.get("policy").map_or(Ok(Policy::default()), load_policy)?,
             invocation: top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?,
+            by_kind: Self::index(&kinds, &clauses),
             kinds,
             clauses,
             schemas,
@@ -139,6 +140,13 @@ impl Contract {
         top.done()?;
         Ok(contract)
     }
+}
+
+/// How a contract is recognised; the rest of it is not looked at, because most candidates are not the one.
+pub(crate) fn detect_of(bundle: &Bundle) -> Result<Option<Detect>, FileError> {
+    let label = bundle.label(CONTRACT_FILE);
+    let tree = Tree::parse(&label, bundle.text(CONTRACT_FILE)?)?;
+    tree.fields().get("detect").map(load_detect).transpose()
 }
 
 fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
@@ -253,7 +261,13 @@ fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Ve
     let tree =
         |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
     let trees: Vec<_> = kinds.schemas.iter().map(tree).collect();
-    let names = Names { kinds: &kinds.names, trees: &trees, schemas, validators: &validators };
+    let names = Names {
+        kinds: &kinds.names,
+        conditions: &kinds.conditions,
+        trees: &trees,
+        schemas,
+        validators: &validators,
+    };
     let mut clauses: Vec<Clause> = Vec::new();
     for node in nodes {
         let fields = node.fields()?;

@@ -9,10 +9,13 @@ mod contract;
 mod facts;
 mod fields;
 mod finding;
+mod fixture;
 mod frame;
 mod invocation;
 mod judge;
+mod library;
 mod load;
+mod pass;
 mod pointer;
 mod rule;
 mod schemas;
@@ -22,8 +25,11 @@ mod version;
 pub use contract::{Clause, Contract, Protocol};
 pub use facts::{End, Run};
 pub use finding::{Finding, Level};
+pub use fixture::{ClauseFixtures, Fixtures, Sample};
 pub use judge::Judge;
+pub use library::{ContractSet, built_in, bundle, detect};
 pub use load::{Bundle, CONTRACT_FILE};
+pub use pass::judge_output;
 pub use tree::FileError;
 
 /// The names of the built-in rules that a clause can use.

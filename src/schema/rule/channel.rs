@@ -24,6 +24,10 @@ pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Result<Box<dyn Rule>, 
 }
 
 impl Rule for Channel {
+    fn speaks_at_end(&self) -> bool {
+        true
+    }
+
     fn watch(&self) -> Box<dyn Watch + '_> {
         Box::new(Watching(*self))
     }

@@ -29,6 +29,10 @@ fn load(fields: &Fields<'_>, names: &Names<'_>, only_one: bool) -> Result<Box<dy
 }
 
 impl Rule for Count {
+    fn speaks_at_end(&self) -> bool {
+        true
+    }
+
     fn watch(&self) -> Box<dyn Watch + '_> {
         Box::new(Watching { rule: self, seen: false })
     }
@@ -49,11 +53,7 @@ impl Watch for Watching<'_> {
             return;
         }
         if self.seen && self.rule.only_one {
-            if sink.is_full() {
-                sink.count(1);
-            } else {
-                sink.push(message.evidence(format!("{} comes again", title(message))));
-            }
+            sink.add(|| message.evidence(format!("{} comes again", title(message))));
         }
         self.seen = true;
     }

@@ -21,6 +21,10 @@ pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Result<Box<dyn Rule>, 
 }
 
 impl Rule for Framing {
+    fn speaks_of_bytes(&self) -> bool {
+        true
+    }
+
     fn watch(&self) -> Box<dyn Watch + '_> {
         Box::new(Watching(self))
     }

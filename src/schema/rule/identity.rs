@@ -65,8 +65,10 @@ impl Watch for UniqueWatching<'_> {
                 return;
             }
             if let Some(line) = seen.insert(hash, message.line) {
-                let text = format!("{} was already used on line {line}", excerpt(value));
-                sink.push(message.evidence_at(&pointer(), Some(value), text));
+                sink.add(|| {
+                    let text = format!("{} was already used on line {line}", excerpt(value));
+                    message.evidence_at(&pointer(), Some(value), text)
+                });
             }
         });
     }
@@ -83,9 +85,11 @@ impl Watch for SameWatching<'_> {
         source.visit(message, &mut |value, pointer| match first {
             None => *first = Some((value.clone(), message.line)),
             Some((known, line)) if !same(known, value) => {
-                let text = format!("{} differs from {} on line {line}", excerpt(value), excerpt(known));
-                let expected = Some(excerpt(known).to_string());
-                sink.push(Evidence { expected, ..message.evidence_at(&pointer(), Some(value), text) });
+                sink.add(|| {
+                    let text = format!("{} differs from {} on line {line}", excerpt(value), excerpt(known));
+                    let expected = Some(excerpt(known).to_string());
+                    Evidence { expected, ..message.evidence_at(&pointer(), Some(value), text) }
+                });
             }
             Some(_) => {}
         });

@@ -26,6 +26,10 @@ pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rul
 }
 
 impl Rule for Implies {
+    fn speaks_at_end(&self) -> bool {
+        self.of_run
+    }
+
     fn watch(&self) -> Box<dyn Watch + '_> {
         Box::new(Watching { rule: self, open: Vec::new(), done: false })
     }

@@ -25,6 +25,7 @@ use serde_json::Value;
 
 pub(crate) use select::{Pick, Selector, Source};
 
+use super::condition::Condition;
 use super::facts::Facts;
 use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt};
@@ -59,6 +60,16 @@ pub(crate) trait Rule: fmt::Debug + Send + Sync {
     /// Starts watching one run.
     fn watch(&self) -> Box<dyn Watch + '_>;
 
+    /// Whether the rule looks at the bytes around the messages.
+    fn speaks_of_bytes(&self) -> bool {
+        false
+    }
+
+    /// Whether the end of a run matters even if no message did.
+    fn speaks_at_end(&self) -> bool {
+        false
+    }
+
     /// Whether messages of this kind matter. Most rules ignore most kinds, and need not be asked again.
     fn wants(&self, kind: Option<usize>) -> bool {
         let _ = kind;
@@ -87,6 +98,7 @@ pub(crate) trait Watch {
 /// What rules refer to while they are loaded.
 pub(crate) struct Names<'n> {
     pub(crate) kinds: &'n [String],
+    pub(crate) conditions: &'n [Condition],
     pub(crate) trees: &'n [Option<Arc<FieldTree>>],
     pub(crate) schemas: &'n Schemas,
     pub(crate) validators: &'n HashMap<String, Arc<Validator>>,

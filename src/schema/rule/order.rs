@@ -1,5 +1,7 @@
 //! `first`, `last`, `before`, `never-after` and `nothing-after`: rules about the order of messages.
 
+use serde_json::Value;
+
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
 use super::super::tree::{Fields, FileError};
@@ -71,7 +73,31 @@ struct Watching<'r> {
     begun: bool,
     /// What is broken unless a later message makes it good.
     open: Sink,
-    last: Option<Evidence>,
+    last: Option<Last>,
+}
+
+/// The latest message that could turn out to be a wrong last one. Most do not, so it is put into words at the end.
+struct Last {
+    line: u64,
+    offset: u64,
+    names: [Option<String>; 2],
+}
+
+impl Last {
+    fn of(message: &Message<'_>) -> Self {
+        let field = |key| message.value.get(key).and_then(Value::as_str).map(str::to_string);
+        Self { line: message.line, offset: message.offset, names: [field("type"), field("subtype")] }
+    }
+
+    fn evidence(self) -> Evidence {
+        let [kind, subtype] = self.names;
+        Evidence {
+            message: format!("{} comes last", titled(kind.as_deref(), subtype.as_deref())),
+            line: Some(self.line),
+            offset: Some(self.offset),
+            ..Evidence::default()
+        }
+    }
 }
 
 fn ignored(ignore: Option<&Selector>, message: &Message<'_>) -> bool {
@@ -80,8 +106,12 @@ fn ignored(ignore: Option<&Selector>, message: &Message<'_>) -> bool {
 
 /// What a message is, for people.
 pub(super) fn title(message: &Message<'_>) -> String {
-    let field = |key| message.value.get(key).and_then(serde_json::Value::as_str);
-    match (field("type"), field("subtype")) {
+    let field = |key| message.value.get(key).and_then(Value::as_str);
+    titled(field("type"), field("subtype"))
+}
+
+fn titled(kind: Option<&str>, subtype: Option<&str>) -> String {
+    match (kind, subtype) {
         (Some(kind), Some(subtype)) => format!("a {kind}/{subtype} message"),
         (Some(kind), None) => format!("a {kind} message"),
         _ => "a message without a type".into(),
@@ -101,21 +131,18 @@ impl Watch for Watching<'_> {
             }
             Order::Last { on, ignore } => {
                 if !ignored(ignore.as_ref(), message) {
-                    let wrong = !on.takes(message);
-                    self.last = wrong.then(|| message.evidence(format!("{} comes last", title(message))));
+                    self.last = (!on.takes(message)).then(|| Last::of(message));
                 }
             }
             Order::Before { first, then } => {
                 if !self.begun && then.takes(message) {
-                    let text = format!("{} comes too early", title(message));
-                    if sink.is_full() { sink.count(1) } else { sink.push(message.evidence(text)) }
+                    sink.add(|| message.evidence(format!("{} comes too early", title(message))));
                 }
                 self.begun |= first.takes(message);
             }
             Order::NeverAfter { first, then } => {
                 if self.begun && then.takes(message) {
-                    let text = format!("{} comes too late", title(message));
-                    if sink.is_full() { sink.count(1) } else { sink.push(message.evidence(text)) }
+                    sink.add(|| message.evidence(format!("{} comes too late", title(message))));
                 }
                 self.begun |= first.takes(message);
             }
@@ -124,11 +151,7 @@ impl Watch for Watching<'_> {
                     self.begun = true;
                     self.open = Sink::default();
                 } else if self.begun && !ignored(except.as_ref(), message) {
-                    if self.open.is_full() {
-                        self.open.count(1);
-                    } else {
-                        self.open.push(message.evidence(format!("{} comes after the end", title(message))));
-                    }
+                    self.open.add(|| message.evidence(format!("{} comes after the end", title(message))));
                 }
             }
         }
@@ -136,6 +159,6 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, _: &Facts, sink: &mut Sink) {
         sink.append(std::mem::take(&mut self.open));
-        self.last.take().into_iter().for_each(|evidence| sink.push(evidence));
+        self.last.take().into_iter().for_each(|last| sink.push(last.evidence()));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::facts::Facts;
-use super::super::finding::{Evidence, Sink};
+use super::super::finding::{Evidence, Sink, excerpt, shorten};
 use super::super::tree::{Fields, FileError};
 use super::{Message, Names, Rule, Source, Watch};
 
@@ -76,8 +76,10 @@ impl Watch for Watching<'_> {
         });
         rule.close.visit(message, &mut |value, pointer| {
             if open.remove(&key(value)).is_none() && rule.unopened_is_broken && !*dropped {
-                let text = format!("{value} answers nothing that is open");
-                sink.push(message.evidence_at(&pointer(), Some(value), text));
+                sink.add(|| {
+                    let text = format!("{} answers nothing that is open", excerpt(value));
+                    message.evidence_at(&pointer(), Some(value), text)
+                });
             }
         });
     }
@@ -90,11 +92,11 @@ impl Watch for Watching<'_> {
         left.sort_by_key(|(_, place)| place.offset);
         for (value, place) in left {
             sink.push(Evidence {
-                message: format!("`{}` is never answered", super::super::finding::shorten(&value)),
+                message: format!("`{}` is never answered", shorten(&value)),
                 line: Some(place.line),
                 offset: Some(place.offset),
                 pointer: Some(place.pointer),
-                seen: Some(Value::String(super::super::finding::shorten(&value))),
+                seen: Some(Value::String(shorten(&value))),
                 expected: None,
             });
         }

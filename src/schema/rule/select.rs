@@ -12,7 +12,8 @@ use super::{Message, Names};
 pub(crate) enum Selector {
     All,
     Kinds(Vec<usize>),
-    When(Condition),
+    /// A condition, and the kinds whose messages could meet it.
+    When(Condition, Vec<usize>),
 }
 
 impl Selector {
@@ -29,7 +30,11 @@ impl Selector {
     fn read(node: Node<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Node::is_table));
         if is_condition {
-            return Condition::load(node, Scope::Message).map(Self::When);
+            let condition = Condition::load(node, Scope::Message)?;
+            let possible =
+                (0..names.kinds.len()).filter(|kind| !condition.excludes(&names.conditions[*kind]));
+            let possible = possible.collect();
+            return Ok(Self::When(condition, possible));
         }
         let mut kinds = Vec::new();
         for name in node.strings()? {
@@ -46,7 +51,7 @@ impl Selector {
         match self {
             Self::All => true,
             Self::Kinds(kinds) => message.kind.is_some_and(|kind| kinds.contains(&kind)),
-            Self::When(condition) => condition.holds(message.value),
+            Self::When(condition, _) => condition.holds(message.value),
         }
     }
 
@@ -54,7 +59,8 @@ impl Selector {
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         match self {
             Self::Kinds(kinds) => kind.is_some_and(|kind| kinds.contains(&kind)),
-            Self::All | Self::When(_) => true,
+            Self::When(_, possible) => kind.is_none_or(|kind| possible.contains(&kind)),
+            Self::All => true,
         }
     }
 }

@@ -94,6 +94,10 @@ impl ValueRule {
 }
 
 impl Rule for ValueRule {
+    fn speaks_at_end(&self) -> bool {
+        matches!(self.at, At::Fact(_))
+    }
+
     fn watch(&self) -> Box<dyn Watch + '_> {
         Box::new(Watching(self))
     }
@@ -113,14 +117,11 @@ impl Watch for Watching<'_> {
         }
         pointer.visit(message.value, &mut |value, path| {
             if !self.0.holds(value) {
-                let place = render(path);
-                let evidence = self.0.evidence(&place, value);
-                let pointer = Some(place);
-                sink.push(Evidence {
-                    line: Some(message.line),
-                    offset: Some(message.offset),
-                    pointer,
-                    ..evidence
+                sink.add(|| {
+                    let place = render(path);
+                    let evidence = self.0.evidence(&place, value);
+                    let pointer = Some(place);
+                    Evidence { line: Some(message.line), offset: Some(message.offset), pointer, ..evidence }
                 });
             }
             true

@@ -1,0 +1,122 @@
+//! What judging with contracts costs, next to reading the same lines into `serde_json` values.
+//!
+//! The promise is at most 1.7 times the parse. Run with `cargo bench --bench contracts`.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use std::{env, fs};
+
+use clawgate::schema::{ContractSet, End, Run};
+use serde_json::Value;
+
+/// All stream-json lines of one version of the corpus.
+fn lines(version: &str) -> Vec<Vec<String>> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(version);
+    let mut runs = Vec::new();
+    for entry in fs::read_dir(corpus).into_iter().flatten().flatten() {
+        let text = fs::read_to_string(entry.path().join("stdout")).unwrap_or_default();
+        let lines: Vec<String> =
+            text.lines().filter(|line| line.starts_with('{')).map(str::to_string).collect();
+        if lines.len() > 1 {
+            runs.push(lines);
+        }
+    }
+    runs
+}
+
+/// The shortest of several rounds: the machine is shared, and noise only ever adds.
+fn best(rounds: usize, mut work: impl FnMut()) -> Duration {
+    let once = |work: &mut dyn FnMut()| {
+        let start = Instant::now();
+        work();
+        start.elapsed()
+    };
+    (0..rounds).map(|_| once(&mut work)).min().unwrap_or_default()
+}
+
+/// What a careful reader would check by hand: the fields it reads, and nothing else.
+fn by_hand(message: &Value) -> bool {
+    let text = |key| message.get(key).is_some_and(Value::is_string);
+    match message.get("type").and_then(Value::as_str) {
+        Some("system") => text("subtype"),
+        Some("assistant" | "user") => {
+            message.get("message").is_some_and(Value::is_object) && text("session_id")
+        }
+        Some("result") => {
+            text("subtype")
+                && message.get("is_error").is_some_and(Value::is_boolean)
+                && message.get("usage").is_some_and(Value::is_object)
+        }
+        Some(_) => true,
+        None => false,
+    }
+}
+
+fn main() {
+    // Under `cargo test` the benchmark only shows that it still runs.
+    let rounds = if env::args().any(|arg| arg == "--bench") { 30 } else { 1 };
+    let set = ContractSet::open("claude-stream-json").expect("the contract loads");
+    let start = Instant::now();
+    black_box(ContractSet::open("claude-stream-json").expect("the contract loads"));
+    println!("load           {:8.2} ms", start.elapsed().as_secs_f64() * 1e3);
+    for version in ["claude-2.1.197", "claude-2.1.325"] {
+        let runs = lines(version);
+        let count: usize = runs.iter().map(Vec::len).sum();
+        let bytes: usize = runs.iter().flatten().map(String::len).sum();
+        println!(
+            "\n{version}: {count} messages in {} runs, {} bytes a message",
+            runs.len(),
+            bytes / count.max(1)
+        );
+        let parse = |line: &String| serde_json::from_str::<Value>(line).unwrap_or_default();
+        let parsing = best(rounds, || {
+            for line in runs.iter().flatten() {
+                black_box(parse(line));
+            }
+        });
+        let hand = best(rounds, || {
+            for line in runs.iter().flatten() {
+                black_box(by_hand(&parse(line)));
+            }
+        });
+        let judging = best(rounds, || {
+            for run in &runs {
+                let mut judge = set.begin(&Run::default());
+                let mut offset = 0;
+                for (number, line) in run.iter().enumerate() {
+                    judge.message(number as u64 + 1, offset, &parse(line));
+                    offset += line.len() as u64 + 1;
+                }
+                black_box(judge.finish(&End::default()));
+            }
+        });
+        let show = |name: &str, time: Duration| {
+            let each = time.as_secs_f64() / count.max(1) as f64;
+            let ratio = time.as_secs_f64() / parsing.as_secs_f64();
+            println!(
+                "{name:<14} {:8.2} us a message  {:>9.0} a second  {ratio:5.2} times the parse",
+                each * 1e6,
+                1.0 / each
+            );
+        };
+        let empty = best(rounds, || {
+            for _ in &runs {
+                black_box(set.begin(&Run::default()).finish(&End::default()));
+            }
+        });
+        println!("begin, finish  {:8.2} us a run", empty.as_secs_f64() * 1e6 / runs.len() as f64);
+        let values: Vec<Value> = runs.iter().flatten().map(parse).collect();
+        let long = best(rounds, || {
+            let mut judge = set.begin(&Run::default());
+            for (number, value) in values.iter().enumerate() {
+                judge.message(number as u64 + 1, number as u64, value);
+            }
+            black_box(judge.finish(&End::default()));
+        });
+        show("judge, one run", long);
+        show("parse", parsing);
+        show("parse, by hand", hand);
+        show("parse, judge", judging);
+    }
+}

@@ -1,0 +1,183 @@
+//! `clawgate explain`: what a clause says, why, what keeps and what breaks it, and how to mend or waive it.
+
+use std::io::{self, Write};
+
+use clap::Args;
+use serde_json::json;
+
+use super::contract::{clause_json, open};
+use super::{Failure, Format, FormatArg};
+use crate::exit_code;
+use crate::report::printable;
+use crate::report::style::{BAD, FAINT, GOOD, NAME};
+use crate::schema::{Bundle, Clause, Contract, Fixtures, Sample, built_in};
+
+/// Explain a clause: what it says, why, a good and a bad sample, how to fix it, how to waive it
+///
+/// Without a clause, prints the catalogue of all clauses.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  clawgate explain claw-stdout/single-document
+  clawgate explain | grep must")]
+pub(super) struct ExplainArgs {
+    /// `<contract>/<clause>` as findings name it, or a clause of your own as `PATH/<clause>`
+    #[arg(value_name = "CLAUSE")]
+    clause: Option<String>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &ExplainArgs) -> Result<u8, Failure> {
+    let mut out = anstream::stdout().lock();
+    match &args.clause {
+        None => catalogue(&mut out, args.format.format)?,
+        Some(id) => explain(&mut out, id, args.format.format)?,
+    }
+    out.flush()?;
+    Ok(exit_code::OK)
+}
+
+fn catalogue(out: &mut impl Write, format: Format) -> Result<(), Failure> {
+    for name in built_in() {
+        let (contract, _) = open(name)?;
+        for clause in contract.clauses() {
+            match format {
+                Format::Human => {
+                    let id = format!("{name}/{}", clause.id);
+                    writeln!(out, "{:<9} {NAME}{id}{NAME:#}  {FAINT}{}{FAINT:#}", clause.level, clause.text)?;
+                }
+                Format::Json => writeln!(out, "{}", clause_json(&contract, clause))?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), Failure> {
+    let unknown = |reason: String| Failure::Usage(format!("{}: {reason}", printable(id)));
+    let Some((name, wanted)) = id.rsplit_once('/') else {
+        return Err(unknown(
+            "a clause is named <contract>/<clause>; `clawgate explain` lists them all".into(),
+        ));
+    };
+    let (contract, bundle) = open(name)?;
+    let Some(clause) = contract.clauses().iter().find(|clause| clause.id == wanted) else {
+        let near = contract.clauses().iter().filter(|clause| {
+            wanted.split('-').any(|word| word.len() > 2 && clause.id.split('-').any(|known| known == word))
+        });
+        let near: Vec<_> = near.map(|clause| clause.id.as_str()).collect();
+        let hint = if near.is_empty() { String::new() } else { format!("; near are {}", near.join(", ")) };
+        let name = contract.name();
+        return Err(unknown(format!("{name} has no clause `{}`{hint}", printable(wanted))));
+    };
+    let (good, bad) = samples(&bundle, clause)?;
+    match format {
+        Format::Human => write_clause(out, &contract, clause, good.as_ref(), bad.as_ref())?,
+        Format::Json => {
+            let mut whole = clause_json(&contract, clause);
+            whole["good"] = good.as_ref().map_or(serde_json::Value::Null, sample_json);
+            whole["bad"] = bad.as_ref().map_or(serde_json::Value::Null, sample_json);
+            whole["waive"] = waiver(&contract, clause).into();
+            writeln!(out, "{whole}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The first good and the first bad run of a clause.
+fn samples(bundle: &Bundle, clause: &Clause) -> Result<(Option<Sample>, Option<Sample>), Failure> {
+    let mut fixtures = Fixtures::load(bundle)?;
+    let found = fixtures.clauses.remove(&clause.id).unwrap_or_default();
+    Ok((found.good.into_iter().next(), found.bad.into_iter().next()))
+}
+
+fn sample_json(sample: &Sample) -> serde_json::Value {
+    json!({
+        "name": sample.name,
+        "argv": sample.argv,
+        "exit": sample.exit.as_ref().and_then(|exit| exit.code),
+        "stdout": String::from_utf8_lossy(&sample.stdout),
+        "stderr": sample.stderr.as_ref().map(|stderr| String::from_utf8_lossy(stderr)),
+    })
+}
+
+fn waiver(contract: &Contract, clause: &Clause) -> String {
+    format!(
+        "[[known-failure]]\nclause = \"{}/{}\"\ntarget = \"*\"\nscenario = \"*\"\nreason = \"why it is known\"\nlink = \"https://…\"\nexpires = \"YYYY-MM-DD\"\n",
+        contract.name(),
+        clause.id
+    )
+}
+
+fn write_clause(
+    out: &mut impl Write,
+    contract: &Contract,
+    clause: &Clause,
+    good: Option<&Sample>,
+    bad: Option<&Sample>,
+) -> io::Result<()> {
+    let level = clause.level;
+    writeln!(out, "{NAME}{}/{}{NAME:#}  {level}", contract.name(), clause.id)?;
+    writeln!(out, "{}\n", printable(&clause.text))?;
+    writeln!(out, "{NAME}why{NAME:#}     {}", printable(&clause.why))?;
+    writeln!(out, "{NAME}fix{NAME:#}     {}", printable(&clause.fix))?;
+    writeln!(
+        out,
+        "{NAME}source{NAME:#}  {} (since {})",
+        printable(&clause.source),
+        printable(&clause.since)
+    )?;
+    if let Some(applies) = clause.applies() {
+        writeln!(out, "{NAME}when{NAME:#}    {}", printable(applies))?;
+    }
+    writeln!(out, "{NAME}check{NAME:#}   {}", printable(&clause.check().to_string()))?;
+    if let Some(good) = good {
+        writeln!(out, "\n{GOOD}keeps it{GOOD:#}")?;
+        write_sample(out, good)?;
+    }
+    if let Some(bad) = bad {
+        writeln!(out, "\n{BAD}breaks it{BAD:#}")?;
+        write_sample(out, bad)?;
+    }
+    writeln!(out, "\n{NAME}to waive it{NAME:#}, in known-failures.toml:")?;
+    for line in waiver(contract, clause).lines() {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
+/// How many lines of a sample are shown.
+const SHOWN: usize = 12;
+
+fn write_sample(out: &mut impl Write, sample: &Sample) -> io::Result<()> {
+    if let Some(argv) = &sample.argv {
+        writeln!(out, "  $ {}", printable(&argv.join(" ")))?;
+    }
+    for (channel, bytes) in
+        [("", &sample.stdout), ("stderr: ", sample.stderr.as_ref().unwrap_or(&Vec::new()))]
+    {
+        let text = String::from_utf8_lossy(bytes);
+        for line in text.lines().take(SHOWN) {
+            writeln!(out, "  {channel}{}", printable(line))?;
+        }
+        let more = text.lines().count().saturating_sub(SHOWN);
+        if more > 0 {
+            writeln!(out, "  {FAINT}… {more} more lines{FAINT:#}")?;
+        }
+    }
+    if sample.stdout.is_empty() {
+        writeln!(out, "  {FAINT}(stdout is empty){FAINT:#}")?;
+    }
+    if let Some(exit) = &sample.exit {
+        let how = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("ended by signal {signal}"),
+            (None, None) => "no exit code".into(),
+        };
+        let timer = exit.timed_out.as_ref().map(|timer| format!(", {} timer fired", timer.name()));
+        writeln!(out, "  {FAINT}{how}{}{FAINT:#}", timer.unwrap_or_default())?;
+    }
+    Ok(())
+}

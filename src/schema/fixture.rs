@@ -1,0 +1,281 @@
+//! Fixtures: the runs that prove that a clause fires, and that it does not fire for nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::facts::Run;
+use super::finding::Finding;
+use super::library::ContractSet;
+use super::load::Bundle;
+use super::pass::judge_output;
+use super::tree::{Fields, FileError, Node, Tree};
+use crate::recording::{self, Exit};
+
+/// A run written down in a few lines.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Sample {
+    /// What it shows, for people.
+    pub name: String,
+    /// The command line, the program first; none when it is not known.
+    pub argv: Option<Vec<String>>,
+    /// Names of the variables that were set; none when they are not known.
+    pub env: Option<Vec<String>>,
+    /// The target's version.
+    pub version: Option<String>,
+    /// How the run ended; none when it is not known.
+    pub exit: Option<Exit>,
+    /// What it printed.
+    pub stdout: Vec<u8>,
+    /// What it complained about; none when it is not known.
+    pub stderr: Option<Vec<u8>>,
+}
+
+impl Sample {
+    /// The findings against this run.
+    pub fn judge(&self, set: &ContractSet) -> Vec<Finding> {
+        let run = Run {
+            argv: self.argv.clone(),
+            env: self.env.clone(),
+            env_values: Vec::new(),
+            version: self.version.clone(),
+        };
+        judge_output(set, &run, self.exit.clone(), &self.stdout, self.stderr.as_deref())
+    }
+}
+
+/// The good and bad runs of one clause.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ClauseFixtures {
+    /// Runs that keep the clause.
+    pub good: Vec<Sample>,
+    /// Runs that break it.
+    pub bad: Vec<Sample>,
+}
+
+/// All fixtures of a contract.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Fixtures {
+    /// Runs that break nothing.
+    pub base: BTreeMap<String, Sample>,
+    /// The runs of each clause, by its id.
+    pub clauses: BTreeMap<String, ClauseFixtures>,
+}
+
+impl Fixtures {
+    /// Reads the fixtures in a contract's files.
+    pub fn load(bundle: &Bundle) -> Result<Self, FileError> {
+        let mut fixtures = Self::default();
+        for name in bundle.names() {
+            let Some(rest) = name.strip_prefix("fixtures/base/") else { continue };
+            let (key, sample) = if let Some(directory) = rest.strip_suffix("/recording.json") {
+                (directory, from_recording(bundle, directory)?)
+            } else if let Some(key) = rest.strip_suffix(".toml") {
+                let label = bundle.label(name);
+                let tree = Tree::parse(&label, bundle.text(name)?)?;
+                let mut sample = Sample { name: key.to_string(), ..Sample::default() };
+                let fields = tree.fields();
+                sample.read(&fields)?;
+                fields.done()?;
+                (key, sample)
+            } else {
+                continue;
+            };
+            fixtures.base.insert(key.to_string(), sample);
+        }
+        for name in bundle.names() {
+            let Some(rest) = name.strip_prefix("fixtures/") else { continue };
+            let Some(clause) = rest.strip_suffix(".toml").filter(|rest| !rest.contains('/')) else {
+                continue;
+            };
+            let label = bundle.label(name);
+            let tree = Tree::parse(&label, bundle.text(name)?)?;
+            let fields = tree.fields();
+            let list = |key| {
+                let nodes = fields.get(key).map_or(Ok(Vec::new()), |node: Node<'_>| node.list())?;
+                nodes.into_iter().map(|node| fixtures.sample(node)).collect::<Result<Vec<_>, _>>()
+            };
+            let found = ClauseFixtures { good: list("good")?, bad: list("bad")? };
+            fields.done()?;
+            fixtures.clauses.insert(clause.to_string(), found);
+        }
+        Ok(fixtures)
+    }
+
+    fn sample(&self, node: Node<'_>) -> Result<Sample, FileError> {
+        let fields = node.fields()?;
+        let mut sample = match fields.get("base") {
+            Some(base) => {
+                let name = base.str()?;
+                self.base.get(name).cloned().ok_or_else(|| base.error(format_args!("no base `{name}`")))?
+            }
+            None => Sample::default(),
+        };
+        if let Some(name) = fields.get("name") {
+            sample.name = name.text()?;
+        }
+        sample.read(&fields)?;
+        if let Some(edits) = fields.get("edit") {
+            for edit in edits.list()? {
+                sample.edit(edit)?;
+            }
+        }
+        fields.done()?;
+        Ok(sample)
+    }
+}
+
+fn from_recording(bundle: &Bundle, directory: &str) -> Result<Sample, FileError> {
+    let file = format!("fixtures/base/{directory}/recording.json");
+    let facts = recording::Facts::parse(bundle.text(&file)?.as_bytes())
+        .map_err(|error| FileError::whole(bundle.label(&file), error))?;
+    let bytes =
+        |name: &str| bundle.bytes(&format!("fixtures/base/{directory}/{name}")).unwrap_or_default().to_vec();
+    Ok(Sample {
+        name: directory.to_string(),
+        argv: Some(facts.argv),
+        env: Some(facts.env_set),
+        version: Some(facts.target_version),
+        exit: Some(facts.exit),
+        stdout: bytes("stdout"),
+        stderr: Some(bytes("stderr")),
+    })
+}
+
+impl Sample {
+    fn read(&mut self, fields: &Fields<'_>) -> Result<(), FileError> {
+        if let Some(argv) = fields.get("argv") {
+            self.argv = Some(argv.strings()?);
+        }
+        if let Some(env) = fields.get("env") {
+            self.env = Some(env.strings()?);
+        }
+        if let Some(version) = fields.get("version") {
+            self.version = Some(version.text()?);
+        }
+        let integer = |key| {
+            let node: Option<Node<'_>> = fields.get(key);
+            node.map(|node| i32::try_from(node.integer()?).map_err(|_| node.error("too large"))).transpose()
+        };
+        let (code, signal) = (integer("exit")?, integer("signal")?);
+        let timed_out = fields.get("timed-out").map(|node| node.text()).transpose()?;
+        if code.is_some() || signal.is_some() || timed_out.is_some() {
+            let mut exit = Exit { code, signal, ..Exit::default() };
+            exit.timed_out = timed_out.as_deref().map(recording::Timer::from_name);
+            self.exit = Some(exit);
+        }
+        let channel = |text: &'static str, hex: &'static str| match (fields.get(text), fields.get(hex)) {
+            (Some(text), None) => Ok(Some(text.str()?.as_bytes().to_vec())),
+            (None, Some(hex)) => unhex(hex).map(Some),
+            (None, None) => Ok(None),
+            (Some(_), Some(hex)) => Err(hex.error("either the text or the bytes, not both")),
+        };
+        if let Some(stdout) = channel("stdout", "stdout-hex")? {
+            self.stdout = stdout;
+        }
+        if let Some(stderr) = channel("stderr", "stderr-hex")? {
+            self.stderr = Some(stderr);
+        }
+        Ok(())
+    }
+
+    fn edit(&mut self, node: Node<'_>) -> Result<(), FileError> {
+        let fields = node.fields()?;
+        let line = fields.get("line").map_or(Ok(1), |node| node.index())?.max(1) - 1;
+        let mut lines: Vec<Vec<u8>> =
+            self.stdout.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        let missing = || node.error(format_args!("there is no line {}", line + 1));
+        if let Some(insert) = fields.get("insert") {
+            let text = format!("{}\n", insert.str()?).into_bytes();
+            lines.insert(line.min(lines.len()), text);
+        } else if let Some(drop) = fields.get("drop") {
+            if drop.bool()? && line < lines.len() {
+                lines.remove(line);
+            } else {
+                return Err(missing());
+            }
+        } else if let Some(to) = fields.get("move") {
+            let to = to.index()?.max(1) - 1;
+            if line >= lines.len() || to >= lines.len() {
+                return Err(missing());
+            }
+            let moved = lines.remove(line);
+            lines.insert(to, moved);
+        } else if let Some(text) = fields.get("text") {
+            let slot = lines.get_mut(line).ok_or_else(missing)?;
+            *slot = format!("{}\n", text.str()?).into_bytes();
+        } else {
+            let slot = lines.get_mut(line).ok_or_else(missing)?;
+            let mut value: Value = serde_json::from_slice(slot)
+                .map_err(|error| node.error(format_args!("line {} is not JSON: {error}", line + 1)))?;
+            if let Some(pointer) = fields.get("remove") {
+                remove(&mut value, pointer.str()?).ok_or_else(|| pointer.error("there is nothing there"))?;
+            } else {
+                let pointer = fields.need("set")?;
+                let new = match (fields.get("to"), fields.get("json")) {
+                    (Some(to), None) => to.json()?,
+                    (None, Some(json)) => serde_json::from_str(json.str()?)
+                        .map_err(|error| json.error(format_args!("not JSON: {error}")))?,
+                    _ => return Err(node.error("`set` needs either `to` or `json`")),
+                };
+                set(&mut value, pointer.str()?, new)
+                    .ok_or_else(|| pointer.error("there is no such place"))?;
+            }
+            *slot = format!("{value}\n").into_bytes();
+        }
+        fields.done()?;
+        self.stdout = lines.concat();
+        Ok(())
+    }
+}
+
+fn unhex(node: Node<'_>) -> Result<Vec<u8>, FileError> {
+    let digits: String = node.str()?.split_whitespace().collect();
+    let pairs = (0..digits.len()).step_by(2).map(|at| digits.get(at..at + 2));
+    pairs
+        .map(|pair| pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()))
+        .collect::<Option<_>>()
+        .ok_or_else(|| node.error("expected pairs of hexadecimal digits"))
+}
+
+fn parent<'v>(value: &'v mut Value, pointer: &str) -> Option<(&'v mut Value, String)> {
+    let (parent, key) = pointer.rsplit_once('/')?;
+    Some((value.pointer_mut(parent)?, key.replace("~1", "/").replace("~0", "~")))
+}
+
+/// Removes the value at a pointer.
+pub(crate) fn remove(value: &mut Value, pointer: &str) -> Option<Value> {
+    match parent(value, pointer)? {
+        (Value::Object(map), key) => map.shift_remove(&key),
+        (Value::Array(list), key) => {
+            let index = key.parse().ok().filter(|index| *index < list.len())?;
+            Some(list.remove(index))
+        }
+        _ => None,
+    }
+}
+
+/// Puts a value at a pointer, replacing what is there or adding a member or an element.
+pub(crate) fn set(value: &mut Value, pointer: &str, new: Value) -> Option<()> {
+    if pointer.is_empty() {
+        *value = new;
+        return Some(());
+    }
+    match parent(value, pointer)? {
+        (Value::Object(map), key) => {
+            map.insert(key, new);
+        }
+        (Value::Array(list), key) => {
+            let index: usize = key.parse().ok()?;
+            match list.get_mut(index) {
+                Some(slot) => *slot = new,
+                None => list.push(new),
+            }
+        }
+        _ => return None,
+    }
+    Some(())
+}
