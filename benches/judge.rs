@@ -1,4 +1,4 @@
-//! How fast streams are judged, beside parsing each line into a `serde_json::Value` and beside a bare line scan.
+//! How fast streams are read and get their verdict, beside parsing each line into a `serde_json::Value` and beside a bare line scan.
 //!
 //! `cargo bench --bench judge`; the size of each stream in megabytes can be given as an argument.
 
@@ -10,7 +10,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use clawgate::judge::{Ending, Judge, Protocol, Settings};
+use clawgate::classify::Process;
+use clawgate::classify::claude::classify;
+use clawgate::recording::Exit;
+use clawgate::stream_json::documented::{self, Reader};
+use clawgate::stream_json::{Limits, Line, Session, StreamReader};
 
 use support::{Shape, cpu_time, peak_megabytes, write_stream};
 
@@ -27,11 +31,22 @@ fn chunks(path: &Path, mut each: impl FnMut(&[u8])) {
     }
 }
 
-fn judge(path: &Path) {
-    let mut judge = Judge::new(Protocol::ClaudeStream, Settings::default());
-    chunks(path, |chunk| judge.push(chunk, &mut |_| {}));
-    let judgement = judge.finish(&Ending::with_code(0), &mut |_| {});
-    assert_eq!(judgement.verdict.class.name(), "ok");
+/// The reading, the documented reader's answer and the verdict, without contracts.
+fn verdict(path: &Path) {
+    let mut reader = StreamReader::default();
+    let mut documented = Reader::new(documented::Settings::default(), Limits::default());
+    let mut session = Session::new(Limits::default());
+    let mut hear = |line: &Line<'_>| {
+        documented.line(line);
+        session.line(line);
+    };
+    chunks(path, |chunk| reader.push(chunk, &mut hear));
+    let summary = reader.finish(&mut hear);
+    session.finish();
+    let exit = Exit::with_code(0);
+    let verdict = classify(&session, &Process::new(&exit, ""), summary.lines, true);
+    assert_eq!(verdict.class.name(), "ok");
+    black_box(documented.finish(&exit, b"", None));
 }
 
 fn serde_value(path: &Path) {
@@ -55,12 +70,12 @@ fn main() {
     println!("streams of {megabytes} MB, MB per CPU second (best of {ROUNDS}, interleaved)\n");
     println!(
         "{:<7}{:>10}{:>9}{:>13}{:>11}{:>11}{:>11}",
-        "stream", "lines", "judge", "serde Value", "line scan", "ratio", "peak MB"
+        "stream", "lines", "verdict", "serde Value", "line scan", "ratio", "peak MB"
     );
     for shape in Shape::ALL {
         let path = directory.path().join(shape.name());
         let (bytes, lines) = write_stream(&path, shape, megabytes << 20);
-        let contenders: [fn(&Path); 3] = [judge, serde_value, line_scan];
+        let contenders: [fn(&Path); 3] = [verdict, serde_value, line_scan];
         let mut best = [Duration::MAX; 3];
         let mut peak = 0;
         for _ in 0..ROUNDS {
@@ -69,7 +84,7 @@ fn main() {
                 contender(&path);
                 *best = (*best).min(cpu_time() - before);
                 if peak == 0 {
-                    // The first to run is the judge, so the peak is its own.
+                    // The verdict is the first to run, so the peak is its own.
                     peak = peak_megabytes();
                 }
             }

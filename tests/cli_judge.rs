@@ -14,14 +14,8 @@ fn clawgate() -> Command {
     command
 }
 
-const OK: &str = concat!(
-    r#"{"type":"system","subtype":"init","session_id":"s","model":"m"}"#,
-    "\n",
-    r#"{"type":"assistant","message":{"id":"a","model":"m","content":[{"type":"text","text":"Done."}]},"session_id":"s"}"#,
-    "\n",
-    r#"{"type":"result","subtype":"success","is_error":false,"result":"Done.","num_turns":1,"session_id":"s"}"#,
-    "\n"
-);
+/// A plain run of the real CLI.
+const OK: &str = include_str!("corpus/claude-2.1.197/plain/stdout");
 
 fn json_lines(command: &mut Command) -> (i32, Vec<Value>) {
     let output = command.output().unwrap();
@@ -53,7 +47,7 @@ fn lines_are_shown_while_they_arrive_unless_quiet() {
         .write_stdin(OK)
         .assert()
         .code(0)
-        .stderr(predicate::str::contains("assistant: Done."));
+        .stderr(predicate::str::contains("assistant: Hello"));
     clawgate().args(["judge", "-", "--quiet"]).write_stdin(OK).assert().stderr("");
     clawgate().args(["judge", "-", "--format", "json"]).write_stdin(OK).assert().stderr("");
 }

@@ -1,15 +1,24 @@
 //! Properties that hold for any bytes.
 
 use clawgate::json::Scanner;
-use clawgate::judge::{Ending, Judge, Protocol, Settings};
+use clawgate::judge::{Ending, Judge, Protocol, Settings, Shelf, judge_bytes};
+use clawgate::schema::Run;
 use clawgate::stream_json::Limits;
 use proptest::prelude::*;
 
 /// Everything that is concluded of a stream, as text.
 fn conclusions(chunks: &[&[u8]], limits: Limits) -> String {
+    SHELF.with(|shelf| conclusions_with(shelf, chunks, limits))
+}
+
+thread_local! {
+    static SHELF: Shelf = Shelf::built_in();
+}
+
+fn conclusions_with(shelf: &Shelf, chunks: &[&[u8]], limits: Limits) -> String {
     let mut settings = Settings::default();
     settings.limits = limits;
-    let mut judge = Judge::new(Protocol::ClaudeStream, settings);
+    let mut judge = Judge::new(Protocol::ClaudeStream, settings, shelf, &Run::default()).unwrap();
     let mut lines = Vec::new();
     let mut watch = |line: &clawgate::stream_json::Line<'_>| {
         lines.push(format!(
@@ -22,8 +31,8 @@ fn conclusions(chunks: &[&[u8]], limits: Limits) -> String {
     for chunk in chunks {
         judge.push(chunk, &mut watch);
     }
-    let judgement = judge.finish(&Ending::with_code(0), &mut watch);
-    let json = clawgate::report::judgement_json("x", "c", &judgement).unwrap();
+    let judgement = judge.finish(&Ending::with_code(0), &mut watch).unwrap();
+    let json = clawgate::report::judgement_json("x", &judgement).unwrap();
     format!("{lines:?}\n{json}")
 }
 
@@ -83,9 +92,8 @@ proptest! {
     #[test]
     fn any_document_gives_a_verdict(bytes in stream(), code in -1..130_i32) {
         for protocol in [Protocol::ClaudeJson, Protocol::ClaudeText, Protocol::ClawJson, Protocol::ClawText] {
-            let mut judge = Judge::new(protocol, Settings::default());
-            judge.push(&bytes, &mut |_| {});
-            let judgement = judge.finish(&Ending::with_code(code), &mut |_| {});
+            let ending = Ending::with_code(code);
+            let judgement = SHELF.with(|shelf| judge_bytes(protocol, shelf, &bytes, &ending)).unwrap();
             prop_assert!(!judgement.verdict.evidence.is_empty());
             prop_assert!(code == 0 || !judgement.verdict.is_ok(), "a failed process is never ok");
         }

@@ -6,12 +6,21 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clawgate::classify::Verdict;
-use clawgate::judge::{Ending, Judge, Protocol, Settings};
+use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
 use clawgate::recording::Recording;
 use serde_json::Value;
 
 fn corpus(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder)
+}
+
+thread_local! {
+    /// Opening the contracts takes longer than a verdict.
+    static SHELF: Shelf = Shelf::built_in();
+}
+
+fn verdict_on(protocol: Protocol, stdout: &[u8], ending: &Ending) -> Verdict {
+    SHELF.with(|shelf| judge_bytes(protocol, shelf, stdout, ending).unwrap().verdict)
 }
 
 fn judge_recording(directory: &Path) -> Verdict {
@@ -20,9 +29,11 @@ fn judge_recording(directory: &Path) -> Verdict {
     recording.stderr().unwrap().read_to_end(&mut stderr).unwrap();
     let mut stdout = Vec::new();
     recording.stdout().unwrap().read_to_end(&mut stdout).unwrap();
-    let mut judge = Judge::new(Protocol::of_recording(&recording.facts), Settings::default());
-    judge.push(&stdout, &mut |_| {});
-    judge.finish(&Ending::of_recording(&recording.facts, stderr), &mut |_| {}).verdict
+    verdict_on(
+        Protocol::of_recording(&recording.facts),
+        &stdout,
+        &Ending::of_recording(&recording.facts, stderr),
+    )
 }
 
 fn judge_stream(path: &Path) -> Verdict {
@@ -30,9 +41,7 @@ fn judge_stream(path: &Path) -> Verdict {
     let meta: Value = serde_json::from_str(&meta).unwrap();
     let mut ending = Ending::with_code(meta["exit"].as_i64().unwrap_or(0) as i32);
     ending.stderr = meta["stderr"].as_str().unwrap_or_default().into();
-    let mut judge = Judge::new(Protocol::ClaudeStream, Settings::default());
-    judge.push(&fs::read(path).unwrap(), &mut |_| {});
-    judge.finish(&ending, &mut |_| {}).verdict
+    verdict_on(Protocol::ClaudeStream, &fs::read(path).unwrap(), &ending)
 }
 
 fn labels(folder: &str) -> BTreeMap<String, Value> {
@@ -127,9 +136,7 @@ fn error_envelopes_of_claw_are_never_ok_and_successes_always() {
 
 /// Judges an envelope of claw in JSON mode.
 fn claw(envelope: &str, code: i32) -> Verdict {
-    let mut judge = Judge::new(Protocol::ClawJson, Settings::default());
-    judge.push(envelope.as_bytes(), &mut |_| {});
-    judge.finish(&Ending::with_code(code), &mut |_| {}).verdict
+    verdict_on(Protocol::ClawJson, envelope.as_bytes(), &Ending::with_code(code))
 }
 
 #[test]
@@ -239,9 +246,8 @@ fn stream(lines: &[&str], exit: &str, stderr: &str) -> Verdict {
         r#"{{"schema_version":1,"target":"claude","target_version":"x","scenario":"s","exit":{exit},"argv":["claude","--output-format","stream-json"]}}"#
     );
     let facts = clawgate::recording::Facts::parse(facts.as_bytes()).unwrap();
-    let mut judge = Judge::new(Protocol::ClaudeStream, Settings::default());
-    judge.push(lines.join("\n").as_bytes(), &mut |_| {});
-    judge.finish(&Ending::of_recording(&facts, stderr.into()), &mut |_| {}).verdict
+    let ending = Ending::of_recording(&facts, stderr.into());
+    verdict_on(Protocol::ClaudeStream, lines.join("\n").as_bytes(), &ending)
 }
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"m"}"#;

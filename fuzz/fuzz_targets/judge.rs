@@ -4,16 +4,27 @@
 
 #![no_main]
 
-use clawgate::judge::{Ending, Judge, Judgement, Protocol, Settings};
+use std::cell::OnceCell;
+
+use clawgate::judge::{Ending, Judge, Judgement, Protocol, Settings, Shelf};
 use clawgate::report::judgement_json;
+use clawgate::schema::Run;
 use libfuzzer_sys::fuzz_target;
 
+thread_local! {
+    static SHELF: OnceCell<Shelf> = const { OnceCell::new() };
+}
+
 fn judge(protocol: Protocol, chunks: &[&[u8]], code: i32) -> Judgement {
-    let mut judge = Judge::new(protocol, Settings::default());
-    for chunk in chunks {
-        judge.push(chunk, &mut |_| {});
-    }
-    judge.finish(&Ending::with_code(code), &mut |_| {})
+    SHELF.with(|shelf| {
+        let shelf = shelf.get_or_init(Shelf::built_in);
+        let mut judge =
+            Judge::new(protocol, Settings::default(), shelf, &Run::default()).expect("the contracts are sound");
+        for chunk in chunks {
+            judge.push(chunk, &mut |_| {});
+        }
+        judge.finish(&Ending::with_code(code), &mut |_| {}).expect("the contracts are sound")
+    })
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -22,7 +33,7 @@ fuzz_target!(|data: &[u8]| {
     let code = i32::from(*code);
     let whole = judge(Protocol::ClaudeStream, &[bytes], code);
     let split = judge(Protocol::ClaudeStream, &[&bytes[..cut], &bytes[cut..]], code);
-    let text = |judgement: &Judgement| judgement_json("x", "c", judgement).expect("a judgement is serialisable");
+    let text = |judgement: &Judgement| judgement_json("x", judgement).expect("a judgement is serialisable");
     assert_eq!(text(&whole), text(&split));
     assert!(!whole.verdict.evidence.is_empty());
     for protocol in [Protocol::ClaudeJson, Protocol::ClaudeText, Protocol::ClawJson, Protocol::ClawText] {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::json::{Kind, Node, Scanner};
 use crate::recording::Facts;
+use crate::schema::{self, ContractSet};
 
 /// How an output is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +75,18 @@ impl Protocol {
                 Self::ClaudeJson
             }
             _ => Self::ClaudeStream,
+        }
+    }
+
+    /// This protocol, unless a contract was named that is about another one.
+    #[must_use]
+    pub fn fitting(self, contract: Option<&ContractSet>) -> Self {
+        let Some(contract) = contract else { return self };
+        match contract.protocol() {
+            schema::Protocol::Stream => Self::ClaudeStream,
+            schema::Protocol::Document if contract.name().starts_with("claude") => Self::ClaudeJson,
+            schema::Protocol::Document if self == Self::ClaudeStream => Self::ClawJson,
+            schema::Protocol::Document => self,
         }
     }
 

@@ -163,7 +163,7 @@ impl Reader {
 
     fn message(&mut self, message: &RawMessage<'_>) {
         let line = message.line;
-        if message.lossy {
+        if message.invalid_utf8.is_some() {
             self.warn(|| format!("invalid UTF-8 in line {line} was replaced"));
         }
         if message.document.depth() > MAX_DEPTH {
