@@ -107,7 +107,8 @@ impl Case<'_> {
                 vec![self.process.stderr_evidence("refused-midway")],
             ));
         }
-        let mut evidence = vec![Evidence::new("no-result", Basis::Structured, self.session.messages)];
+        let count = format!("{} messages, none of them a result", self.session.messages);
+        let mut evidence = vec![Evidence::new("no-result", Basis::Structured, count)];
         if let Some(error) = &self.session.pending_error {
             evidence.push(
                 Evidence::new("assistant-error", Basis::Structured, error.kind.clone())
