@@ -4,6 +4,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod format;
+mod mock;
+mod scenario_source;
+
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
 #[derive(Debug, Parser)]
 #[command(version, about)]
@@ -13,9 +17,14 @@ struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Mock(mock::Args),
+}
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    match Cli::parse().command {}
+    let code = match Cli::parse().command {
+        Command::Mock(args) => mock::run(args),
+    };
+    ExitCode::from(code)
 }
