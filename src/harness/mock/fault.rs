@@ -255,19 +255,25 @@ fn read(text: &str) -> Result<Fault, String> {
 }
 
 fn http(given: &mut Parameters<'_>) -> Result<FaultKind, String> {
-    let status = given.number("status")?.ok_or("`http` needs a `status`, such as `http:status=429`")?;
-    if !(400..=599).contains(&status) {
-        return Err(format!("status {status} is no error; 400 to 599 are"));
-    }
-    Ok(FaultKind::Http(HttpFault {
-        status,
+    let status = given.number("status")?;
+    let mut fault = HttpFault {
+        status: 0,
         retry_after: given.value("retry-after")?,
         should_retry: given.boolean("should-retry")?,
         error_type: given.value("type")?,
         message: given.value("message")?,
         unified: given.value("unified")?,
         resets_at: given.number("resets-at")?,
-    }))
+    };
+    match status {
+        Some(status @ 400..=599) => fault.status = status,
+        Some(status) => return Err(format!("status {status} is no error; 400 to 599 are")),
+        None => {
+            given.finish()?;
+            return Err("`http` needs a `status`, such as `http:status=429`".to_owned());
+        }
+    }
+    Ok(FaultKind::Http(fault))
 }
 
 fn status(given: &mut Parameters<'_>, default: u16) -> Result<u16, String> {
@@ -310,6 +316,7 @@ fn cut_point(given: &mut Parameters<'_>) -> Result<CutPoint, String> {
     match points[..] {
         [point] => Ok(point),
         [] => {
+            given.finish()?;
             Err("say where: before-headers, in-headers, after-headers, after-event=N, in-event=N, in-char=N \
                    or after-byte=N"
                 .to_owned())

@@ -248,7 +248,9 @@ impl<'t> Parameters<'t> {
         }
     }
 
-    pub(super) fn finish(self) -> Result<(), String> {
+    /// Refuses keys that nobody asked for. Also asked before a complaint that something is missing, which is
+    /// usually there under a wrong name.
+    pub(super) fn finish(&self) -> Result<(), String> {
         let Some((key, _)) = self.given.first() else { return Ok(()) };
         Err(match nearest(key, self.asked.iter().copied()) {
             Some(meant) => format!("unknown key `{key}`, did you mean `{meant}`?"),
