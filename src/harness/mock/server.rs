@@ -239,7 +239,8 @@ impl Door {
             return Ok(Door { address, state });
         }
         let port = options.port.unwrap_or(0);
-        let socket = hold(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        // A port that is only held must not be shared, or somebody else could listen there and answer in our place.
+        let socket = hold(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), !refused_at_once);
         let socket = socket.map_err(|error| bind_error(error, port))?;
         let address = socket.local_addr()?;
         let state = if refused_at_once {
@@ -279,7 +280,7 @@ impl Door {
                     }
                     drop(listener);
                     connections.shutdown().await;
-                    state = hold(self.address).map_or(DoorState::Gone, DoorState::Held);
+                    state = hold(self.address, true).map_or(DoorState::Gone, DoorState::Held);
                 }
                 DoorState::Held(socket) => {
                     pause_or_forever(for_ms).await;
@@ -292,9 +293,10 @@ impl Door {
     }
 }
 
-fn hold(address: SocketAddr) -> io::Result<TcpSocket> {
+/// Binds without listening. Sharing lets a port be taken whose last connections are still winding down.
+fn hold(address: SocketAddr, share: bool) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
-    socket.set_reuseaddr(true)?;
+    socket.set_reuseaddr(share)?;
     socket.bind(address)?;
     Ok(socket)
 }
