@@ -5,6 +5,13 @@
 //! CLAWGATE_CLAUDE_BIN=node_modules/@anthropic-ai/claude-code-linux-x64/claude cargo test --test mock_claude -- --ignored
 //! ```
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test code: a failure here is a failed test"
+)]
+
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -1,6 +1,8 @@
 //! The published Anthropic clients against the scripted API. `tests/sdk/install.sh` installs them, pinned, and prints
 //! where they are; without them these tests fail rather than pass.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

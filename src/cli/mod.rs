@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 mod format;
 mod mock;
 mod scenario_source;
+mod sweep;
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
 #[derive(Debug, Parser)]
@@ -19,12 +20,14 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Mock(mock::Args),
+    Sweep(sweep::Args),
 }
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
     let code = match Cli::parse().command {
         Command::Mock(args) => mock::run(args),
+        Command::Sweep(args) => sweep::run(&args),
     };
     ExitCode::from(code)
 }

@@ -20,7 +20,7 @@ use super::matcher::nearest;
 use super::pace::Pace;
 use super::reply::Reply;
 use super::request::{ApiRequest, Body, Endpoint};
-use super::script::{InvalidRequests, Script};
+use super::script::{InvalidRequests, Script, Turn};
 use super::validate::{RequestFinding, Sent, check_body};
 
 /// The header by which wiremock's request refers to the one on the desk.
@@ -137,12 +137,27 @@ pub(super) fn fault_of_attempt(faults: &[Fault], attempt: u64) -> Option<&Fault>
 }
 
 /// The pace of an attempt: that of a `slow` fault as long as it lasts, else the turn's own.
-fn pace_of_attempt(faults: &[Fault], attempt: u64, own: &Pace) -> Pace {
+pub(super) fn pace_of_attempt(faults: &[Fault], attempt: u64, own: &Pace) -> Pace {
     let slow = faults.iter().find_map(|fault| match &fault.kind {
         FaultKind::Slow(pace) if fault.times.is_none_or(|times| attempt < u64::from(times)) => Some(pace),
         _ => None,
     });
     slow.unwrap_or(own).clone()
+}
+
+/// What a turn says, with the faults that change what it says.
+pub(super) fn reply_of_turn(
+    turn: &Turn,
+    model: &str,
+    stream: bool,
+    fault: Option<&FaultKind>,
+    occasion: Occasion,
+) -> Reply {
+    let mut reply = Reply::of_answer(Answer::of_turn(turn, model, occasion), stream, fault, occasion);
+    for (name, value) in &turn.headers {
+        reply.set_header(name, value);
+    }
+    reply
 }
 
 /// Mounts the whole script. wiremock asks by priority, low first, and in the order of mounting among equals.
@@ -241,12 +256,8 @@ impl Mounted {
                 let occasion = desk.occasion(index as u64, earlier);
                 let faults = &desk.faults[index];
                 let fault = fault_of_attempt(faults, earlier);
-                let answer = Answer::of_turn(turn, &facts.model, occasion);
-                let mut reply =
-                    Reply::of_answer(answer, facts.stream, fault.map(|fault| &fault.kind), occasion);
-                for (name, value) in &turn.headers {
-                    reply.set_header(name, value);
-                }
+                let kind = fault.map(|fault| &fault.kind);
+                let reply = reply_of_turn(turn, &facts.model, facts.stream, kind, occasion);
                 let decision = Decision {
                     entry: Some(turn.name.clone()),
                     attempt: earlier + 1,

@@ -38,6 +38,8 @@ pub mod matcher;
 pub mod pace;
 pub mod request;
 pub mod script;
+pub mod sweep;
+pub mod sweep_play;
 pub mod validate;
 
 mod answer;

@@ -1,8 +1,5 @@
 //! A raw client and a server for the tests of the mock: bytes in, bytes out, and how the connection ended.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
-#![expect(dead_code, reason = "each test file uses its own part")]
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -12,20 +9,20 @@ use clawgate::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
 use serde_json::{Value, json};
 
 /// Only how long a failing test may take.
-pub const DEADLINE: Duration = Duration::from_secs(20);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
 /// The answer that most tests ask for: characters of one to four bytes, nine events.
-pub const SCRIPT: &str =
+pub(crate) const SCRIPT: &str =
     "scenario.name = \"t\"\n[api]\nseed = 9\n[[api.turns]]\nchunk = 4\ntext = \"Größe 🦀 ok\"\n";
 
 /// A server with a runtime of its own.
-pub struct Server {
+pub(crate) struct Server {
     runtime: tokio::runtime::Runtime,
     api: Option<MockApi>,
 }
 
 impl Server {
-    pub fn new(script: &str, faults: &[&str]) -> Self {
+    pub(crate) fn new(script: &str, faults: &[&str]) -> Self {
         let script = Scenario::parse("test.toml", script).unwrap().script;
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
@@ -35,68 +32,68 @@ impl Server {
         Server { runtime, api: Some(api) }
     }
 
-    pub fn with_fault(fault: &str) -> Self {
+    pub(crate) fn with_fault(fault: &str) -> Self {
         Server::new(SCRIPT, &[fault])
     }
 
-    pub fn api(&self) -> &MockApi {
+    pub(crate) fn api(&self) -> &MockApi {
         self.api.as_ref().unwrap()
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.api().address()
     }
 
-    pub fn connect(&self) -> Client {
+    pub(crate) fn connect(&self) -> Client {
         Client::new(TcpStream::connect(self.address()).unwrap())
     }
 
     /// Waits for the journal, not for a time.
-    pub fn wait_until(&self, wanted: impl FnMut(&Journal) -> bool) {
+    pub(crate) fn wait_until(&self, wanted: impl FnMut(&Journal) -> bool) {
         let waiting = self.api().wait_until(wanted);
         let done = self.runtime.block_on(async { tokio::time::timeout(DEADLINE, waiting).await });
         assert!(done.is_ok(), "never came: {:#?}", self.api().journal());
     }
 
     /// The entry of that number once it has ended.
-    pub fn ended(&self, number: u64) -> JournalEntry {
+    pub(crate) fn ended(&self, number: u64) -> JournalEntry {
         self.wait_until(|journal| {
             journal.requests.get(number as usize - 1).is_some_and(|entry| entry.duration_ms.is_some())
         });
         self.api().entry(number).unwrap()
     }
 
-    pub fn stop(mut self) -> Journal {
+    pub(crate) fn stop(mut self) -> Journal {
         self.runtime.block_on(self.api.take().unwrap().stop())
     }
 }
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     Fin,
     Reset,
 }
 
-pub struct Client {
-    pub stream: TcpStream,
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
     ahead: Vec<u8>,
 }
 
 impl Client {
-    pub fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(DEADLINE)).unwrap();
         stream.set_nodelay(true).unwrap();
         Client { stream, ahead: Vec::new() }
     }
 
-    pub fn send(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> &mut Self {
         self.stream.write_all(bytes).unwrap();
         self
     }
 
     /// Everything until the connection ends, and how it ends.
-    pub fn read_to_end(&mut self) -> (Vec<u8>, End) {
+    pub(crate) fn read_to_end(&mut self) -> (Vec<u8>, End) {
         let mut bytes = std::mem::take(&mut self.ahead);
         let mut buffer = vec![0; 1 << 16];
         loop {
@@ -109,7 +106,7 @@ impl Client {
         }
     }
 
-    pub fn read_exactly(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn read_exactly(&mut self, count: usize) -> Vec<u8> {
         while self.ahead.len() < count {
             self.fill();
         }
@@ -125,7 +122,7 @@ impl Client {
     }
 
     /// Whether the connection is open and has nothing to say at this moment.
-    pub fn is_silent(&mut self) -> bool {
+    pub(crate) fn is_silent(&mut self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let mut buffer = [0; 16];
         let outcome = self.stream.read(&mut buffer);
@@ -134,7 +131,7 @@ impl Client {
     }
 
     /// One whole response of a connection that stays open.
-    pub fn read_response(&mut self, has_body: bool) -> Response {
+    pub(crate) fn read_response(&mut self, has_body: bool) -> Response {
         let head_end = loop {
             if let Some(at) = find(&self.ahead, b"\r\n\r\n") {
                 break at + 4;
@@ -171,47 +168,47 @@ impl Client {
     }
 }
 
-pub fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+pub(crate) fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
 /// A response taken apart by hand, not by the code under test.
 #[derive(Debug)]
-pub struct Response {
-    pub status: u16,
-    pub head: String,
-    pub chunks: Vec<Vec<u8>>,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) chunks: Vec<Vec<u8>>,
 }
 
 impl Response {
-    pub fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().skip(1);
         lines.find_map(|line| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")))
     }
 
-    pub fn body(&self) -> Vec<u8> {
+    pub(crate) fn body(&self) -> Vec<u8> {
         self.chunks.concat()
     }
 
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body()).unwrap()
     }
 
     /// The data of each event.
-    pub fn events(&self) -> Vec<Value> {
+    pub(crate) fn events(&self) -> Vec<Value> {
         let text = String::from_utf8(self.body()).unwrap();
         let events = text.split_terminator("\n\n");
         events.map(|event| serde_json::from_str(event.split_once("\ndata: ").unwrap().1).unwrap()).collect()
     }
 
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let events = self.events();
         events.iter().filter_map(|event| event["delta"]["text"].as_str()).collect()
     }
 }
 
 /// A healthy question.
-pub fn question(stream: bool) -> Value {
+pub(crate) fn question(stream: bool) -> Value {
     json!({
         "model": "claude-test", "max_tokens": 64, "stream": stream,
         "messages": [{"role": "user", "content": "Hello"}],
@@ -219,11 +216,11 @@ pub fn question(stream: bool) -> Value {
 }
 
 /// A POST of that body with the headers that the API wants.
-pub fn post(body: &Value) -> Vec<u8> {
+pub(crate) fn post(body: &Value) -> Vec<u8> {
     post_with(body, "")
 }
 
-pub fn post_with(body: &Value, headers: &str) -> Vec<u8> {
+pub(crate) fn post_with(body: &Value, headers: &str) -> Vec<u8> {
     let body = body.to_string();
     format!(
         "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: dummy-key\r\nanthropic-version: 2023-06-01\r\n\
