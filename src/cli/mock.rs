@@ -10,7 +10,7 @@ use super::format::{self, Format, clean, data, note};
 use super::scenario_source;
 use crate::exit_code;
 use crate::harness::mock::builtin::SCENARIOS;
-use crate::harness::mock::fault_text;
+use crate::harness::mock::fault_catalogue;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartError};
 
@@ -19,7 +19,7 @@ use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartErro
 /// The first line on standard output is the base URL: point `ANTHROPIC_BASE_URL` at it. Requests are listed on standard
 /// error as they come; with --format json they are lines of standard output.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = fault_text::help())]
+#[command(after_long_help = fault_catalogue::help())]
 pub(crate) struct Args {
     /// A scenario file, or the name of a built-in scenario.
     #[arg(default_value = "plain")]
@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// Exit with 100 when a request matched nothing or was invalid, or a turn was never asked for.
     #[arg(long)]
     strict: bool,
+    /// Does not list the requests as they come.
+    #[arg(long, short)]
+    quiet: bool,
     /// Lists the built-in scenarios and stops.
     #[arg(long)]
     list: bool,
@@ -104,14 +107,18 @@ async fn serve(args: Args, scenario: Scenario) -> u8 {
     let mut changes = api.changes();
     let mut seen = Seen::default();
     loop {
-        seen.report(&api, args.format, false);
+        if !args.quiet {
+            seen.report(&api, args.format, false);
+        }
         tokio::select! {
             _ = interrupt.recv() => break,
             _ = terminate.recv() => break,
-            _ = changes.changed() => {}
+            _ = changes.changed(), if !args.quiet => {}
         }
     }
-    seen.report(&api, args.format, true);
+    if !args.quiet {
+        seen.report(&api, args.format, true);
+    }
     let journal = api.stop().await;
     conclude(&journal, args.format);
     if args.strict && !journal.summary().is_clean() { exit_code::FINDINGS } else { exit_code::OK }

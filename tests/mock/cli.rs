@@ -58,6 +58,21 @@ impl Drop for Running {
     }
 }
 
+/// Lines of output, each valid against the schema that is published for them.
+fn lines(output: &str, schema: &str) -> Vec<Value> {
+    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
+    let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        let errors: Vec<_> =
+            schema.iter_errors(line).map(|error| format!("{error} at {}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:#?} in {line:#}");
+    }
+    lines
+}
+
+const MOCK_SCHEMA: &str = include_str!("../../schemas/clawgate/mock.schema.json");
+const SWEEP_SCHEMA: &str = include_str!("../../schemas/clawgate/sweep.schema.json");
+
 #[test]
 fn serves_until_interrupted_and_sums_up() {
     for signal in ["-INT", "-TERM"] {
@@ -74,7 +89,8 @@ fn serves_until_interrupted_and_sums_up() {
 #[test]
 fn json_is_one_object_a_line_and_holds_no_key() {
     let mock = Running::start(&["mock", "tool-use", "--format", "json"]);
-    let listening: Value = serde_json::from_str(&mock.first).unwrap();
+    let first = mock.first.clone();
+    let listening: Value = serde_json::from_str(&first).unwrap();
     assert_eq!((&listening["type"], &listening["scenario"]), (&"listening".into(), &"tool-use".into()));
     let address = listening["base_url"].as_str().unwrap().strip_prefix("http://").unwrap();
     let mut client = Client::new(TcpStream::connect(address).unwrap());
@@ -82,11 +98,33 @@ fn json_is_one_object_a_line_and_holds_no_key() {
     let (code, rest, errors) = mock.end("-INT");
     assert_eq!((code, errors.as_str()), (Some(0), ""));
     assert!(!rest.contains("dummy-key"), "{rest}");
-    let lines: Vec<Value> = rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines(&first, MOCK_SCHEMA);
+    let lines = lines(&rest, MOCK_SCHEMA);
     assert_eq!((&lines[0]["type"], &lines[0]["entry"]), (&"request".into(), &"calls".into()));
     assert_eq!(lines[1]["type"], "summary");
     assert_eq!(lines[1]["unused"], serde_json::json!(["reports"]));
     assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn every_kind_of_request_has_the_published_form() {
+    let mock = Running::start(&["mock", "plain", "--format", "json", "--fault", "http:status=500,times=1"]);
+    let listening: Value = serde_json::from_str(&mock.first).unwrap();
+    let address = listening["base_url"].as_str().unwrap().strip_prefix("http://").unwrap();
+    let mut client = Client::new(TcpStream::connect(address).unwrap());
+    client.send(&post(&question(true))).read_response(true);
+    let mut body = question(true);
+    body["messages"] = serde_json::json!([
+        {"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": 7},
+    ]);
+    client.send(&post(&body)).read_response(true);
+    body["messages"] = serde_json::json!([{"role": "user", "content": "Warmup"}]);
+    client.send(&post(&body)).read_response(true);
+    let (_, rest, _) = mock.end("-TERM");
+    let lines = lines(&rest, MOCK_SCHEMA);
+    let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().unwrap_or("summary")).collect();
+    assert_eq!(kinds, ["turn", "unmatched", "auxiliary", "summary"]);
+    assert_eq!(lines[1]["findings"][0]["pointer"], "/messages/2/content");
 }
 
 #[test]
@@ -237,7 +275,7 @@ fn unknown_names_are_answered_with_a_suggestion() {
 fn help_names_every_fault() {
     let output = clawgate(&["mock", "--help"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    for entry in clawgate::harness::mock::fault_text::CATALOGUE {
+    for entry in clawgate::harness::mock::fault_catalogue::CATALOGUE {
         assert!(text.contains(&format!("--fault {}", entry.example)), "{}", entry.name);
     }
 }
@@ -258,11 +296,7 @@ fn a_sweep_shows_every_case_on_the_wire() {
     fs::write(&file, "[scenario]\nname = \"small\"\n[[api.turns]]\nname = \"only\"\ntext = \"é\"\n").unwrap();
     let output = clawgate(&["sweep", file.to_str().unwrap(), "--format", "json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
-    let lines: Vec<Value> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = lines(&String::from_utf8(output.stdout).unwrap(), SWEEP_SCHEMA);
     let (summary, cases) = lines.split_last().unwrap();
     assert_eq!(summary["passed"].as_u64().unwrap(), cases.len() as u64);
     let ends: std::collections::BTreeSet<_> =

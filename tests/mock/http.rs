@@ -59,6 +59,7 @@ fn a_connection_serves_many_requests_of_any_kind() {
     let journal = server.stop();
     assert_eq!(journal.requests.len(), 10);
     assert!(journal.requests.iter().all(|entry| entry.outcome == Outcome::Complete));
+    assert_eq!(journal.witnessed, Some(10), "wiremock saw as many");
 }
 
 #[test]
@@ -281,6 +282,24 @@ fn stopping_ends_open_connections_and_gives_the_journal() {
     assert_eq!(journal.requests[0].outcome, Outcome::Stalled);
     client.read_to_end();
     assert!(std::net::TcpStream::connect(address).is_err(), "nothing listens any more");
+}
+
+#[test]
+fn a_listener_from_elsewhere_is_served() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let script = clawgate::harness::mock::Scenario::parse("t.toml", SCRIPT).unwrap().script;
+    let mut options = clawgate::harness::mock::Options::default();
+    options.listener = Some(listener);
+    let api = runtime.block_on(clawgate::harness::mock::MockApi::start(script, options)).unwrap();
+    assert_eq!(api.address(), address);
+    let stream = std::net::TcpStream::connect(address).unwrap();
+    assert_eq!(
+        crate::support::Client::new(stream).send(&post(&question(true))).read_response(true).status,
+        200
+    );
+    assert_eq!(runtime.block_on(api.stop()).requests.len(), 1);
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct Journal {
     pub not_http: u64,
     /// Scripted turns that no request asked for, unless they are optional.
     pub unused: Vec<String>,
+    /// Requests in wiremock's own log, once the server has stopped: the second witness to the first list.
+    pub witnessed: Option<u64>,
 }
 
 /// One request.

@@ -316,3 +316,76 @@ pub(super) fn cut_offset(reply: &Reply, at: CutPoint) -> Option<usize> {
         CutPoint::AfterByte(count) => (count <= reply.body.len()).then_some(count),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply() -> Reply {
+        let body = "event: a\n\nevent: é\n\nevent: c\n\n".as_bytes().to_vec();
+        Reply { status: 200, headers: Vec::new(), body, ends: vec![10, 21, 31] }
+    }
+
+    fn steps(fault: Option<&FaultKind>, pace: &Pace, seed: u64) -> Vec<Step> {
+        let wanted = Wanted { head_only: false, keep_alive: true };
+        plan(&reply(), fault, pace, &mut Chance::new(seed, &[]), wanted).steps
+    }
+
+    fn sent(steps: &[Step]) -> Vec<u8> {
+        let sent = steps
+            .iter()
+            .filter_map(|step| if let Step::Send(bytes) = step { Some(&bytes[..]) } else { None });
+        sent.collect::<Vec<_>>().concat()
+    }
+
+    #[test]
+    fn without_a_pace_everything_is_one_write() {
+        assert_eq!(steps(None, &Pace::default(), 1).len(), 1);
+    }
+
+    #[test]
+    fn a_pace_of_nothing_is_a_write_for_each_event() {
+        let pace = Pace { event_ms: Some(0), ..Pace::default() };
+        let steps = steps(None, &pace, 1);
+        // The head, three events, the end of the body.
+        assert_eq!(steps.len(), 5);
+        assert!(steps.iter().all(|step| matches!(step, Step::Send(_))));
+    }
+
+    #[test]
+    fn pauses_follow_from_the_seed() {
+        let pace = Pace { first_byte_ms: 5, event_ms: Some(7), jitter_ms: 100, ..Pace::default() };
+        assert_eq!(steps(None, &pace, 1), steps(None, &pace, 1));
+        assert_ne!(steps(None, &pace, 1), steps(None, &pace, 2));
+        assert_eq!(steps(None, &pace, 1).iter().filter(|step| matches!(step, Step::Pause(_))).count(), 3);
+    }
+
+    #[test]
+    fn no_pace_changes_a_byte() {
+        let once = sent(&steps(None, &Pace::default(), 1));
+        let paced = Pace { first_byte_ms: 3, event_ms: Some(7), jitter_ms: 9, bytes_per_second: None };
+        assert_eq!(sent(&steps(None, &paced, 1)), once);
+    }
+
+    #[test]
+    fn every_byte_of_the_body_can_be_cut() {
+        let whole = sent(&steps(None, &Pace::default(), 1));
+        for count in 0..=reply().body.len() {
+            let cut = FaultKind::Cut { ending: Ending::Close, at: CutPoint::AfterByte(count) };
+            let steps = steps(Some(&cut), &Pace::default(), 1);
+            assert_eq!(steps.last(), Some(&Step::Close));
+            let seen = sent(&steps);
+            assert!(whole.starts_with(&seen) && seen.len() < whole.len(), "after {count} bytes");
+        }
+    }
+
+    #[test]
+    fn places_that_are_not_there_are_told() {
+        assert_eq!(cut_offset(&reply(), CutPoint::AfterEvent(3)), Some(31));
+        assert_eq!(cut_offset(&reply(), CutPoint::AfterEvent(4)), None);
+        assert_eq!(cut_offset(&reply(), CutPoint::InEvent { event: 2, byte: Some(11) }), None);
+        assert_eq!(cut_offset(&reply(), CutPoint::InChar(1)), Some(18));
+        assert_eq!(cut_offset(&reply(), CutPoint::InChar(2)), None);
+        assert_eq!(cut_offset(&reply(), CutPoint::AfterByte(32)), None);
+    }
+}

@@ -159,10 +159,12 @@ impl MockApi {
             // Aborted is what it is meant to be.
             _ = acceptor.await;
         }
+        let mut journal = self.ledger.snapshot();
         if let Some(engine) = self.engine.take() {
+            journal.witnessed = engine.received_requests().await.map(|requests| requests.len() as u64);
             _ = tokio::task::spawn_blocking(move || drop(engine)).await;
         }
-        self.ledger.snapshot()
+        journal
     }
 }
 

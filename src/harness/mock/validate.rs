@@ -274,6 +274,49 @@ mod tests {
     }
 
     #[test]
+    fn everything_built_in_is_what_the_api_sends() {
+        use crate::harness::mock::answer::{Answer, Occasion};
+        use crate::harness::mock::auxiliary::Auxiliary;
+        use crate::harness::mock::error_body::{error_body, error_of_status};
+        let occasion = Occasion { seed: 1, entry: 1, earlier: 1 };
+        for kind in Auxiliary::ALL {
+            let answer = Answer::of_text(kind.answer(), "claude", occasion);
+            assert_eq!(check_body(Sent::Message, &answer.message()), Ok(()), "{}", kind.name());
+            assert_eq!(check_events(&answer.events()), Ok(()), "{}", kind.name());
+        }
+        for status in 400..600 {
+            let (error_type, message) = error_of_status(status);
+            assert_eq!(
+                check_body(Sent::Error, &error_body(error_type, message, &occasion.request_id())),
+                Ok(())
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_api_never_sends_is_refused() {
+        use crate::harness::mock::answer::{Answer, Occasion};
+        let occasion = Occasion { seed: 1, entry: 1, earlier: 1 };
+        let healthy = Answer::of_text("x", "claude", occasion);
+        for (pointer, value) in [
+            ("/id", json!("other")),
+            ("/stop_reason", json!("tired")),
+            ("/content/0/text", json!(7)),
+            ("/usage/output_tokens", json!(-1)),
+            ("/role", json!("user")),
+        ] {
+            let mut message = healthy.message();
+            *message.pointer_mut(pointer).unwrap() = value;
+            assert!(check_body(Sent::Message, &message).is_err(), "{pointer}");
+        }
+        let mut events = healthy.events();
+        events.truncate(3);
+        assert!(check_events(&events).unwrap_err().contains("no message_stop"));
+        let odd = healthy.events().replace(2, b"event: ping\ndata: {\"type\":\"ping\",\"more\":1}\n\n");
+        assert!(check_events(&odd).is_err());
+    }
+
+    #[test]
     fn headers_are_part_of_the_contract() {
         let request = ApiRequest::new("POST", "/v1/messages", Vec::new(), healthy().to_string().as_bytes());
         let messages: Vec<_> = check_request(&request).into_iter().map(|found| found.message).collect();
