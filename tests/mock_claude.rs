@@ -48,6 +48,10 @@ impl Run {
 
 /// Runs the CLI in a throw-away home with the settings that keep it on loopback.
 fn run(scenario: &str, faults: &[&str], retries: u32, extra: &[&str]) -> Run {
+    run_with(scenario, faults, retries, extra, &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")])
+}
+
+fn run_with(scenario: &str, faults: &[&str], retries: u32, extra: &[&str], settings: &[(&str, &str)]) -> Run {
     let home = tempfile::tempdir().unwrap();
     let work = home.path().join("work");
     fs::create_dir(&work).unwrap();
@@ -75,7 +79,7 @@ fn run(scenario: &str, faults: &[&str], retries: u32, extra: &[&str]) -> Run {
         // Anything that tried to leave loopback would fail at a port where nobody listens.
         .env("HTTPS_PROXY", "http://127.0.0.1:9")
         .env("NO_PROXY", "127.0.0.1")
-        .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+        .envs(settings.iter().copied())
         .env("DISABLE_AUTOUPDATER", "1")
         .env("CLAUDE_CODE_MAX_RETRIES", retries.to_string())
         .env("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1")
@@ -182,7 +186,7 @@ fn faults_are_seen_for_what_they_are() {
         ("http:status=429,message=\"Slow down, please\"", "Slow down, please", Value::from(429)),
         ("http:status=401", "API key", Value::from(401)),
         ("close:in-event=4", "Connection", Value::Null),
-        ("rst:before-headers", "Unable to connect", Value::Null),
+        ("rst:before-headers", "ECONNRESET", Value::Null),
         ("html", "without receiving any events", Value::Null),
     ] {
         let run = run("plain", &[fault], 0, &[]);
@@ -192,4 +196,19 @@ fn faults_are_seen_for_what_they_are() {
         assert!(said.to_lowercase().contains(&text.to_lowercase()), "{fault}: {said}");
         assert_eq!(run.result()["api_error_status"], status, "{fault}");
     }
+}
+
+#[test]
+#[ignore = "needs the native Claude CLI in CLAWGATE_CLAUDE_BIN"]
+fn work_on_the_side_uses_up_no_turn() {
+    // Without the setting that keeps it quiet the CLI asks for a title, which repeats the prompt. 2.1.325 does not.
+    let run = run_with("plain", &[], 0, &[], &[]);
+    assert_eq!(run.exit, Some(0), "{:#?}", run.lines);
+    assert_eq!(run.entries(), ["turn-1"]);
+    let aside: Vec<_> = run.journal.requests.iter().filter(|entry| entry.kind == Kind::Auxiliary).collect();
+    if run.lines.iter().any(|line| line["claude_code_version"] == "2.1.197") {
+        let title = aside.iter().find(|entry| entry.entry.as_deref() == Some("title"));
+        assert!(title.is_some(), "{:#?}", run.journal.requests);
+    }
+    assert_clean(&run);
 }

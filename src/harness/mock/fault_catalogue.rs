@@ -15,8 +15,6 @@ pub struct CatalogueEntry {
     pub example: &'static str,
 }
 
-const PLACES: &str = "before-headers | in-headers | after-headers | after-event=N | in-event=N[,byte=N] | in-char=N | after-byte=N";
-
 /// Every fault there is.
 pub const CATALOGUE: &[CatalogueEntry] = &[
     CatalogueEntry {
@@ -33,20 +31,20 @@ pub const CATALOGUE: &[CatalogueEntry] = &[
     },
     CatalogueEntry {
         name: "close",
-        keys: PLACES,
+        keys: "PLACE",
         what: "FIN: the connection is closed there",
         example: "close:in-event=2,byte=9",
     },
     CatalogueEntry {
         name: "rst",
-        keys: PLACES,
+        keys: "PLACE",
         what: "RST: the connection is reset there",
         example: "rst:before-headers",
     },
     CatalogueEntry {
         name: "stall",
         keys: "PLACE [for-ms=N]",
-        what: "silence there, until the client leaves or for a time (places as for close)",
+        what: "silence there, until the client leaves or for a time",
         example: "stall:after-event=3",
     },
     CatalogueEntry {
@@ -121,8 +119,10 @@ pub const CATALOGUE: &[CatalogueEntry] = &[
 /// The catalogue as the last section of `--help`.
 pub fn help() -> String {
     let mut text = String::from(
-        "Faults (name:key=value,key…; every one also takes turn=NAME|N and times=N; a value with a comma is quoted;\n\
-         events are counted from 1 and pings count):\n",
+        "Faults, as name:key=value,key:\n\n\
+         \x20 All but refuse also take turn=NAME|N and times=N. Events are counted from 1, and pings count.\n\
+         \x20 A value with a comma is quoted. PLACE is one of before-headers, in-headers, after-headers,\n\
+         \x20 after-event=N, in-event=N[,byte=N], in-char=N, after-byte=N.\n",
     );
     for entry in CATALOGUE {
         _ = write!(
