@@ -169,12 +169,7 @@ impl Answer {
             if index == 0 {
                 events.ping();
             }
-            self.deltas(block, &mut chance, |delta| {
-                events.push(
-                    "content_block_delta",
-                    &json!({"type": "content_block_delta", "index": index, "delta": delta}),
-                );
-            });
+            self.deltas(block, &mut chance, |kind, key, text| events.push_delta(index, kind, key, text));
             events.push("content_block_stop", &json!({"type": "content_block_stop", "index": index}));
         }
         let delta = json!({"stop_reason": self.stop_reason, "stop_sequence": self.stop_sequence});
@@ -187,24 +182,25 @@ impl Answer {
         events
     }
 
-    fn deltas(&self, block: &Block, chance: &mut Chance, mut send: impl FnMut(Value)) {
+    /// Calls `send` with the type, the key and the text of each delta.
+    fn deltas(&self, block: &Block, chance: &mut Chance, mut send: impl FnMut(&str, &str, &str)) {
         match block {
             Block::Text(text) => {
                 for part in split(text, self.chunk, chance) {
-                    send(json!({"type": "text_delta", "text": part}));
+                    send("text_delta", "text", part);
                 }
             }
             Block::Thinking(text) => {
                 for part in split(text, self.chunk, chance) {
-                    send(json!({"type": "thinking_delta", "thinking": part}));
+                    send("thinking_delta", "thinking", part);
                 }
-                send(json!({"type": "signature_delta", "signature": signature(text)}));
+                send("signature_delta", "signature", &signature(text));
             }
             Block::Tool { input, .. } => {
                 // The API opens with an empty part, and so do we.
-                send(json!({"type": "input_json_delta", "partial_json": ""}));
+                send("input_json_delta", "partial_json", "");
                 for part in split(&input.text(), self.chunk, chance) {
-                    send(json!({"type": "input_json_delta", "partial_json": part}));
+                    send("input_json_delta", "partial_json", part);
                 }
             }
             Block::Raw(_) => {}

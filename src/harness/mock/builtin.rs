@@ -29,11 +29,21 @@ mod tests {
     }
 
     #[test]
+    fn the_example_of_the_manual_is_valid() {
+        let manual = include_str!("../../../scenarios/README.md");
+        let example = manual.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let scenario = Scenario::parse("README.md", example).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(scenario.script.turns.len(), 2);
+    }
+
+    #[test]
     fn every_scenario_file_is_embedded() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios");
         let mut files: Vec<String> = std::fs::read_dir(folder)
             .unwrap()
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+            .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
             .collect();
         let mut embedded: Vec<String> = SCENARIOS.iter().map(|(name, _)| (*name).to_owned()).collect();
         files.sort();

@@ -1,9 +1,9 @@
 //! The script mounted in wiremock, which chooses the entry that answers.
 //!
-//! wiremock keeps every request until it is dropped, up to three times over. So it is sent a reference instead: the
-//! transport parses and validates a request once, puts it on the [`Desk`], and forwards only its number. Matchers and
-//! responders look it up there, and it is gone when it has been answered. What wiremock keeps is a line a request, and
-//! no key ever reaches it.
+//! wiremock keeps every request until it is dropped, up to three times over, and works behind one lock. So it is asked
+//! with a reference: the transport parses and validates a request once, puts it on the [`Desk`], and forwards only its
+//! number. Matchers look it up there; the entry that wins leaves its decision there; the transport words the answer.
+//! What wiremock keeps is a line a request, and no key ever reaches it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use wiremock::{Match, Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use super::answer::{Answer, Occasion};
+use super::auxiliary::Auxiliary;
 use super::error_body::error_of_status;
 use super::fault::{Fault, FaultKind};
 use super::journal::{Kind, Unmatched};
@@ -22,9 +23,6 @@ use super::reply::Reply;
 use super::request::{ApiRequest, Body, Endpoint};
 use super::script::{InvalidRequests, Script, Turn};
 use super::validate::{RequestFinding, Sent, check_body};
-
-/// The header by which wiremock's request refers to the one on the desk.
-pub(super) const REFERENCE: &str = "x-clawgate-exchange";
 
 /// Labels of the answers that no turn gives, apart from the numbers of turns.
 const AUXILIARY: u64 = 1 << 32;
@@ -40,7 +38,7 @@ pub(super) struct Exchange {
     decision: OnceLock<Decision>,
 }
 
-/// What was decided about it, beside the reply itself.
+/// What was decided about it. The words of the answer follow from it.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) kind: Kind,
@@ -49,10 +47,8 @@ pub(super) struct Decision {
     pub(super) fault: Option<Fault>,
     pub(super) pace: Pace,
     pub(super) occasion: Occasion,
-    pub(super) ends: Vec<usize>,
     pub(super) unmatched: Option<Unmatched>,
-    /// What is wrong with our own answer, if anything.
-    pub(super) own_mistake: Option<String>,
+    chosen: Entry,
 }
 
 impl Exchange {
@@ -95,7 +91,7 @@ impl Desk {
     }
 
     fn look_up(&self, request: &Request) -> Option<Arc<Exchange>> {
-        let number = request.headers.get(REFERENCE)?.to_str().ok()?.parse().ok()?;
+        let number = request.url.query()?.parse().ok()?;
         self.open().get(&number).cloned()
     }
 
@@ -211,7 +207,7 @@ impl Match for Mounted {
             }
             Entry::Turn(index) => self.desk.script.turns[index].when.matches(asked),
             Entry::Auxiliary => asked.is_message() && asked.facts.auxiliary.is_some(),
-            Entry::BuiltIn => built_in(asked, self.desk.occasion(BUILT_IN, exchange.number)).is_some(),
+            Entry::BuiltIn => is_built_in(asked),
             Entry::Nothing => true,
         }
     }
@@ -220,22 +216,15 @@ impl Match for Mounted {
 impl Respond for Mounted {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let Some(exchange) = self.desk.look_up(request) else { return ResponseTemplate::new(500) };
-        let (mut decision, mut reply) = self.answer(&exchange);
-        decision.own_mistake = own_mistake(&exchange, &decision, &reply);
-        decision.ends = std::mem::take(&mut reply.ends);
-        _ = exchange.decision.set(decision);
-        let mut template = ResponseTemplate::new(reply.status);
-        for (name, value) in &reply.headers {
-            template = template.append_header(name.as_str(), value.as_str());
-        }
-        template.set_body_bytes(reply.body)
+        // Set once: wiremock asks one entry, once.
+        _ = exchange.decision.set(self.decide(&exchange));
+        ResponseTemplate::new(200)
     }
 }
 
 impl Mounted {
-    fn answer(&self, exchange: &Exchange) -> (Decision, Reply) {
+    fn decide(&self, exchange: &Exchange) -> Decision {
         let asked = &exchange.request;
-        let facts = &asked.facts;
         let desk = &self.desk;
         let plain = |kind, occasion| Decision {
             kind,
@@ -244,76 +233,87 @@ impl Mounted {
             fault: None,
             pace: Pace::default(),
             occasion,
-            ends: Vec::new(),
             unmatched: None,
-            own_mistake: None,
+            chosen: self.entry,
         };
         let own = desk.occasion(BUILT_IN, exchange.number);
         match self.entry {
             Entry::Turn(index) => {
                 let turn = &desk.script.turns[index];
                 let earlier = desk.uses[index].fetch_add(1, Ordering::Relaxed);
-                let occasion = desk.occasion(index as u64, earlier);
                 let faults = &desk.faults[index];
-                let fault = fault_of_attempt(faults, earlier);
-                let kind = fault.map(|fault| &fault.kind);
-                let reply = reply_of_turn(turn, &facts.model, facts.stream, kind, occasion);
-                let decision = Decision {
+                Decision {
                     entry: Some(turn.name.clone()),
                     attempt: earlier + 1,
-                    fault: fault.cloned(),
+                    fault: fault_of_attempt(faults, earlier).cloned(),
                     pace: pace_of_attempt(faults, earlier, &turn.pace),
-                    ..plain(Kind::Turn, occasion)
-                };
-                (decision, reply)
+                    ..plain(Kind::Turn, desk.occasion(index as u64, earlier))
+                }
             }
             Entry::Auxiliary => {
                 let earlier = desk.auxiliary_uses.fetch_add(1, Ordering::Relaxed);
-                let occasion = desk.occasion(AUXILIARY, earlier);
-                let text = facts.auxiliary.map_or("", |kind| kind.answer());
-                let answer = Answer::of_text(text, &facts.model, occasion);
-                let entry = facts.auxiliary.map(|kind| kind.name().to_owned());
-                (
-                    Decision { entry, ..plain(Kind::Auxiliary, occasion) },
-                    Reply::of_answer(answer, facts.stream, None, occasion),
-                )
+                let entry = asked.facts.auxiliary.map(|kind| kind.name().to_owned());
+                Decision { entry, ..plain(Kind::Auxiliary, desk.occasion(AUXILIARY, earlier)) }
             }
-            Entry::BuiltIn => {
-                let reply = built_in(asked, own).unwrap_or_else(|| not_found(own));
-                (plain(Kind::BuiltIn, own), reply)
-            }
-            Entry::Refusal => {
-                let message = exchange.findings.first().map_or_else(
-                    || "the body is not a JSON object".to_owned(),
-                    |found| format!("{} {}", found.pointer, found.message).trim().to_owned(),
-                );
-                let mut reply = Reply::error(400, "invalid_request_error", &message, own);
-                reply.set_header("x-should-retry", "false");
-                (plain(Kind::Refused, own), reply)
-            }
-            Entry::Nothing => {
-                let mut decision = plain(Kind::Unmatched, own);
-                if !asked.is_message() {
-                    return (decision, not_found(own));
-                }
+            Entry::BuiltIn => plain(Kind::BuiltIn, own),
+            Entry::Refusal => plain(Kind::Refused, own),
+            Entry::Nothing if asked.is_message() => {
                 let unmatched = Unmatched::new(asked, nearest(&desk.script.turns, asked));
+                Decision { unmatched: Some(unmatched), ..plain(Kind::Unmatched, own) }
+            }
+            Entry::Nothing => plain(Kind::Unmatched, own),
+        }
+    }
+}
+
+/// The words of the answer that was decided on, and what is wrong with them, if anything.
+pub(super) fn word(desk: &Desk, exchange: &Exchange, decision: &Decision) -> (Reply, Option<String>) {
+    let facts = &exchange.request.facts;
+    let occasion = decision.occasion;
+    let reply = match decision.chosen {
+        Entry::Turn(index) => {
+            let fault = decision.fault.as_ref().map(|fault| &fault.kind);
+            // Turns were checked when the server started.
+            let turn = &desk.script.turns[index];
+            return (reply_of_turn(turn, &facts.model, facts.stream, fault, occasion), None);
+        }
+        Entry::Auxiliary => {
+            let text = facts.auxiliary.map_or("", Auxiliary::answer);
+            let answer = Answer::of_text(text, &facts.model, occasion);
+            Reply::of_answer(answer, facts.stream, None, occasion)
+        }
+        Entry::BuiltIn => built_in(&exchange.request, occasion).unwrap_or_else(|| not_found(occasion)),
+        Entry::Refusal => {
+            let message = exchange.findings.first().map_or_else(
+                || "the body is not a JSON object".to_owned(),
+                |found| format!("{} {}", found.pointer, found.message).trim().to_owned(),
+            );
+            last_word(&message, occasion)
+        }
+        Entry::Nothing => match &decision.unmatched {
+            None => not_found(occasion),
+            Some(unmatched) => {
                 let message = format!(
                     "clawgate: no turn of the script answers this request; the nearest is {} ({})",
                     unmatched.nearest.as_deref().unwrap_or("none"),
                     unmatched.because.join("; "),
                 );
-                decision.unmatched = Some(unmatched);
-                let mut reply = Reply::error(400, "invalid_request_error", &message, own);
-                // Asking again cannot help, and would only hide the cause under retries.
-                reply.set_header("x-should-retry", "false");
-                (decision, reply)
+                last_word(&message, occasion)
             }
-        }
-    }
+        },
+    };
+    let mistake = own_mistake(exchange, decision, &reply);
+    (reply, mistake)
 }
 
-/// Checks what is about to be sent, so that a bug of ours never looks like the target's. Turns were checked when the
-/// server started.
+/// A refusal after which asking again cannot help, and would only hide the cause under retries.
+fn last_word(message: &str, occasion: Occasion) -> Reply {
+    let mut reply = Reply::error(400, "invalid_request_error", message, occasion);
+    reply.set_header("x-should-retry", "false");
+    reply
+}
+
+/// Checks what is about to be sent, so that a bug of ours never looks like the target's.
 fn own_mistake(exchange: &Exchange, decision: &Decision, reply: &Reply) -> Option<String> {
     let asked = &exchange.request;
     let kind = match (decision.kind, asked.endpoint()) {
@@ -347,37 +347,37 @@ fn model(id: &str, name: &str) -> Value {
     json!({"type": "model", "id": id, "display_name": name, "created_at": "2026-01-01T00:00:00Z"})
 }
 
-/// The answer of the endpoints beside messages; none when there is no such endpoint.
-pub(super) fn built_in(asked: &ApiRequest, occasion: Occasion) -> Option<Reply> {
+fn is_built_in(asked: &ApiRequest) -> bool {
     let reads = asked.method == "GET" || asked.method == "HEAD";
     match asked.endpoint() {
-        Endpoint::Root if reads => Some(Reply::json(200, &json!({}), occasion)),
-        Endpoint::Hello if reads => Some(Reply::json(200, &json!({"message": "hello"}), occasion)),
-        Endpoint::CountTokens if asked.method == "POST" => {
+        Endpoint::Root | Endpoint::Hello | Endpoint::Models => reads,
+        Endpoint::CountTokens => asked.method == "POST",
+        Endpoint::Messages | Endpoint::Other => false,
+    }
+}
+
+/// The answer of the endpoints beside messages; none when there is no such endpoint.
+fn built_in(asked: &ApiRequest, occasion: Occasion) -> Option<Reply> {
+    match asked.endpoint() {
+        Endpoint::Messages | Endpoint::Other => None,
+        Endpoint::Root => Some(Reply::json(200, &json!({}), occasion)),
+        Endpoint::Hello => Some(Reply::json(200, &json!({"message": "hello"}), occasion)),
+        Endpoint::CountTokens => {
             // About four bytes a token: the same for the same body, which is all that a script needs.
             let tokens = (asked.body_bytes / 4).max(1);
             Some(Reply::json(200, &json!({"input_tokens": tokens}), occasion))
         }
-        Endpoint::Models if reads => {
-            let id = asked.path.split("/v1/models/").nth(1).filter(|id| !id.is_empty());
-            match id {
-                None => {
-                    let data: Vec<Value> = MODELS.iter().map(|(id, name)| model(id, name)).collect();
-                    let list = json!({
-                        "data": data, "has_more": false,
-                        "first_id": MODELS[0].0, "last_id": MODELS[MODELS.len() - 1].0,
-                    });
-                    Some(Reply::json(200, &list, occasion))
-                }
-                Some(id) => {
-                    let known = MODELS.iter().find(|(known, _)| *known == id);
-                    Some(known.map_or_else(
-                        || not_found(occasion),
-                        |(id, name)| Reply::json(200, &model(id, name), occasion),
-                    ))
-                }
-            }
+        Endpoint::Models => {
+            let Some(id) = asked.path.split("/v1/models/").nth(1).filter(|id| !id.is_empty()) else {
+                let data: Vec<Value> = MODELS.iter().map(|(id, name)| model(id, name)).collect();
+                let list = json!({
+                    "data": data, "has_more": false,
+                    "first_id": MODELS[0].0, "last_id": MODELS[MODELS.len() - 1].0,
+                });
+                return Some(Reply::json(200, &list, occasion));
+            };
+            let (id, name) = MODELS.iter().find(|(known, _)| *known == id)?;
+            Some(Reply::json(200, &model(id, name), occasion))
         }
-        _ => None,
     }
 }

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use super::engine::{Desk, Exchange};
+use super::engine::{Decision, Desk, Exchange};
 use super::fault::{FaultKind, hides_status};
 use super::journal::{Journal, JournalEntry, Kind, MOST_ENTRIES, Outcome};
-use super::proxy::understand;
+use super::request::ApiRequest;
 use super::validate::{check_request, harness_finding};
 use super::wire::RawRequest;
 
@@ -71,8 +71,8 @@ impl Ledger {
     }
 
     /// Takes a request in; none when the case has had its share.
-    pub(super) fn begin(&self, raw: &RawRequest) -> Option<Arc<Exchange>> {
-        let request = understand(raw);
+    pub(super) fn begin(&self, raw: RawRequest) -> Option<Arc<Exchange>> {
+        let request = ApiRequest::new(raw.method, &raw.target, raw.headers, &raw.body);
         let findings = check_request(&request);
         let mut entry = JournalEntry::new(0, milliseconds(self.started.elapsed()), &request, &raw.body);
         entry.findings.clone_from(&findings);
@@ -96,25 +96,21 @@ impl Ledger {
         Some(exchange)
     }
 
-    /// Writes down what was decided, and clears the desk.
-    pub(super) fn decided(&self, exchange: &Exchange, status: Option<u16>) {
-        self.desk.remove(exchange.number);
-        self.change(exchange.number, |entry| {
-            entry.status = status;
-            if let Some(decision) = exchange.decision() {
-                entry.kind = decision.kind;
-                entry.entry.clone_from(&decision.entry);
-                entry.attempt = decision.attempt;
-                entry.fault = decision.fault.as_ref().map(ToString::to_string);
-                entry.unmatched.clone_from(&decision.unmatched);
-                entry.findings.extend(decision.own_mistake.as_deref().map(harness_finding));
-                // What is cut before its head has no status on the wire.
-                if let Some(FaultKind::Cut { ending, at }) = decision.fault.as_ref().map(|fault| &fault.kind)
-                    && hides_status(*ending, *at)
-                {
-                    entry.status = None;
-                }
-            }
+    /// Writes down what was decided.
+    pub(super) fn decided(&self, number: u64, decision: &Decision, status: u16, own_mistake: Option<&str>) {
+        self.change(number, |entry| {
+            entry.kind = decision.kind;
+            entry.entry.clone_from(&decision.entry);
+            entry.attempt = decision.attempt;
+            entry.fault = decision.fault.as_ref().map(ToString::to_string);
+            entry.unmatched.clone_from(&decision.unmatched);
+            entry.findings.extend(own_mistake.map(harness_finding));
+            // What is cut before its head has no status on the wire.
+            let hidden = match decision.fault.as_ref().map(|fault| &fault.kind) {
+                Some(FaultKind::Cut { ending, at }) => hides_status(*ending, *at),
+                _ => false,
+            };
+            entry.status = (!hidden).then_some(status);
         });
     }
 

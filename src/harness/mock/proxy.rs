@@ -8,18 +8,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use super::engine::{Exchange, REFERENCE};
+use super::engine::{Exchange, word};
 use super::error_body::error_of_status;
 use super::journal::Outcome;
 use super::ledger::Ledger;
 use super::pace::Pace;
 use super::plan::{Plan, Step, Wanted, plan};
 use super::reply::Reply;
-use super::request::ApiRequest;
-use super::wire::{Connection, RawRequest, WireError};
-
-/// What wiremock adds and the plan decides anew. Without `date` the bytes of a replay are the same.
-const NOT_FORWARDED: [&str; 4] = ["date", "content-length", "transfer-encoding", "connection"];
+use super::wire::{Connection, WireError};
 
 /// Serves one client until either side ends it.
 pub(super) async fn serve(stream: TcpStream, ledger: Arc<Ledger>, engine: SocketAddr) {
@@ -33,17 +29,20 @@ pub(super) async fn serve(stream: TcpStream, ledger: Arc<Ledger>, engine: Socket
             Ok(None) => return,
             Err(error) => return refuse(client, &ledger, &error).await,
         };
-        let Some(exchange) = ledger.begin(&raw) else {
+        let keep_alive = raw.keep_alive;
+        let Some(exchange) = ledger.begin(raw) else {
             // Over the limit of one case: an endless client must not make an endless journal.
             return close(client.stream).await;
         };
         let clock = Clock { started: Instant::now(), ledger: &ledger, number: exchange.number };
-        let answered = answer(&exchange, &raw, &mut upstream, engine).await;
-        ledger.decided(&exchange, answered.as_ref().ok().map(|(reply, _)| reply.status));
+        let answered = answer(&exchange, keep_alive, &mut upstream, engine, &ledger).await;
+        // The request itself is not needed any more, however long the delivery takes.
+        ledger.desk.remove(exchange.number);
+        drop(exchange);
         let ended = match answered {
-            Ok((_, plan)) => clock.carry_out(&mut client, plan).await,
+            Ok(plan) => clock.carry_out(&mut client, plan).await,
             Err(error) => {
-                ledger.failed(exchange.number, &error.to_string());
+                ledger.failed(clock.number, &error.to_string());
                 Ended::Close(Outcome::Failed)
             }
         };
@@ -73,18 +72,15 @@ pub(super) async fn serve(stream: TcpStream, ledger: Arc<Ledger>, engine: Socket
     }
 }
 
-/// Asks wiremock, and plans how its answer is delivered.
+/// Asks wiremock which entry answers, words the answer, and plans how it is delivered.
 async fn answer(
     exchange: &Exchange,
-    raw: &RawRequest,
+    keep_alive: bool,
     upstream: &mut Option<Connection>,
     engine: SocketAddr,
-) -> Result<(Reply, Plan), WireError> {
-    let head_only = raw.method == "HEAD";
-    let message = format!(
-        "{} {} HTTP/1.1\r\nhost: clawgate\r\n{REFERENCE}: {}\r\ncontent-length: 0\r\n\r\n",
-        raw.method, exchange.request.path, exchange.number
-    );
+    ledger: &Ledger,
+) -> Result<Plan, WireError> {
+    let request = &exchange.request;
     let connection = if let Some(connection) = upstream {
         connection
     } else {
@@ -92,22 +88,18 @@ async fn answer(
         stream.set_nodelay(true)?;
         upstream.insert(Connection::new(stream))
     };
-    connection.stream.write_all(message.as_bytes()).await?;
-    let reply = connection.read_reply(head_only).await?;
+    // Never the client's own path, which wiremock could choke on.
+    let question = format!("GET /{}?{} HTTP/1.1\r\n\r\n", request.endpoint().name(), exchange.number);
+    connection.stream.write_all(question.as_bytes()).await?;
+    connection.read_reply().await?;
     let Some(decision) = exchange.decision() else {
         return Err(WireError::Malformed("wiremock answered without asking the script".to_owned()));
     };
-    // What a HEAD would have got counts in its content-length.
-    let hidden = reply.headers.iter().find(|(name, _)| name == "content-length").filter(|_| head_only);
-    let hidden = hidden.and_then(|(_, length)| length.parse().ok()).unwrap_or(0);
-    let body = if head_only { vec![0; hidden] } else { reply.body };
-    let mut headers = reply.headers;
-    headers.retain(|(name, _)| !NOT_FORWARDED.contains(&name.as_str()));
-    let reply = Reply { status: reply.status, headers, body, ends: decision.ends.clone() };
-    let wanted = Wanted { head_only, keep_alive: raw.keep_alive };
+    let (reply, mistake) = word(&ledger.desk, exchange, decision);
+    ledger.decided(exchange.number, decision, reply.status, mistake.as_deref());
+    let wanted = Wanted { head_only: request.method == "HEAD", keep_alive };
     let fault = decision.fault.as_ref().map(|fault| &fault.kind);
-    let plan = plan(&reply, fault, &decision.pace, &mut decision.occasion.chance(4), wanted);
-    Ok((reply, plan))
+    Ok(plan(&reply, fault, &decision.pace, &mut decision.occasion.chance(4), wanted))
 }
 
 /// How an exchange leaves its connection.
@@ -216,11 +208,6 @@ async fn refuse(mut client: Connection, ledger: &Ledger, error: &WireError) {
         }
     }
     close(client.stream).await;
-}
-
-/// Reads a raw request into what the script looks at.
-pub(super) fn understand(raw: &RawRequest) -> ApiRequest {
-    ApiRequest::new(&raw.method, &raw.target, raw.headers.clone(), &raw.body)
 }
 
 /// Waits for a time, or for ever.

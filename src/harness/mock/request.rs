@@ -88,9 +88,23 @@ pub enum Endpoint {
     Other,
 }
 
+impl Endpoint {
+    /// A word for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Endpoint::Messages => "messages",
+            Endpoint::CountTokens => "count-tokens",
+            Endpoint::Models => "models",
+            Endpoint::Hello => "hello",
+            Endpoint::Root => "root",
+            Endpoint::Other => "other",
+        }
+    }
+}
+
 impl ApiRequest {
     /// Reads a request. `target` is the request line's, with its query.
-    pub fn new(method: &str, target: &str, headers: Vec<(String, String)>, body: &[u8]) -> Self {
+    pub fn new(method: impl Into<String>, target: &str, headers: Vec<(String, String)>, body: &[u8]) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let parsed = if body.is_empty() {
             Body::Empty
@@ -106,7 +120,7 @@ impl ApiRequest {
         };
         facts.agent = header(&headers, "x-claude-code-agent-id").map(str::to_owned);
         ApiRequest {
-            method: method.to_owned(),
+            method: method.into(),
             path: path.to_owned(),
             query: query.to_owned(),
             headers,

@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use wiremock::MockServer;
 
@@ -78,6 +79,8 @@ pub enum StartError {
 pub struct MockApi {
     address: SocketAddr,
     ledger: Arc<Ledger>,
+    /// Dropping it stops the acceptor.
+    stop: Option<oneshot::Sender<()>>,
     acceptor: Option<JoinHandle<()>>,
     engine: Option<MockServer>,
 }
@@ -107,8 +110,19 @@ impl MockApi {
 
         let spent_after = refusal.as_ref().map(|refusal| u64::from(refusal.after_requests));
         let ledger = Arc::new(Ledger::new(desk, spent_after));
-        let acceptor = tokio::spawn(door.accept(refusal, Arc::clone(&ledger), *engine.address()));
-        Ok(MockApi { address, ledger, acceptor: Some(acceptor), engine: Some(engine) })
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (taken_in, engine_address) = (Arc::clone(&ledger), *engine.address());
+        let acceptor = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            tokio::select! {
+                () = door.accept(refusal, taken_in, engine_address, &mut connections) => {}
+                // Sent or dropped: either way it is over.
+                _ = stopped => {}
+            }
+            // Waits for tasks in the middle of a step: what has been sent in full is then complete in the journal.
+            connections.shutdown().await;
+        });
+        Ok(MockApi { address, ledger, stop: Some(stop), acceptor: Some(acceptor), engine: Some(engine) })
     }
 
     /// Where it listens.
@@ -154,9 +168,9 @@ impl MockApi {
 
     /// Stops: ends every connection, frees everything, and returns what was asked.
     pub async fn stop(mut self) -> Journal {
+        drop(self.stop.take());
         if let Some(acceptor) = self.acceptor.take() {
-            acceptor.abort();
-            // Aborted is what it is meant to be.
+            // It can only fail by a panic, which has been printed.
             _ = acceptor.await;
         }
         let mut journal = self.ledger.snapshot();
@@ -170,9 +184,7 @@ impl MockApi {
 
 impl Drop for MockApi {
     fn drop(&mut self) {
-        if let Some(acceptor) = self.acceptor.take() {
-            acceptor.abort();
-        }
+        drop(self.stop.take());
         if let Some(engine) = self.engine.take() {
             std::thread::spawn(move || drop(engine));
         }
@@ -254,9 +266,14 @@ impl Door {
         Ok(Door { address, state })
     }
 
-    /// Takes clients in until the task is aborted; its connections end with it.
-    async fn accept(self, refusal: Option<Refusal>, ledger: Arc<Ledger>, engine: SocketAddr) {
-        let mut connections = JoinSet::new();
+    /// Takes clients in, for ever.
+    async fn accept(
+        self,
+        refusal: Option<Refusal>,
+        ledger: Arc<Ledger>,
+        engine: SocketAddr,
+        connections: &mut JoinSet<()>,
+    ) {
         let mut state = self.state;
         let for_ms = refusal.and_then(|refusal| refusal.for_ms);
         loop {
