@@ -144,7 +144,8 @@ impl<'p> Writer<'p> {
         }
         let complete = self.body(reply, reply.body.len(), framing, cut);
         if complete && framing == Framing::Chunked {
-            self.send(b"0\r\n\r\n", !self.pace.is_instant());
+            // With the last event, as every server does it that knows that it is the last.
+            self.send(b"0\r\n\r\n", false);
         }
         if complete && matches!(fault, Some(FaultKind::ContentLength { .. })) {
             self.steps.push(Step::Close);
@@ -173,18 +174,21 @@ impl<'p> Writer<'p> {
             }
             let unit = &reply.body[start..unit_end];
             let inside = cut.filter(|(_, offset)| *offset > start && *offset <= unit_end);
-            if start > 0 {
+            // The first event goes out with the head.
+            let is_first = start == 0;
+            if !is_first {
                 let wait = self.pace.event_ms.map(|ms| self.pace.pause(ms, self.chance));
                 self.pause(wait.unwrap_or_default());
             }
+            let separately = !self.pace.is_instant() && !is_first;
             let Some((ending, offset)) = inside else {
-                self.unit(unit, framing);
+                self.unit(unit, framing, separately);
                 start = unit_end;
                 continue;
             };
             let (first, second) = unit.split_at(offset - start);
             if ending == Ending::End {
-                self.unit(first, framing);
+                self.unit(first, framing, separately);
                 return true;
             }
             // The frame promises the whole event: what follows is visibly missing.
@@ -192,7 +196,7 @@ impl<'p> Writer<'p> {
             let framed = framing.frame(before);
             let shown = framed.len() - after.len() - if after.is_empty() { 0 } else { framing.tail() };
             let (first, rest) = framed.split_at(shown);
-            self.send(first, !self.pace.is_instant());
+            self.send(first, separately);
             self.end(ending);
             if !matches!(ending, Ending::Stall { for_ms: Some(_) }) {
                 return false;
@@ -204,10 +208,10 @@ impl<'p> Writer<'p> {
     }
 
     /// Sends one event, in small writes when the rate is limited.
-    fn unit(&mut self, unit: &[u8], framing: Framing) {
+    fn unit(&mut self, unit: &[u8], framing: Framing, separately: bool) {
         let Some(rate) = self.pace.bytes_per_second else {
             let framed = framing.frame(unit);
-            return self.send(&framed, !self.pace.is_instant());
+            return self.send(&framed, separately);
         };
         // About fifty writes a second, or single bytes when that is slower.
         let size = (rate / 50).max(1) as usize;
@@ -256,8 +260,11 @@ fn chunk(bytes: &[u8]) -> Vec<u8> {
 
 fn head(reply: &Reply, framing: Framing, keep_alive: bool) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {} {}\r\n", reply.status, reason(reply.status)).into_bytes();
+    head.reserve(1024);
     for (name, value) in &reply.headers {
-        head.extend_from_slice(format!("{name}: {value}\r\n").as_bytes());
+        for part in [name.as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            head.extend_from_slice(part);
+        }
     }
     match framing {
         Framing::Chunked => head.extend_from_slice(b"transfer-encoding: chunked\r\n"),
@@ -347,8 +354,8 @@ mod tests {
     fn a_pace_of_nothing_is_a_write_for_each_event() {
         let pace = Pace { event_ms: Some(0), ..Pace::default() };
         let steps = steps(None, &pace, 1);
-        // The head, three events, the end of the body.
-        assert_eq!(steps.len(), 5);
+        // The head goes with the first event, the end of the body with the last.
+        assert_eq!(steps.len(), 3);
         assert!(steps.iter().all(|step| matches!(step, Step::Send(_))));
     }
 

@@ -1,5 +1,7 @@
 //! An HTTP answer before it goes to the wire, and the faults that change what it says.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Occasion};
@@ -7,11 +9,14 @@ use super::error_body::{RATE_LIMITS, error_body, status_of_error};
 use super::fault::FaultKind;
 use super::sse::Events;
 
+/// A header; most of them are always the same.
+pub(super) type Header = (Cow<'static, str>, Cow<'static, str>);
+
 /// An HTTP answer: what, not how it is delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
+    pub(super) headers: Vec<Header>,
     pub(super) body: Vec<u8>,
     /// Where each event ends; empty when the body is no stream.
     pub(super) ends: Vec<usize>,
@@ -33,22 +38,21 @@ impl Reply {
     pub(super) fn stream(events: Events, occasion: Occasion) -> Self {
         let (body, ends) = events.into_parts();
         let mut reply = Reply::new(200, STREAM, body, ends, occasion);
-        reply.headers.push(("cache-control".to_owned(), "no-cache".to_owned()));
+        reply.headers.push(("cache-control".into(), "no-cache".into()));
         reply
     }
 
-    fn new(status: u16, kind: &str, body: Vec<u8>, ends: Vec<usize>, occasion: Occasion) -> Self {
-        let mut headers = vec![
-            ("content-type".to_owned(), kind.to_owned()),
-            ("request-id".to_owned(), occasion.request_id()),
-        ];
-        headers.extend(RATE_LIMITS.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    fn new(status: u16, kind: &'static str, body: Vec<u8>, ends: Vec<usize>, occasion: Occasion) -> Self {
+        let mut headers: Vec<Header> = Vec::with_capacity(RATE_LIMITS.len() + 3);
+        headers.push(("content-type".into(), kind.into()));
+        headers.push(("request-id".into(), occasion.request_id().into()));
+        headers.extend(RATE_LIMITS.map(|(name, value)| (name.into(), value.into())));
         Reply { status, headers, body, ends }
     }
 
     pub(super) fn set_header(&mut self, name: &str, value: &str) {
         self.headers.retain(|(known, _)| known != name);
-        self.headers.push((name.to_owned(), value.to_owned()));
+        self.headers.push((name.to_owned().into(), value.to_owned().into()));
     }
 
     /// The reply to a request, with the faults that change its content. Those of the transport are left to the plan.
