@@ -4,6 +4,7 @@ pub mod classify;
 pub mod cli;
 pub mod envelope;
 pub mod exit_code;
+pub mod harness;
 pub mod json;
 pub mod judge;
 pub mod recording;

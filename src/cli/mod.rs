@@ -4,7 +4,11 @@ mod contract;
 mod contract_diff;
 mod contract_learn;
 mod explain;
+mod format;
 mod judge;
+mod mock;
+mod scenario_source;
+mod sweep;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -28,6 +32,8 @@ enum Command {
     Judge(judge::JudgeArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
+    Mock(mock::Args),
+    Sweep(sweep::Args),
 }
 
 #[derive(Debug, Args)]
@@ -76,6 +82,8 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Mock(args) => Ok(mock::run(args)),
+        Command::Sweep(args) => Ok(sweep::run(&args)),
     };
     ExitCode::from(match result {
         Ok(code) => code,
