@@ -1,5 +1,7 @@
 //! `clawgate judge` as a user types it.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
 use std::fs;
 use std::path::Path;
 

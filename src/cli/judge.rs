@@ -119,11 +119,12 @@ impl JudgeArgs {
     }
 
     fn settings(&self, background_disabled: bool) -> Settings {
-        let mut settings = Settings::default();
-        settings.heuristics = !self.no_heuristics;
         let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
-        settings.background_disabled = flag.map_or(background_disabled, |(_, value)| value == "1");
-        settings
+        Settings {
+            heuristics: !self.no_heuristics,
+            background_disabled: flag.map_or(background_disabled, |(_, value)| value == "1"),
+            ..Settings::default()
+        }
     }
 
     fn judge(&self, input: &Input, shelf: &Shelf) -> Result<Judgement, JudgeError> {

@@ -115,10 +115,8 @@ mod tests {
     #[test]
     fn the_arguments_of_a_recording_decide() {
         let of = |target: &str, argv: &[&str]| {
-            let mut facts = Facts::default();
-            facts.target = target.into();
-            facts.argv = argv.iter().map(ToString::to_string).collect();
-            Protocol::of_recording(&facts)
+            let argv = argv.iter().map(ToString::to_string).collect();
+            Protocol::of_recording(&Facts { target: target.into(), argv, ..Facts::default() })
         };
         assert_eq!(of("claw", &["claw", "status", "--output-format", "json"]), Protocol::ClawJson);
         assert_eq!(of("claw", &["claw", "--output-format=json", "status"]), Protocol::ClawJson);
