@@ -24,6 +24,16 @@ pub(super) fn name(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     }
 }
 
+/// Names the failure that a text tells of, when there is nothing but text.
+pub(super) fn by_words(text: &str) -> Verdict {
+    let result = ResultFacts::failure_with_text(text);
+    let mut verdict = by_keywords(&result, &Session::default());
+    for evidence in &mut verdict.evidence {
+        (evidence.line, evidence.pointer) = (None, None);
+    }
+    verdict
+}
+
 /// A reply that ended for a reason other than being done.
 fn stopped_short(result: &ResultFacts) -> Option<Verdict> {
     let reason = result.stop_reason.as_ref()?.as_deref()?;

@@ -136,7 +136,7 @@ impl Class {
             Self::Limit => "raise the limit or make the task smaller",
             Self::RateLimit => "wait, then run again",
             Self::Auth => "check ANTHROPIC_API_KEY and the login",
-            Self::Api => "see the detail; run again only if it is retryable",
+            Self::Api => "see the evidence for what the API refused",
             Self::NotFound => "check the name, and that the skill is installed where the run looks for it",
             Self::Error => "read the message and the hint of the envelope",
             Self::Blocked => "look at the hooks of the configuration",

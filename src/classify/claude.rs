@@ -42,6 +42,32 @@ pub fn classify<'a>(session: &'a Session, process: &'a Process<'a>, lines: u64, 
     verdict
 }
 
+/// Decides the verdict on a run in text mode, from its exit code and the text alone.
+pub fn classify_text(text: &str, process: &Process<'_>, heuristics: bool) -> Verdict {
+    let by_process = not_started(process).or_else(|| ended_without_result(process));
+    by_process.unwrap_or_else(|| {
+        let exit = process.exit_evidence("exit-code");
+        let nothing_said = text.trim().is_empty();
+        if process.exit.code == Some(0) {
+            let question = asks_the_user(text).filter(|_| heuristics);
+            return match question {
+                _ if nothing_said => Verdict::of(Class::NoOutput, None, vec![exit]),
+                Some(question) => {
+                    let evidence = Evidence::new("final-question", Basis::Heuristic, question);
+                    Verdict::of(Class::Interactive, None, vec![evidence])
+                }
+                None => Verdict::of(Class::Ok, None, vec![exit]),
+            };
+        }
+        if nothing_said && process.says_something() {
+            return Verdict::of(Class::Usage, None, vec![process.stderr_evidence("refused-to-start")]);
+        }
+        let mut verdict = api_error::by_words(text);
+        verdict.evidence.push(exit);
+        verdict
+    })
+}
+
 fn ok_evidence(result: &ResultFacts) -> Evidence {
     let subtype = result.subtype.as_deref().unwrap_or("result");
     Evidence::new("result", Basis::Structured, subtype).at(result.line, "/subtype")
@@ -81,7 +107,8 @@ impl Case<'_> {
                 vec![self.process.stderr_evidence("refused-midway")],
             ));
         }
-        let mut evidence = vec![Evidence::new("no-result", Basis::Structured, self.session.messages)];
+        let count = format!("{} messages, none of them a result", self.session.messages);
+        let mut evidence = vec![Evidence::new("no-result", Basis::Structured, count)];
         if let Some(error) = &self.session.pending_error {
             evidence.push(
                 Evidence::new("assistant-error", Basis::Structured, error.kind.clone())

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::envelope::Envelope;
 
-use super::claw_kinds::meaning_of;
+use super::claw_kinds::{KindMeaning, meaning_of};
 use super::process::{ended_without_result, not_started};
 use super::{Basis, Class, ClawFields, Evidence, Process, Verdict};
 
@@ -59,19 +59,26 @@ fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     }
 }
 
-/// Decides the verdict on a run in text mode, where only the exit code has a contract.
-pub fn classify_text(process: &Process<'_>) -> Verdict {
-    let mut verdict = not_started(process).unwrap_or_else(|| match process.exit.code {
-        Some(0) => Verdict::of(Class::Ok, None, vec![process.exit_evidence("exit-code")]),
-        Some(2) => Verdict::of(Class::Usage, None, vec![process.exit_evidence("exit-code")]),
-        _ => ended_without_result(process).unwrap_or_else(|| {
-            Verdict::of(
-                Class::Error,
-                None,
-                vec![process.exit_evidence("exit-code"), process.stderr_evidence("stderr")],
-            )
-        }),
+/// Decides the verdict on a run in text mode, where only the exit code has a contract. Some errors are enveloped
+/// even there, and then the envelope says more than the code.
+pub fn classify_text(envelope: &Envelope, process: &Process<'_>) -> Verdict {
+    let object = envelope.value.as_ref().filter(|_| envelope.is_one_object());
+    if object.is_some_and(|object| failure(object).is_some()) {
+        return classify_json(envelope, process);
+    }
+    let refused = USAGE.as_ref().is_some_and(|words| words.is_match(process.stderr));
+    let by_code = |class, detail| Verdict::of(class, detail, vec![process.exit_evidence("exit-code")]);
+    let mut verdict = not_started(process).or_else(|| ended_without_result(process)).unwrap_or_else(|| {
+        match process.exit.code {
+            Some(0) => by_code(Class::Ok, None),
+            Some(2) if refused => by_code(Class::Usage, None),
+            Some(2) => by_code(Class::Timeout, Some("engine")),
+            _ => by_code(Class::Error, None),
+        }
     });
+    if process.says_something() && !verdict.is_ok() {
+        verdict.evidence.push(process.stderr_evidence("stderr"));
+    }
     verdict.claw = Some(ClawFields::default());
     verdict
 }
@@ -87,17 +94,10 @@ fn no_envelope(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     if envelope.documents == 0 && process.exit.code != Some(0) && is_usage {
         return Verdict::of(Class::Usage, None, vec![process.stderr_evidence("refused-to-start")]);
     }
-    let mut evidence: Vec<_> = envelope
-        .flaws
-        .iter()
+    let substantial = envelope.flaws.iter().filter(|flaw| flaw.kind.is_substantial());
+    let mut evidence: Vec<_> = substantial
         .take(3)
-        .map(|flaw| {
-            Evidence::new(
-                "not-one-document",
-                Basis::Structured,
-                format!("{:?} at byte {}", flaw.kind, flaw.offset),
-            )
-        })
+        .map(|flaw| Evidence::new("not-one-document", Basis::Structured, flaw.to_string()))
         .collect();
     if process.says_something() {
         evidence.push(process.stderr_evidence("stderr"));
@@ -156,11 +156,8 @@ fn is_empty(value: &Value) -> bool {
 /// A failure that the envelope reports.
 fn reported(object: &Value, failure: &Failure) -> Verdict {
     let kind = failure.kind.as_deref().unwrap_or("unknown");
-    let mut meaning = meaning_of(kind);
-    if kind == "api_http_error" {
-        (meaning.detail, meaning.retryable) =
-            http_detail(object.get("error").and_then(Value::as_str).unwrap_or_default());
-    }
+    let message = object.get("error").and_then(Value::as_str).unwrap_or_default();
+    let meaning = if kind == "api_http_error" { http_meaning(message) } else { meaning_of(kind) };
     let says =
         object.get("error").and_then(|error| error.get("retryable")).or_else(|| object.get("retryable"));
     let retryable = says.and_then(Value::as_bool).unwrap_or(meaning.retryable);
@@ -168,20 +165,20 @@ fn reported(object: &Value, failure: &Failure) -> Verdict {
     Verdict::of(meaning.class, meaning.detail, vec![evidence, failure.marker.clone()]).retry(retryable)
 }
 
-/// The status that claw puts into the text of an HTTP error.
-fn http_detail(message: &str) -> (Option<&'static str>, bool) {
+/// What the status says that claw puts into the text of an HTTP error.
+fn http_meaning(message: &str) -> KindMeaning {
     static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"returned (\d{3})\b").ok());
-    let status = STATUS
-        .as_ref()
-        .and_then(|status| status.captures(message))
-        .and_then(|found| found[1].parse::<u16>().ok());
-    match status {
-        Some(529) => (Some("overloaded"), true),
-        Some(500..=599) => (Some("server_error"), true),
-        Some(404) => (Some("model_not_found"), false),
-        Some(400..=499) => (Some("invalid_request"), false),
-        _ if message.contains("connect") || message.contains("sending request") => (Some("connection"), true),
-        _ => (Some("unknown"), false),
+    let found = STATUS.as_ref().and_then(|status| status.captures(message));
+    let api = |detail, retryable| KindMeaning { class: Class::Api, detail: Some(detail), retryable };
+    match found.and_then(|found| found[1].parse::<u16>().ok()) {
+        Some(401 | 403) => meaning_of("api_auth_error"),
+        Some(429) => meaning_of("api_rate_limit_error"),
+        Some(529) => api("overloaded", true),
+        Some(500..=599) => api("server_error", true),
+        Some(404) => api("model_not_found", false),
+        Some(400..=499) => api("invalid_request", false),
+        _ if message.contains("connect") || message.contains("sending request") => api("connection", true),
+        _ => api("unknown", false),
     }
 }
 

@@ -8,11 +8,12 @@ use clap::Args;
 
 use crate::classify::Class;
 use crate::exit_code;
-use crate::judge::{Ending, Input, InputError, Judge, Judgement, Protocol, Settings, Source, find};
+use crate::judge::{Ending, Input, InputError, Judge, Judgement, Protocol, Settings, Shelf, Source, find};
 use crate::recording::{Exit, Recording};
 use crate::report::style::FAINT;
-use crate::report::{judgement_json, live_line, printable, write_judgement};
-use crate::schema::Level;
+use crate::report::{judgement_json, live_line, write_judgement};
+use crate::schema::{FileError, Level, Run};
+use crate::stream_json::Line;
 
 use super::Format;
 
@@ -34,6 +35,10 @@ pub(super) struct JudgeArgs {
     /// Files, recordings, directories of them, or - for standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
+    /// The contract to apply: a built-in name, or the directory of your own [default: by target and arguments, else by
+    /// the shape of the output]
+    #[arg(long, value_name = "NAME|DIR")]
+    contract: Option<String>,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     exit_code: Option<i32>,
@@ -76,18 +81,22 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
         super::complain("there is no recording and no .ndjson, .jsonl or .json file in what you named");
         return Ok(exit_code::NOTHING_SELECTED);
     }
+    let shelf = match &args.contract {
+        Some(name) => Shelf::only(name)?,
+        None => Shelf::built_in(),
+    };
     let mut code = exit_code::OK;
     let mut out = anstream::stdout().lock();
     for (i, input) in inputs.iter().enumerate() {
         // One unreadable input does not hide what is wrong with the others.
-        match args.judge(input) {
-            Ok((judgement, contract)) => {
+        match args.judge(input, &shelf) {
+            Ok(judgement) => {
                 if i > 0 && args.format.format == Format::Human {
                     writeln!(out)?;
                 }
                 match args.format.format {
-                    Format::Json => writeln!(out, "{}", judgement_json(&input.name, &contract, &judgement)?)?,
-                    Format::Human => write_judgement(&mut out, &input.name, &contract, &judgement)?,
+                    Format::Json => writeln!(out, "{}", judgement_json(&input.name, &judgement)?)?,
+                    Format::Human => write_judgement(&mut out, &input.name, &judgement)?,
                 }
                 code = exit_code::worst(code, args.outcome(&judgement));
             }
@@ -110,57 +119,57 @@ impl JudgeArgs {
     }
 
     fn settings(&self, background_disabled: bool) -> Settings {
-        let mut settings = Settings::default();
-        settings.heuristics = !self.no_heuristics;
         let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
-        settings.background_disabled = flag.map_or(background_disabled, |(_, value)| value == "1");
-        settings
-    }
-
-    fn judge(&self, input: &Input) -> Result<(Judgement, String), InputError> {
-        match &input.source {
-            Source::Recording(path) => self.judge_recording(path),
-            Source::File(path) => {
-                let file = File::open(path).map_err(at(path))?;
-                self.judge_bare(Some(path), file)
-            }
-            Source::Stdin => self.judge_bare(None, io::stdin().lock()),
+        Settings {
+            heuristics: !self.no_heuristics,
+            background_disabled: flag.map_or(background_disabled, |(_, value)| value == "1"),
+            ..Settings::default()
         }
     }
 
-    fn judge_recording(&self, path: &Path) -> Result<(Judgement, String), InputError> {
-        let recording = Recording::open(path)?;
+    fn judge(&self, input: &Input, shelf: &Shelf) -> Result<Judgement, JudgeError> {
+        match &input.source {
+            Source::Recording(path) => self.judge_recording(path, shelf),
+            Source::File(path) => {
+                let file = File::open(path).map_err(at(path))?;
+                self.judge_bare(Some(path), file, shelf)
+            }
+            Source::Stdin => self.judge_bare(None, io::stdin().lock(), shelf),
+        }
+    }
+
+    fn judge_recording(&self, path: &Path, shelf: &Shelf) -> Result<Judgement, JudgeError> {
+        let recording = Recording::open(path).map_err(InputError::from)?;
         let mut stderr = Vec::new();
         recording.stderr().and_then(|err| err.take(MAX_STDERR).read_to_end(&mut stderr)).map_err(at(path))?;
         let ending = self.complete(Ending::of_recording(&recording.facts, stderr))?;
         let disabled = recording.facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1");
         let protocol = Protocol::of_recording(&recording.facts);
-        let judge = Judge::new(protocol, self.settings(disabled));
+        let judge = Judge::new(protocol, self.settings(disabled), shelf, &Run::of(&recording.facts))?;
         let stdout = recording.stdout().map_err(at(path))?;
-        let judgement = pump(judge, &[], stdout, &ending, &mut |_| {}).map_err(at(path))?;
-        Ok((judgement, contract_name(protocol).into()))
+        pump(judge, &[], stdout, path, &ending, &mut |_| {})
     }
 
     fn judge_bare(
         &self,
         path: Option<&Path>,
         mut reader: impl Read,
-    ) -> Result<(Judgement, String), InputError> {
+        shelf: &Shelf,
+    ) -> Result<Judgement, JudgeError> {
         let name = path.unwrap_or(Path::new("-"));
         let ending = self.complete(Ending::assumed())?;
         let start = sniff(&mut reader).map_err(at(name))?;
-        let protocol = Protocol::detect(path, &start);
+        let protocol = Protocol::detect(path, &start).fitting(shelf.chosen());
         let show = path.is_none() && !self.quiet && self.format.format == Format::Human;
         let mut live = anstream::stderr();
-        let mut watch = |line: &crate::stream_json::Line<'_>| {
+        let mut watch = |line: &Line<'_>| {
             if show && let Some(text) = live_line(line) {
                 // Whether the live view can be shown does not matter to the judgement.
                 let _ = writeln!(live, "{FAINT}{text}{FAINT:#}");
             }
         };
-        let judge = Judge::new(protocol, self.settings(false));
-        let judgement = pump(judge, &start, reader, &ending, &mut watch).map_err(at(name))?;
-        Ok((judgement, contract_name(protocol).into()))
+        let judge = Judge::new(protocol, self.settings(false), shelf, &Run::default())?;
+        pump(judge, &start, reader, name, &ending, &mut watch)
     }
 
     /// Completes what is known of the end with what the flags say.
@@ -175,14 +184,6 @@ impl JudgeArgs {
             file.take(MAX_STDERR).read_to_end(&mut ending.stderr).map_err(at(path))?;
         }
         Ok(ending)
-    }
-}
-
-fn contract_name(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::ClaudeStream => "claude-stream-json",
-        Protocol::ClaudeJson => "claude-json",
-        Protocol::ClawJson | Protocol::ClawText => "claw-stdout",
     }
 }
 
@@ -207,21 +208,22 @@ fn sniff(reader: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 fn pump(
-    mut judge: Judge,
+    mut judge: Judge<'_>,
     start: &[u8],
     mut reader: impl Read,
+    name: &Path,
     ending: &Ending,
-    watch: &mut dyn FnMut(&crate::stream_json::Line<'_>),
-) -> io::Result<Judgement> {
+    watch: &mut dyn FnMut(&Line<'_>),
+) -> Result<Judgement, JudgeError> {
     judge.push(start, watch);
     let mut chunk = vec![0; 256 << 10];
     loop {
-        match read_some(&mut reader, &mut chunk)? {
+        match read_some(&mut reader, &mut chunk).map_err(at(name))? {
             0 => break,
             read => judge.push(&chunk[..read], watch),
         }
     }
-    Ok(judge.finish(ending, watch))
+    Ok(judge.finish(ending, watch)?)
 }
 
 fn read_some(reader: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
@@ -233,8 +235,17 @@ fn read_some(reader: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
     }
 }
 
+/// Why one input could not be judged.
+#[derive(Debug, thiserror::Error)]
+enum JudgeError {
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Contract(#[from] FileError),
+}
+
 impl From<InputError> for super::Failure {
     fn from(error: InputError) -> Self {
-        Self::Usage(printable(&error.to_string()).into_owned())
+        Self::Usage(error.to_string())
     }
 }

@@ -5,7 +5,11 @@ mod contract;
 mod contract_diff;
 mod contract_learn;
 mod explain;
+mod format;
 mod judge;
+mod mock;
+mod scenario_source;
+mod sweep;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -30,6 +34,8 @@ enum Command {
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
     Audit(audit::AuditArgs),
+    Mock(mock::Args),
+    Sweep(sweep::Args),
 }
 
 #[derive(Debug, Args)]
@@ -79,6 +85,8 @@ pub fn main() -> ExitCode {
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Audit(args) => audit::run(&args),
+        Command::Mock(args) => Ok(mock::run(args)),
+        Command::Sweep(args) => Ok(sweep::run(&args)),
     };
     ExitCode::from(match result {
         Ok(code) => code,

@@ -1,5 +1,7 @@
 //! Finding the document and everything around it.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::json::{Kind, OddityKind, Scanner};
@@ -46,6 +48,38 @@ pub enum FlawKind {
     Oddity(OddityKind),
     /// The output is larger than [`MAX_BYTES`].
     TooLarge,
+}
+
+impl FlawKind {
+    /// Whether a lenient reader stumbles over it too.
+    pub fn is_substantial(self) -> bool {
+        !matches!(self, Self::StrayWhitespace | Self::NoFinalNewline | Self::Oddity(_))
+    }
+
+    /// The flaw in words.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Empty => "no output",
+            Self::NotJson => "no JSON in the output",
+            Self::Prefix => "something before the document",
+            Self::Suffix => "something after the document",
+            Self::SecondDocument => "a second document",
+            Self::NotAnObject => "a document that is not an object",
+            Self::Truncated => "a document that breaks off",
+            Self::InvalidUtf8 => "invalid UTF-8",
+            Self::ByteOrderMark => "a byte order mark",
+            Self::StrayWhitespace => "stray white space",
+            Self::NoFinalNewline => "no newline at the end",
+            Self::Oddity(kind) => kind.describe(),
+            Self::TooLarge => "more output than a document may have",
+        }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.kind.describe(), self.offset)
+    }
 }
 
 /// An output and the document in it.
@@ -97,12 +131,7 @@ impl Envelope {
     /// Whether the output is one JSON object with nothing of substance around it, so that a lenient reader gets it.
     pub fn is_one_object(&self) -> bool {
         self.value.as_ref().is_some_and(Value::is_object)
-            && self.flaws.iter().all(|flaw| {
-                matches!(
-                    flaw.kind,
-                    FlawKind::StrayWhitespace | FlawKind::NoFinalNewline | FlawKind::Oddity(_)
-                )
-            })
+            && !self.flaws.iter().any(|flaw| flaw.kind.is_substantial())
     }
 
     fn document(&mut self, text: &str, start: usize) {

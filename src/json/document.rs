@@ -30,7 +30,7 @@ pub enum Kind {
 pub(super) struct Entry {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Index of the first entry that is no longer inside this value.
+    /// Of a value: the index of the first entry that is no longer inside it. Of a key: its hash.
     pub(super) next: u32,
     pub(super) kind: Kind,
     pub(super) escaped: bool,
@@ -51,8 +51,8 @@ pub struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// The outermost value.
-    pub fn root(self) -> Node<'a> {
-        Node { text: self.text, entries: self.entries, index: 0 }
+    pub fn root(&self) -> Node<'_> {
+        Node { document: self, index: 0 }
     }
 
     /// The oddities found; of very many only the first are kept (see [`odd_count`](Self::odd_count)).
@@ -76,20 +76,52 @@ impl<'a> Document<'a> {
     }
 }
 
+/// The name of a member, with its hash made ready; see [`Node::pick`].
+#[derive(Debug, Clone, Copy)]
+pub struct Key {
+    text: &'static str,
+    hash: u32,
+}
+
+impl Key {
+    /// A key of this name.
+    pub const fn new(text: &'static str) -> Self {
+        Self { text, hash: hash_key(text.as_bytes()) }
+    }
+}
+
+/// A quick hash of a key; equal hashes are confirmed by comparing the keys.
+pub(super) const fn hash_key(key: &[u8]) -> u32 {
+    const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
+    let mut hash = key.len() as u64;
+    let mut rest = key;
+    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
+        hash = (hash.rotate_left(5) ^ u64::from_le_bytes(*chunk)).wrapping_mul(MIX);
+        rest = after;
+    }
+    let mut tail = 0;
+    while let Some((byte, after)) = rest.split_first() {
+        tail = tail << 8 | *byte as u64;
+        rest = after;
+    }
+    ((hash.rotate_left(5) ^ tail).wrapping_mul(MIX) >> 32) as u32
+}
+
 /// One value of a [`Document`].
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
-    text: &'a str,
-    entries: &'a [Entry],
-    index: usize,
+    document: &'a Document<'a>,
+    index: u32,
 }
 
 impl<'a> Node<'a> {
-    fn entry(self) -> Entry {
-        self.entries[self.index]
+    #[inline]
+    fn entry(self) -> &'a Entry {
+        &self.document.entries[self.index as usize]
     }
 
-    fn at(self, index: usize) -> Self {
+    #[inline]
+    fn at(self, index: u32) -> Self {
         Self { index, ..self }
     }
 
@@ -106,7 +138,7 @@ impl<'a> Node<'a> {
     /// The value as it stands in the text; a string with its quotes.
     pub fn raw(self) -> &'a str {
         let entry = self.entry();
-        self.text.get(entry.start as usize..entry.end as usize).unwrap_or_default()
+        self.document.text.get(entry.start as usize..entry.end as usize).unwrap_or_default()
     }
 
     /// The decoded string, if this is one.
@@ -115,7 +147,8 @@ impl<'a> Node<'a> {
         if entry.kind != Kind::String {
             return None;
         }
-        let inside = self.text.get(entry.start as usize + 1..entry.end as usize - 1).unwrap_or_default();
+        let inside =
+            self.document.text.get(entry.start as usize + 1..entry.end as usize - 1).unwrap_or_default();
         Some(if entry.escaped { text::unescape(inside) } else { Cow::Borrowed(inside) })
     }
 
@@ -128,7 +161,7 @@ impl<'a> Node<'a> {
         if entry.escaped {
             return self.text().is_some_and(|text| text == expected);
         }
-        self.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1)
+        self.document.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1)
             == Some(expected.as_bytes())
     }
 
@@ -151,7 +184,7 @@ impl<'a> Node<'a> {
 
     /// The number, if it is an integer that fits.
     pub fn integer(self) -> Option<i64> {
-        if self.kind() != Kind::Number { None } else { self.raw().parse().ok() }
+        if self.kind() == Kind::Number { self.raw().parse().ok() } else { None }
     }
 
     /// Whether this is `null`.
@@ -172,10 +205,10 @@ impl<'a> Node<'a> {
     /// The elements, if this is an array; otherwise nothing.
     pub fn items(self) -> impl Iterator<Item = Node<'a>> {
         let mut next = self.index + 1;
-        let end = if self.kind() == Kind::Array { self.entry().next as usize } else { next };
+        let end = if self.kind() == Kind::Array { self.entry().next } else { next };
         std::iter::from_fn(move || {
             let node = (next < end).then(|| self.at(next))?;
-            next = node.entry().next as usize;
+            next = node.entry().next;
             Some(node)
         })
     }
@@ -183,18 +216,37 @@ impl<'a> Node<'a> {
     /// The members in their order, duplicates included, if this is an object; otherwise nothing.
     pub fn members(self) -> impl Iterator<Item = (Node<'a>, Node<'a>)> {
         let mut next = self.index + 1;
-        let end = if self.kind() == Kind::Object { self.entry().next as usize } else { next };
+        let end = if self.kind() == Kind::Object { self.entry().next } else { next };
         std::iter::from_fn(move || {
             let key = (next < end).then(|| self.at(next))?;
             let value = self.at(next + 1);
-            next = value.entry().next as usize;
+            next = value.entry().next;
             Some((key, value))
         })
     }
 
     /// The member with this key; of duplicates the last.
     pub fn get(self, key: &str) -> Option<Node<'a>> {
-        self.members().filter(|(name, _)| name.is_text(key)).last().map(|(_, value)| value)
+        let hash = hash_key(key.as_bytes());
+        self.members().filter(|(name, _)| name.is_key(key, hash)).last().map(|(_, value)| value)
+    }
+
+    /// The members with these keys, found in one pass; of duplicates the last.
+    pub fn pick<const N: usize>(self, keys: [Key; N]) -> [Option<Node<'a>>; N] {
+        let mut found = [None; N];
+        for (name, value) in self.members() {
+            for (key, slot) in keys.iter().zip(&mut found) {
+                if name.is_key(key.text, key.hash) {
+                    *slot = Some(value);
+                }
+            }
+        }
+        found
+    }
+
+    #[inline]
+    fn is_key(self, text: &str, hash: u32) -> bool {
+        self.entry().next == hash && self.is_text(text)
     }
 
     /// The value that a chain of keys leads to.

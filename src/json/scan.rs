@@ -1,6 +1,6 @@
 //! The scanner: one pass over a text, without recursion, into a flat list of values.
 
-use super::document::{Document, Entry, Kind};
+use super::document::{Document, Entry, Kind, hash_key};
 use super::{Malformed, Oddity, OddityKind, text};
 
 /// How deep values are kept. Deeper ones are checked and skipped, so that no later pass can overflow its stack.
@@ -49,7 +49,7 @@ struct Open {
 
 #[derive(Debug, Clone, Copy)]
 struct Key {
-    hash: u64,
+    hash: u32,
     entry: u32,
 }
 
@@ -141,23 +141,9 @@ impl Scanner {
                 b'{' | b'[' => {
                     let is_object = first == b'{';
                     self.nesting.push(is_object);
-                    let depth = self.nesting.depth;
-                    deepest = deepest.max(depth);
-                    if depth == MAX_DEPTH + 1 && keep {
-                        self.odd(OddityKind::TooDeep, start);
-                    }
+                    deepest = deepest.max(self.nesting.depth);
                     if keep {
-                        let kind = if is_object { Kind::Object } else { Kind::Array };
-                        self.keep(kind, start, start, false);
-                        if depth > MAX_DEPTH {
-                            kept_to = depth;
-                        } else if self.entries.len() >= self.limits.values {
-                            kept_to = self.collapse(start);
-                        }
-                        let entry = self.entries.len() as u32 - 1;
-                        if self.nesting.depth < kept_to || depth > MAX_DEPTH {
-                            self.open.push(Open { entry, first_key: self.keys.len() as u32, seen: 0 });
-                        }
+                        self.open(if is_object { Kind::Object } else { Kind::Array }, start, &mut kept_to);
                     }
                     at = skip_space(bytes, at + 1);
                     let close = if is_object { b'}' } else { b']' };
@@ -214,6 +200,22 @@ impl Scanner {
                 at += 1;
                 self.close(text, at, &mut kept_to);
             }
+        }
+    }
+
+    /// Starts to keep a container.
+    fn open(&mut self, kind: Kind, start: usize, kept_to: &mut usize) {
+        let depth = self.nesting.depth;
+        self.keep(kind, start, start, false);
+        if depth > MAX_DEPTH {
+            self.odd(OddityKind::TooDeep, start);
+            *kept_to = depth;
+        } else if self.entries.len() >= self.limits.values {
+            *kept_to = self.collapse(start);
+        }
+        let entry = self.entries.len() as u32 - 1;
+        if depth < *kept_to || depth > MAX_DEPTH {
+            self.open.push(Open { entry, first_key: self.keys.len() as u32, seen: 0 });
         }
     }
 
@@ -279,36 +281,35 @@ impl Scanner {
             return Err(Malformed { reason, offset: colon });
         }
         if keep {
-            self.keep(Kind::String, at, end, escaped);
-            self.note_key(bytes, at, end, escaped);
+            let inside = &bytes[at + 1..end - 1];
+            let hash = if escaped { hash_key(&decoded(bytes, at, end)) } else { hash_key(inside) };
+            let (start, end) = (at as u32, end as u32);
+            self.entries.push(Entry { start, end, next: hash, kind: Kind::String, escaped, opaque: false });
+            self.note_key(bytes, hash);
         }
         Ok(skip_space(bytes, colon + 1))
     }
 
-    /// Remembers a key of the innermost object and reports it when the object already has it.
-    fn note_key(&mut self, bytes: &[u8], at: usize, end: usize, escaped: bool) {
+    /// Remembers the key that was read last and reports it when its object already has it.
+    fn note_key(&mut self, bytes: &[u8], hash: u32) {
         if self.keys.len() >= self.limits.keys {
             return;
         }
-        let hash =
-            if escaped { hash_key(&decoded(bytes, at, end)) } else { hash_key(&bytes[at + 1..end - 1]) };
         let key = Key { hash, entry: self.entries.len() as u32 - 1 };
         let Some(open) = self.open.last_mut() else { return };
         let first = open.first_key as usize;
-        let bit = 1 << (hash >> 58);
+        let bit = 1 << (hash >> 26);
         let maybe_seen = open.seen & bit != 0;
         open.seen |= bit;
         // Large objects are compared once at their end, by sorting, so that hostile ones stay cheap.
         if maybe_seen && self.keys.len() - first <= LINEAR_KEYS {
-            let entries = &self.entries;
-            let same = |other: &&Key| {
-                other.hash == hash && {
-                    let entry = entries[other.entry as usize];
-                    decoded(bytes, entry.start as usize, entry.end as usize) == decoded(bytes, at, end)
-                }
+            let text_of = |key: &Key| {
+                let entry = self.entries[key.entry as usize];
+                decoded(bytes, entry.start as usize, entry.end as usize)
             };
-            if self.keys[first..].iter().any(|other| same(&other)) {
-                self.odd(OddityKind::DuplicateKey, at);
+            let is_same = |other: &Key| other.hash == hash && text_of(other) == text_of(&key);
+            if self.keys[first..].iter().any(is_same) {
+                self.odd(OddityKind::DuplicateKey, self.entries[key.entry as usize].start as usize);
             }
         }
         self.keys.push(key);
@@ -441,19 +442,6 @@ fn decoded(bytes: &[u8], start: usize, end: usize) -> Vec<u8> {
     text::unescape(inside).into_owned().into_bytes()
 }
 
-/// A quick hash of a key; equal hashes are confirmed by comparing the keys.
-fn hash_key(key: &[u8]) -> u64 {
-    const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut hash = key.len() as u64;
-    let mut chunks = key.chunks_exact(8);
-    for chunk in &mut chunks {
-        let word = chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        hash = (hash.rotate_left(5) ^ word).wrapping_mul(MIX);
-    }
-    let tail = chunks.remainder().iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
-    (hash.rotate_left(5) ^ tail).wrapping_mul(MIX)
-}
-
 fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
         at += 1;
@@ -480,8 +468,8 @@ fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
         let mut word = [0; 8];
         word.copy_from_slice(chunk);
         let word = u64::from_le_bytes(word);
-        let quote = word ^ (ONES * b'"' as u64);
-        let backslash = word ^ (ONES * b'\\' as u64);
+        let quote = word ^ (ONES * 0x22);
+        let backslash = word ^ (ONES * 0x5c);
         // The lowest set high bit marks the first byte that is a quote, a backslash or below 0x20.
         let hits = ((quote.wrapping_sub(ONES) & !quote)
             | (backslash.wrapping_sub(ONES) & !backslash)

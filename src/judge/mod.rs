@@ -3,18 +3,21 @@
 //! A live run and a recording go through the same [`Judge`]; only where the bytes come from differs.
 //!
 //! ```
-//! use clawgate::judge::{Ending, Judge, Protocol, Settings};
+//! use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
 //!
-//! let mut judge = Judge::new(Protocol::ClaudeStream, Settings::default());
-//! judge.push(br#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429}"#, &mut |_| {});
-//! let judgement = judge.finish(&Ending::with_code(1), &mut |_| {});
+//! let stdout = br#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429}"#;
+//! let judgement = judge_bytes(Protocol::ClaudeStream, &Shelf::built_in(), stdout, &Ending::with_code(1))?;
 //! assert_eq!(judgement.verdict.class.name(), "rate_limit");
+//! assert_eq!(judgement.contract.as_deref(), Some("claude-stream-json"));
+//! # Ok::<(), clawgate::schema::FileError>(())
 //! ```
 
 mod inputs;
 mod pass;
 mod protocol;
+mod shelf;
 
 pub use inputs::{Input, InputError, Source, find};
-pub use pass::{Ending, Judge, Judgement, Settings};
+pub use pass::{Ending, Judge, Judgement, Settings, judge_bytes};
 pub use protocol::Protocol;
+pub use shelf::{Choice, Shelf};

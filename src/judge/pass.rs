@@ -4,11 +4,11 @@ use crate::classify::{Process, Verdict, claude, claw};
 use crate::envelope::{Envelope, MAX_BYTES};
 use crate::json::{Kind, Scanner};
 use crate::recording::{Exit, Facts};
-use crate::schema::Finding;
+use crate::schema::{self, End, FileError, Finding};
 use crate::stream_json::documented::{self, Run};
 use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
 
-use super::Protocol;
+use super::{Choice, Protocol, Shelf};
 
 /// How to judge.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +65,10 @@ impl Ending {
 pub struct Judgement {
     /// How the output was read.
     pub protocol: Protocol,
+    /// The contract that was applied; none for plain text.
+    pub contract: Option<String>,
+    /// Whether the contract was told from the output's shape.
+    pub contract_detected: bool,
     /// What became of the run.
     pub verdict: Verdict,
     /// What the documented reader reports; for stream-json only.
@@ -78,43 +82,52 @@ pub struct Judgement {
 }
 
 /// Judges one output while it is read.
-#[derive(Debug)]
-pub struct Judge {
+pub struct Judge<'s> {
     protocol: Protocol,
     settings: Settings,
-    body: Body,
+    shelf: &'s Shelf,
+    facts: schema::Run,
+    body: Body<'s>,
 }
 
-#[derive(Debug)]
-enum Body {
-    Stream(Box<Stream>),
+enum Body<'s> {
+    Stream(Box<Stream<'s>>),
     Document(Vec<u8>),
 }
 
-#[derive(Debug)]
-struct Stream {
+/// The listeners of a stream: each sees every line once.
+struct Stream<'s> {
     reader: StreamReader,
     documented: documented::Reader,
     session: Session,
+    contract: Option<(Choice<'s>, schema::Judge<'s>)>,
 }
 
-impl Judge {
-    /// A judge of an output that speaks this protocol.
-    pub fn new(protocol: Protocol, settings: Settings) -> Self {
+impl<'s> Judge<'s> {
+    /// A judge of an output that speaks this protocol. `facts` is what the contract may know of the run.
+    pub fn new(
+        protocol: Protocol,
+        settings: Settings,
+        shelf: &'s Shelf,
+        facts: &schema::Run,
+    ) -> Result<Self, FileError> {
         let limits = settings.limits;
         let body = if protocol.is_document() {
             Body::Document(Vec::new())
         } else {
-            let mut documented_settings = documented::Settings::default();
-            documented_settings.heuristics = settings.heuristics;
-            documented_settings.background_disabled = settings.background_disabled;
+            let documented_settings = documented::Settings {
+                heuristics: settings.heuristics,
+                background_disabled: settings.background_disabled,
+            };
+            let choice = shelf.choose(protocol, None)?;
             Body::Stream(Box::new(Stream {
                 reader: StreamReader::new(limits),
                 documented: documented::Reader::new(documented_settings, limits),
                 session: Session::new(limits),
+                contract: choice.map(|choice| (choice, choice.set.begin(facts))),
             }))
         };
-        Self { protocol, settings, body }
+        Ok(Self { protocol, settings, shelf, facts: facts.clone(), body })
     }
 
     /// Reads the next bytes of the output. `watch` sees each line of a stream as it ends.
@@ -126,60 +139,113 @@ impl Judge {
                 bytes.extend_from_slice(&chunk[..room]);
             }
             Body::Stream(stream) => {
-                let Stream { reader, documented, session } = &mut **stream;
-                reader.push(chunk, &mut |line| {
-                    documented.line(line);
-                    session.line(line);
-                    watch(line);
-                });
+                let Stream { reader, documented, session, contract } = &mut **stream;
+                reader.push(chunk, &mut |line| hear(line, documented, session, contract, watch));
             }
         }
     }
 
     /// Ends the output and concludes.
-    pub fn finish(self, ending: &Ending, watch: &mut dyn FnMut(&Line<'_>)) -> Judgement {
+    pub fn finish(self, ending: &Ending, watch: &mut dyn FnMut(&Line<'_>)) -> Result<Judgement, FileError> {
         let stderr = String::from_utf8_lossy(&ending.stderr);
         let mut process = Process::new(&ending.exit, &stderr);
         process.exit_known = ending.exit_known;
-        let Self { protocol, settings, body } = self;
+        let Self { protocol, settings, shelf, facts, body } = self;
         match body {
-            Body::Stream(stream) => {
-                let Stream { reader, mut documented, mut session } = *stream;
-                let summary = reader.finish(&mut |line| {
-                    documented.line(line);
-                    session.line(line);
-                    watch(line);
-                });
-                session.finish();
-                Judgement {
-                    protocol,
-                    verdict: claude::classify(&session, &process, summary.lines, settings.heuristics),
-                    run: Some(documented.finish(&ending.exit, &ending.stderr, ending.duration_ms)),
-                    findings: Vec::new(),
-                    session: Some(session),
-                    summary: Some(summary),
-                }
-            }
-            Body::Document(bytes) if protocol.is_claw() => {
-                let verdict = if protocol == Protocol::ClawText {
-                    claw::classify_text(&process)
-                } else {
-                    claw::classify_json(&Envelope::read(&bytes), &process)
-                };
-                Judgement { protocol, verdict, run: None, findings: Vec::new(), session: None, summary: None }
-            }
+            Body::Stream(stream) => Ok(stream.finish(protocol, settings, ending, &process, watch)),
             Body::Document(bytes) => {
-                let session = document_session(&bytes, settings.limits);
+                let envelope = Envelope::read(&bytes);
+                let session =
+                    (protocol == Protocol::ClaudeJson).then(|| document_session(&bytes, settings.limits));
                 let lines = u64::from(!bytes.trim_ascii().is_empty());
-                Judgement {
+                let verdict = match (protocol, &session) {
+                    (_, Some(session)) => claude::classify(session, &process, lines, settings.heuristics),
+                    (Protocol::ClawText, _) => claw::classify_text(&envelope, &process),
+                    (Protocol::ClawJson, _) => claw::classify_json(&envelope, &process),
+                    _ => {
+                        claude::classify_text(&String::from_utf8_lossy(&bytes), &process, settings.heuristics)
+                    }
+                };
+                let choice = shelf.choose(protocol, envelope.value.as_ref())?;
+                let exit = ending.exit_known.then(|| ending.exit.clone());
+                let stderr = ending.exit_known.then_some(ending.stderr.as_slice());
+                let findings =
+                    choice.map(|choice| schema::judge_output(choice.set, &facts, exit, &bytes, stderr));
+                Ok(Judgement {
                     protocol,
-                    verdict: claude::classify(&session, &process, lines, settings.heuristics),
+                    contract: choice.map(|choice| choice.set.name().to_owned()),
+                    contract_detected: choice.is_some_and(|choice| choice.detected),
+                    verdict,
                     run: None,
-                    findings: Vec::new(),
-                    session: Some(session),
+                    findings: findings.unwrap_or_default(),
+                    session,
                     summary: None,
-                }
+                })
             }
+        }
+    }
+}
+
+/// Judges an output that is in memory, of which nothing is known but its bytes and its end.
+pub fn judge_bytes(
+    protocol: Protocol,
+    shelf: &Shelf,
+    stdout: &[u8],
+    ending: &Ending,
+) -> Result<Judgement, FileError> {
+    let mut judge = Judge::new(protocol, Settings::default(), shelf, &schema::Run::default())?;
+    judge.push(stdout, &mut |_| {});
+    judge.finish(ending, &mut |_| {})
+}
+
+/// Lets every listener see a line.
+fn hear(
+    line: &Line<'_>,
+    documented: &mut documented::Reader,
+    session: &mut Session,
+    contract: &mut Option<(Choice<'_>, schema::Judge<'_>)>,
+    watch: &mut dyn FnMut(&Line<'_>),
+) {
+    documented.line(line);
+    session.line(line);
+    if let Some((_, contract)) = contract {
+        contract.line(line);
+    }
+    watch(line);
+}
+
+impl Stream<'_> {
+    fn finish(
+        self,
+        protocol: Protocol,
+        settings: Settings,
+        ending: &Ending,
+        process: &Process<'_>,
+        watch: &mut dyn FnMut(&Line<'_>),
+    ) -> Judgement {
+        let Self { reader, mut documented, mut session, mut contract } = self;
+        let summary =
+            reader.finish(&mut |line| hear(line, &mut documented, &mut session, &mut contract, watch));
+        session.finish();
+        let (mut name, mut findings) = (None, Vec::new());
+        if let Some((choice, mut judge)) = contract {
+            if summary.lines == 0 {
+                judge.empty_stream();
+            }
+            let exit = ending.exit_known.then(|| ending.exit.clone());
+            let stderr = ending.exit_known.then_some(ending.stderr.as_slice());
+            findings = judge.finish(&End::new(exit, None, stderr));
+            name = Some(choice.set.name().to_owned());
+        }
+        Judgement {
+            protocol,
+            contract: name,
+            contract_detected: false,
+            verdict: claude::classify(&session, process, summary.lines, settings.heuristics),
+            run: Some(documented.finish(&ending.exit, &ending.stderr, ending.duration_ms)),
+            findings,
+            session: Some(session),
+            summary: Some(summary),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::json::{Kind, Node, Scanner};
 use crate::recording::Facts;
+use crate::schema::{self, ContractSet};
 
 /// How an output is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub enum Protocol {
     ClaudeStream,
     /// `claude --output-format json`: one result object, or with `--verbose` one array of messages.
     ClaudeJson,
+    /// `claude` in text mode: only the exit code and the text say anything.
+    ClaudeText,
     /// `claw --output-format json`: one envelope.
     ClawJson,
     /// `claw` in text mode: only the exit code has a contract.
@@ -29,7 +32,8 @@ impl Protocol {
             Some("json") if is_claw => Self::ClawJson,
             _ if is_claw => Self::ClawText,
             Some("json") => Self::ClaudeJson,
-            _ => Self::ClaudeStream,
+            None | Some("text") => Self::ClaudeText,
+            Some(_) => Self::ClaudeStream,
         }
     }
 
@@ -74,9 +78,21 @@ impl Protocol {
         }
     }
 
+    /// This protocol, unless a contract was named that is about another one.
+    #[must_use]
+    pub fn fitting(self, contract: Option<&ContractSet>) -> Self {
+        let Some(contract) = contract else { return self };
+        match contract.protocol() {
+            schema::Protocol::Stream => Self::ClaudeStream,
+            schema::Protocol::Document if contract.name().starts_with("claude") => Self::ClaudeJson,
+            schema::Protocol::Document if self == Self::ClaudeStream => Self::ClawJson,
+            schema::Protocol::Document => self,
+        }
+    }
+
     /// Whether the output is one document rather than a stream.
     pub fn is_document(self) -> bool {
-        matches!(self, Self::ClaudeJson | Self::ClawJson | Self::ClawText)
+        matches!(self, Self::ClaudeJson | Self::ClaudeText | Self::ClawJson | Self::ClawText)
     }
 
     /// Whether `claw` speaks it.
@@ -99,10 +115,8 @@ mod tests {
     #[test]
     fn the_arguments_of_a_recording_decide() {
         let of = |target: &str, argv: &[&str]| {
-            let mut facts = Facts::default();
-            facts.target = target.into();
-            facts.argv = argv.iter().map(ToString::to_string).collect();
-            Protocol::of_recording(&facts)
+            let argv = argv.iter().map(ToString::to_string).collect();
+            Protocol::of_recording(&Facts { target: target.into(), argv, ..Facts::default() })
         };
         assert_eq!(of("claw", &["claw", "status", "--output-format", "json"]), Protocol::ClawJson);
         assert_eq!(of("claw", &["claw", "--output-format=json", "status"]), Protocol::ClawJson);

@@ -11,12 +11,13 @@ const SCHEMA_VERSION: u64 = 1;
 /// The judgement of an input as `judge --format json` prints it.
 ///
 /// It is text rather than a value because token counts may be larger than a value can hold.
-pub fn judgement_json(input: &str, contract: &str, judgement: &Judgement) -> serde_json::Result<String> {
+pub fn judgement_json(input: &str, judgement: &Judgement) -> serde_json::Result<String> {
     let raw = |value: &dyn erased::Json| value.to_json();
     Ok(format!(
-        r#"{{"schema_version":{SCHEMA_VERSION},"input":{},"contract":{},"verdict":{},"run":{},"findings":{},"session":{},"stream":{}}}"#,
+        r#"{{"schema_version":{SCHEMA_VERSION},"input":{},"contract":{},"contract_detected":{},"verdict":{},"run":{},"findings":{},"session":{},"stream":{}}}"#,
         raw(&input)?,
-        raw(&contract)?,
+        raw(&judgement.contract)?,
+        raw(&judgement.contract_detected)?,
         raw(&judgement.verdict)?,
         raw(&judgement.run)?,
         raw(&judgement.findings)?,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::classify::{Basis, Evidence, Verdict};
+use crate::classify::{Basis, Class, Evidence, Verdict};
 use crate::judge::Judgement;
 use crate::schema::Level;
 use crate::stream_json::{Session, Summary};
@@ -19,12 +19,7 @@ const MAX_FINDINGS: usize = 12;
 const MAX_WARNINGS: usize = 5;
 
 /// Writes the view of one input.
-pub fn write_judgement(
-    out: &mut dyn Write,
-    input: &str,
-    contract: &str,
-    judgement: &Judgement,
-) -> io::Result<()> {
+pub fn write_judgement(out: &mut dyn Write, input: &str, judgement: &Judgement) -> io::Result<()> {
     let verdict = &judgement.verdict;
     let style = if verdict.is_ok() { GOOD } else { BAD };
     let detail =
@@ -44,7 +39,7 @@ pub fn write_judgement(
         let names: Vec<_> = verdict.advisories.iter().map(|advisory| advisory.name()).collect();
         writeln!(out, "  also      {CAUTION}{}{CAUTION:#}", names.join(", "))?;
     }
-    findings(out, contract, judgement)?;
+    findings(out, judgement)?;
     if let Some(session) = &judgement.session {
         write_session(out, session, judgement)?;
     }
@@ -70,10 +65,18 @@ fn advice(verdict: &Verdict) -> String {
     format!(
         "blame: {}; {retry}{until}{counts}. To do: {}{}{}.",
         verdict.blame,
-        verdict.class.advice(),
+        to_do(verdict),
         hint.unwrap_or_default(),
         reuse.unwrap_or_default()
     )
+}
+
+fn to_do(verdict: &Verdict) -> &'static str {
+    match verdict.class {
+        Class::Api if verdict.retryable => "run it again in a moment",
+        Class::Api => "correct what the API refuses, see the evidence",
+        class => class.advice(),
+    }
 }
 
 fn section<T>(
@@ -117,16 +120,19 @@ fn evidence_line(evidence: &Evidence) -> String {
     format!("{place}{value}  {FAINT}{} · {basis}{FAINT:#}", evidence.rule)
 }
 
-fn findings(out: &mut dyn Write, contract: &str, judgement: &Judgement) -> io::Result<()> {
+fn findings(out: &mut dyn Write, judgement: &Judgement) -> io::Result<()> {
+    let Some(contract) = judgement.contract.as_deref() else { return Ok(()) };
+    let told =
+        if judgement.contract_detected { " (told from the shape; --contract NAME decides)" } else { "" };
     let broken = judgement.findings.iter().filter(|finding| finding.level == Level::Must).count();
     let style = if broken > 0 { BAD } else { FAINT };
     let rest = judgement.findings.len() - broken;
     if judgement.findings.is_empty() {
-        return writeln!(out, "  contract  {FAINT}{}: every clause kept{FAINT:#}", printable(contract));
+        return writeln!(out, "  contract  {FAINT}{}{told}: every clause kept{FAINT:#}", printable(contract));
     }
     writeln!(
         out,
-        "  contract  {}: {style}{} broken{style:#}, {}",
+        "  contract  {}{told}: {style}{} broken{style:#}, {}",
         printable(contract),
         counted(broken as u64, "must clause", "must clauses"),
         counted(rest as u64, "lesser finding", "lesser findings")

@@ -26,7 +26,7 @@ fn describe(message: &RawMessage<'_>) -> Option<String> {
         }
         Message::Assistant(assistant) => {
             let who = if assistant.is_subagent() { "sub-agent" } else { "assistant" };
-            let blocks = assistant.api_message()?.content().map(Block).map(block).collect::<Vec<_>>();
+            let blocks = assistant.api_message()?.blocks().map(block).collect::<Vec<_>>();
             format!("{who}: {}", blocks.join(" "))
         }
         Message::User(user) => tool_results(user)?,
@@ -54,25 +54,20 @@ fn describe(message: &RawMessage<'_>) -> Option<String> {
 }
 
 fn block(block: Block<'_>) -> String {
-    match block.kind().as_deref() {
-        Some("text") => text(block.text()),
-        Some("tool_use") => format!(
-            "[{} {}]",
-            text(block.name()),
-            text(block.input().map(|input| Cow::Borrowed(input.raw())))
-        ),
-        Some(other) => format!("[{}]", printable(other)),
-        None => String::new(),
+    let of = |node: Option<Node<'_>>| text(node.and_then(Node::text));
+    if block.is("text") {
+        of(block.text)
+    } else if block.is("tool_use") {
+        format!("[{} {}]", of(block.name), text(block.input.map(|input| Cow::Borrowed(input.raw()))))
+    } else {
+        format!("[{}]", of(block.kind))
     }
 }
 
 fn tool_results(user: User<'_>) -> Option<String> {
-    let results = user.blocks().filter(|block| block.kind().as_deref() == Some("tool_result")).map(|block| {
-        let outcome = if block.is_error() == Some(true) { "tool failed" } else { "tool answered" };
-        let content = block
-            .content()
-            .and_then(|content| content.text().or_else(|| content.items().next()?.get("text")?.text()));
-        format!("{outcome}: {}", text(content))
+    let results = user.blocks().filter(|block| block.is("tool_result")).map(|block| {
+        let outcome = if block.is_failed() { "tool failed" } else { "tool answered" };
+        format!("{outcome}: {}", text(block.result_text()))
     });
     let results: Vec<_> = results.collect();
     (!results.is_empty()).then(|| results.join(" "))

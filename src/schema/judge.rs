@@ -10,11 +10,11 @@ use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
 use super::frame::{self, FrameOddity, OddityName};
 use super::rule::{Message, Watch};
-use crate::json::{Malformed, Oddity};
+use crate::stream_json::Line;
 
 /// An observer of one run.
 ///
-/// Call [`message`](Self::message) for each line of a stream (or [`document`](Self::document) with the whole stdout of
+/// Call [`line`](Self::line) for each line of a stream (or [`document`](Self::document) with the whole stdout of
 /// a document), then [`finish`](Self::finish).
 pub struct Judge<'c> {
     courts: Vec<Court<'c>>,
@@ -60,43 +60,50 @@ impl<'c> Judge<'c> {
         }
     }
 
-    /// Sees what was odd about the JSON of a line that could be read.
-    pub fn odd_line(&mut self, line: u64, offset: u64, oddities: &[Oddity]) {
-        for oddity in frame::of_line(line, offset, oddities) {
-            self.oddity(&oddity);
+    /// Sees the next line of a stream.
+    pub fn line(&mut self, line: &Line<'_>) {
+        match line {
+            Line::Message(message) => {
+                for oddity in frame::of_line(message.line, message.offset, message.document.oddities()) {
+                    self.oddity(&oddity);
+                }
+                if let Some(offset) = message.invalid_utf8 {
+                    self.flaw(
+                        OddityName::NotUtf8,
+                        message.line,
+                        offset,
+                        format!("byte {offset} is not UTF-8"),
+                    );
+                }
+                self.message(message.line, message.offset, &message.root().to_value());
+                if !message.terminated {
+                    let (number, end) = (message.line, message.offset + message.text.len() as u64);
+                    self.flaw(OddityName::NoNewline, number, end, format!("no newline ends line {number}"));
+                }
+            }
+            Line::NotAnObject { number, offset } => {
+                let message = format!("line {number} is JSON but no object");
+                self.flaw(OddityName::RootType, *number, *offset, message);
+            }
+            Line::Malformed { number, offset, error, terminated } => {
+                let name = if *terminated { OddityName::Syntax } else { OddityName::Truncated };
+                let message = format!("line {number} is not JSON: {error}");
+                self.flaw(name, *number, offset + error.offset as u64, message);
+            }
+            Line::Oversized { number, offset, length, .. } => {
+                let message = format!("line {number} has {length} bytes, more than can be judged");
+                self.flaw(OddityName::Syntax, *number, *offset, message);
+            }
         }
-    }
-
-    /// Sees a line that could not be read. `last` says that it is the last one and no newline ends it.
-    pub fn malformed_line(&mut self, line: u64, offset: u64, malformed: &Malformed, last: bool) {
-        let name = if last { OddityName::Truncated } else { OddityName::Syntax };
-        let message = format!("line {line} is not JSON: {malformed}");
-        let offset = offset + malformed.offset as u64;
-        self.oddity(&FrameOddity { name, line, offset, message, seen: None });
-    }
-
-    /// Sees a line of a stream that is JSON but no object.
-    pub fn scalar_line(&mut self, line: u64, offset: u64) {
-        let message = format!("line {line} is JSON but no object");
-        self.oddity(&FrameOddity { name: OddityName::RootType, line, offset, message, seen: None });
-    }
-
-    /// Sees bytes of a line that are not UTF-8.
-    pub fn not_utf8(&mut self, line: u64, offset: u64) {
-        let message = format!("byte {offset} is not UTF-8");
-        self.oddity(&FrameOddity { name: OddityName::NotUtf8, line, offset, message, seen: None });
-    }
-
-    /// Sees that the last line of a stream is not ended by a newline.
-    pub fn unended_line(&mut self, line: u64, offset: u64) {
-        let message = format!("no newline ends line {line}");
-        self.oddity(&FrameOddity { name: OddityName::NoNewline, line, offset, message, seen: None });
     }
 
     /// Sees that a stream has no line at all.
     pub fn empty_stream(&mut self) {
-        let message = "stdout is empty".into();
-        self.oddity(&FrameOddity { name: OddityName::Empty, line: 1, offset: 0, message, seen: None });
+        self.flaw(OddityName::Empty, 1, 0, "stdout is empty".into());
+    }
+
+    fn flaw(&mut self, name: OddityName, line: u64, offset: u64, message: String) {
+        self.oddity(&FrameOddity { name, line, offset, message, seen: None });
     }
 
     /// Sees the whole stdout of a run that prints one document.

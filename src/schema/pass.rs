@@ -5,8 +5,8 @@ use super::facts::{End, Run};
 use super::finding::Finding;
 use super::judge::Judge;
 use super::library::ContractSet;
-use crate::json::Scanner;
 use crate::recording::Exit;
+use crate::stream_json::StreamReader;
 
 /// Judges a run whose output is in memory. Large streams are judged by feeding a [`Judge`](super::Judge) as they are
 /// read.
@@ -27,35 +27,9 @@ pub fn judge_output(
 }
 
 fn judge_lines(judge: &mut Judge<'_>, stdout: &[u8]) {
-    if stdout.trim_ascii().is_empty() {
+    let mut reader = StreamReader::default();
+    reader.push(stdout, &mut |line| judge.line(line));
+    if reader.finish(&mut |line| judge.line(line)).lines == 0 {
         judge.empty_stream();
-    }
-    let mut scanner = Scanner::default();
-    let mut offset = 0;
-    for (number, bytes) in stdout.split_inclusive(|byte| *byte == b'\n').enumerate() {
-        let (line, start) = (number as u64 + 1, offset);
-        offset += bytes.len() as u64;
-        let text = String::from_utf8_lossy(bytes);
-        if let Err(error) = std::str::from_utf8(bytes) {
-            judge.not_utf8(line, start + error.valid_up_to() as u64);
-        }
-        if text.trim().is_empty() {
-            continue;
-        }
-        let ended = bytes.ends_with(b"\n");
-        match scanner.scan(&text) {
-            Ok(document) => {
-                judge.odd_line(line, start, document.oddities());
-                if document.root().is_object() {
-                    judge.message(line, start, &document.root().to_value());
-                } else {
-                    judge.scalar_line(line, start);
-                }
-                if !ended {
-                    judge.unended_line(line, offset);
-                }
-            }
-            Err(malformed) => judge.malformed_line(line, start, &malformed, !ended),
-        }
     }
 }

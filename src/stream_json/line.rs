@@ -25,6 +25,8 @@ pub enum Line<'a> {
         offset: u64,
         /// Why, and where in the line.
         error: Malformed,
+        /// Whether a line end follows; where none does, the stream was probably cut.
+        terminated: bool,
     },
     /// A line beyond the limit. What could be read of its head is in `head`.
     Oversized {
@@ -78,16 +80,34 @@ pub struct RawMessage<'a> {
     /// Where the line starts, in bytes from the start of the stream.
     pub offset: u64,
     /// The scanned line.
-    pub document: Document<'a>,
+    pub document: &'a Document<'a>,
+    view: Message<'a>,
     /// The text of the line without white space around it. Invalid UTF-8 has become U+FFFD.
     pub text: &'a str,
-    /// Whether the line had invalid UTF-8.
-    pub lossy: bool,
+    /// Where the line has invalid UTF-8, in bytes from the start of the stream.
+    pub invalid_utf8: Option<u64>,
+    /// Whether a line end follows; only the last line may lack it.
+    pub terminated: bool,
     /// Whether the line was oversized, so that later members are missing.
     pub partial: bool,
 }
 
+/// Where a message stands, and what is known of its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) line: u64,
+    pub(super) offset: u64,
+    pub(super) invalid_utf8: Option<u64>,
+    pub(super) terminated: bool,
+}
+
 impl<'a> RawMessage<'a> {
+    pub(super) fn new(place: Place, document: &'a Document<'a>, text: &'a str, partial: bool) -> Self {
+        let Place { line, offset, invalid_utf8, terminated } = place;
+        let view = Message::of(document.root());
+        Self { line, offset, document, view, text, invalid_utf8, terminated, partial }
+    }
+
     /// The object itself.
     pub fn root(&self) -> Node<'a> {
         self.document.root()
@@ -95,6 +115,6 @@ impl<'a> RawMessage<'a> {
 
     /// The typed view of the message.
     pub fn view(&self) -> Message<'a> {
-        Message::of(self.root())
+        self.view
     }
 }

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::Node;
+use crate::json::{Key, Node};
 
 macro_rules! views {
     ($($(#[$doc:meta])* $name:ident { $($field:ident $(($key:literal))?: $kind:ident),* $(,)? })*) => {
@@ -59,23 +59,6 @@ views! {
         cwd: text, session_id: text, tools: texts, mcp_servers: items, model: text,
         permission_mode("permissionMode"): text, slash_commands: texts, api_key_source("apiKeySource"): text,
         claude_code_version: text, output_style: text, agents: texts, skills: texts, plugins: items, uuid: text,
-    }
-    /// `assistant`: one content block of a model message, or a synthetic one.
-    Assistant {
-        message: node, parent_tool_use_id: text, session_id: text, uuid: text, error: text, request_id: text,
-        subagent_type: text, task_description: text, is_api_error_message: boolean,
-    }
-    /// The API message inside an [`Assistant`] line.
-    ApiMessage { id: text, role: text, model: text, content: items, stop_reason: text, usage: node }
-    /// A content block of an assistant or user message.
-    Block {
-        kind("type"): text, text: text, id: text, name: text, input: node, tool_use_id: text, content: node,
-        is_error: boolean, thinking: text,
-    }
-    /// `user`: tool results and injected messages.
-    User {
-        message: node, parent_tool_use_id: text, session_id: text, uuid: text, timestamp: text,
-        tool_use_result: node, is_synthetic("isSynthetic"): boolean, is_replay("isReplay"): boolean,
     }
     /// `result`: the outcome of one pass of the main loop.
     RunResult {
@@ -175,10 +158,21 @@ pub enum Message<'a> {
 impl<'a> Message<'a> {
     /// The view of this object by its `type` and `subtype`.
     pub fn of(root: Node<'a>) -> Self {
-        let Some(kind) = root.get("type").and_then(Node::text) else { return Self::Unknown(Unknown(root)) };
+        let [kind, message, parent_tool_use_id, error, tool_use_result] = root.pick(
+            const {
+                [
+                    Key::new("type"),
+                    Key::new("message"),
+                    Key::new("parent_tool_use_id"),
+                    Key::new("error"),
+                    Key::new("tool_use_result"),
+                ]
+            },
+        );
+        let Some(kind) = kind.and_then(Node::text) else { return Self::Unknown(Unknown(root)) };
         match &*kind {
-            "assistant" => Self::Assistant(Assistant(root)),
-            "user" => Self::User(User(root)),
+            "assistant" => Self::Assistant(Assistant { root, message, parent_tool_use_id, error }),
+            "user" => Self::User(User { root, message, tool_use_result, parent_tool_use_id }),
             "result" => Self::Result(RunResult(root)),
             "stream_event" => Self::StreamEvent(StreamEvent(root)),
             "system" => Self::of_system(root),
@@ -218,26 +212,167 @@ impl<'a> Message<'a> {
     }
 }
 
+/// `assistant`: one content block of a model message, or a synthetic one.
+///
+/// Most lines of a stream are of this kind and the next, so their members are found in one pass.
+#[derive(Debug, Clone, Copy)]
+pub struct Assistant<'a> {
+    /// The whole line.
+    pub root: Node<'a>,
+    /// The API message, whatever its type.
+    pub message: Option<Node<'a>>,
+    parent_tool_use_id: Option<Node<'a>>,
+    error: Option<Node<'a>>,
+}
+
 impl<'a> Assistant<'a> {
     /// The API message, if it is an object.
     pub fn api_message(self) -> Option<ApiMessage<'a>> {
-        self.message().filter(|node| node.is_object()).map(ApiMessage)
+        self.message.filter(|node| node.is_object()).map(ApiMessage::of)
+    }
+
+    /// The tool call of the sub-agent that said this.
+    pub fn parent_tool_use_id(self) -> Option<Cow<'a, str>> {
+        self.parent_tool_use_id?.text()
+    }
+
+    /// The error that the message stands for.
+    pub fn error(self) -> Option<Cow<'a, str>> {
+        self.error?.text()
     }
 
     /// Whether a sub-agent said this.
     pub fn is_subagent(self) -> bool {
-        self.0.get("parent_tool_use_id").is_some_and(|node| !node.is_null())
+        self.parent_tool_use_id.is_some_and(|node| !node.is_null())
     }
 
     /// Whether the CLI made this message up, to show an error or the output of a local command.
     pub fn is_synthetic(self) -> bool {
-        self.api_message().and_then(ApiMessage::model).is_some_and(|model| model == "<synthetic>")
+        self.api_message().is_some_and(ApiMessage::is_synthetic)
     }
+}
+
+/// The API message inside an [`Assistant`] line.
+#[derive(Debug, Clone, Copy)]
+pub struct ApiMessage<'a> {
+    /// The whole message.
+    pub root: Node<'a>,
+    id: Option<Node<'a>>,
+    model: Option<Node<'a>>,
+    content: Option<Node<'a>>,
+    /// Why the model stopped; null in current streams.
+    pub stop_reason: Option<Node<'a>>,
+    /// Token usage, whatever its type.
+    pub usage: Option<Node<'a>>,
+}
+
+impl<'a> ApiMessage<'a> {
+    fn of(root: Node<'a>) -> Self {
+        let [id, model, content, stop_reason, usage] = root.pick(
+            const {
+                [
+                    Key::new("id"),
+                    Key::new("model"),
+                    Key::new("content"),
+                    Key::new("stop_reason"),
+                    Key::new("usage"),
+                ]
+            },
+        );
+        Self { root, id, model, content, stop_reason, usage }
+    }
+
+    /// The message's id, which its lines share.
+    pub fn id(self) -> Option<Cow<'a, str>> {
+        self.id?.text()
+    }
+
+    /// The model.
+    pub fn model(self) -> Option<Cow<'a, str>> {
+        self.model?.text()
+    }
+
+    /// Whether the CLI made this message up.
+    pub fn is_synthetic(self) -> bool {
+        self.model.is_some_and(|model| model.is_text("<synthetic>"))
+    }
+
+    /// The content blocks, if the content is an array.
+    pub fn blocks(self) -> impl Iterator<Item = Block<'a>> {
+        self.content.into_iter().flat_map(Node::items).map(Block::of)
+    }
+}
+
+/// A content block of an assistant or user message.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the fields are the members of the same name, whatever their type")]
+pub struct Block<'a> {
+    pub kind: Option<Node<'a>>,
+    pub text: Option<Node<'a>>,
+    pub id: Option<Node<'a>>,
+    pub name: Option<Node<'a>>,
+    pub input: Option<Node<'a>>,
+    pub tool_use_id: Option<Node<'a>>,
+    pub content: Option<Node<'a>>,
+    pub is_error: Option<Node<'a>>,
+}
+
+impl<'a> Block<'a> {
+    fn of(root: Node<'a>) -> Self {
+        let [kind, text, id, name, input, tool_use_id, content, is_error] = root.pick(
+            const {
+                [
+                    Key::new("type"),
+                    Key::new("text"),
+                    Key::new("id"),
+                    Key::new("name"),
+                    Key::new("input"),
+                    Key::new("tool_use_id"),
+                    Key::new("content"),
+                    Key::new("is_error"),
+                ]
+            },
+        );
+        Self { kind, text, id, name, input, tool_use_id, content, is_error }
+    }
+
+    /// Whether this is a block of that type.
+    pub fn is(self, kind: &str) -> bool {
+        self.kind.is_some_and(|node| node.is_text(kind))
+    }
+
+    /// Whether a tool result reports a failure.
+    pub fn is_failed(self) -> bool {
+        self.is_error.and_then(Node::boolean) == Some(true)
+    }
+
+    /// The text of a tool result: its content, or the first text block of it.
+    pub fn result_text(self) -> Option<Cow<'a, str>> {
+        let content = self.content?;
+        content.text().or_else(|| content.items().find_map(|block| block.get("text")?.text()))
+    }
+}
+
+/// `user`: tool results and injected messages.
+#[derive(Debug, Clone, Copy)]
+pub struct User<'a> {
+    /// The whole line.
+    pub root: Node<'a>,
+    message: Option<Node<'a>>,
+    /// What the tool returned, in the tool's own form.
+    pub tool_use_result: Option<Node<'a>>,
+    parent_tool_use_id: Option<Node<'a>>,
 }
 
 impl<'a> User<'a> {
     /// The content blocks, if the content is an array.
     pub fn blocks(self) -> impl Iterator<Item = Block<'a>> {
-        self.message().and_then(|message| message.get("content")).into_iter().flat_map(Node::items).map(Block)
+        let content = self.message.and_then(|message| message.get("content"));
+        content.into_iter().flat_map(Node::items).map(Block::of)
+    }
+
+    /// Whether this belongs to a sub-agent.
+    pub fn is_subagent(self) -> bool {
+        self.parent_tool_use_id.is_some_and(|node| !node.is_null())
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::json::{Malformed, OddityKind, Scanner};
 
+use super::line::Place;
 use super::lines::{RawLine, Splitter};
 use super::{Irregularity, Limits, Line, RawMessage, Tally};
 
@@ -79,7 +80,8 @@ impl Decoder {
     fn line(&mut self, raw: RawLine<'_>, sink: &mut impl FnMut(&Line<'_>)) {
         let tally = &mut self.summary.tally;
         let mut fits = true;
-        let text = match std::str::from_utf8(raw.bytes) {
+        let mut invalid_utf8 = None;
+        let text = match simdutf8::compat::from_utf8(raw.bytes) {
             Ok(text) => text,
             // The head of an oversized line may be cut inside a character.
             Err(error) if raw.is_oversized() && error.error_len().is_none() => {
@@ -88,14 +90,15 @@ impl Decoder {
             Err(error) => {
                 let at = raw.offset + error.valid_up_to() as u64;
                 tally.note(Irregularity::InvalidUtf8, raw.number, at, None);
+                invalid_utf8 = Some(at);
                 fits = replace_invalid(raw.bytes, &mut self.lossy, self.limit);
                 &self.lossy
             }
         };
-        let lossy = std::ptr::eq(text.as_ptr(), self.lossy.as_ptr()) && !self.lossy.is_empty();
         let trimmed_start = text.trim_start_matches(is_space);
         let offset = raw.offset + (text.len() - trimmed_start.len()) as u64;
         let text = trimmed_start.trim_end_matches(is_space);
+        let place = Place { line: raw.number, offset, invalid_utf8, terminated: raw.terminated };
         if text.is_empty() && !raw.is_oversized() {
             return;
         }
@@ -107,10 +110,11 @@ impl Decoder {
             let detail = format!("{} bytes", raw.length);
             tally.note(Irregularity::Oversized, raw.number, raw.offset, Some(&detail));
             let closed = close_head(text);
-            let head = closed.as_deref().and_then(|text| {
-                let document = self.scanner.scan(text).ok()?;
-                Some(RawMessage { line: raw.number, offset, document, text, lossy, partial: true })
-            });
+            let document = closed.as_deref().and_then(|text| self.scanner.scan(text).ok());
+            let head = document
+                .as_ref()
+                .zip(closed.as_deref())
+                .map(|(document, text)| RawMessage::new(place, document, text, true));
             sink(&Line::Oversized { number: raw.number, offset, length: raw.length, head });
             return;
         }
@@ -128,7 +132,8 @@ impl Decoder {
                     _ => Irregularity::Malformed,
                 };
                 tally.note(kind, raw.number, offset + error.offset as u64, Some(error.reason));
-                sink(&Line::Malformed { number: raw.number, offset, error });
+                let terminated = raw.terminated;
+                sink(&Line::Malformed { number: raw.number, offset, error, terminated });
                 return;
             }
         };
@@ -146,7 +151,7 @@ impl Decoder {
             return;
         }
         self.summary.messages += 1;
-        sink(&Line::Message(RawMessage { line: raw.number, offset, document, text, lossy, partial: false }));
+        sink(&Line::Message(RawMessage::new(place, &document, text, false)));
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::json::{Kind, Node};
 use crate::recording::Exit;
 use crate::stream_json::reader::is_space;
-use crate::stream_json::{Count, KeptText, Limits, Line, RawMessage};
+use crate::stream_json::{Assistant, Count, KeptText, Limits, Line, Message, RawMessage};
 
 use super::heuristics::{BACKGROUND_WARNING, INTERACTIVE_WARNING, says_waiting};
 use super::integer::{self, exact_integer, token_count};
@@ -83,6 +83,7 @@ pub struct Run {
 
 /// Folds a stream the way the documented reader does.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something the documented reader has seen or not")]
 pub struct Reader {
     settings: Settings,
     limits: Limits,
@@ -95,7 +96,8 @@ pub struct Reader {
     waiting_beyond: bool,
     warnings: Vec<String>,
     unlisted_warnings: u64,
-    api_key_source: Option<Option<String>>,
+    saw_init: bool,
+    api_key_source: Option<String>,
     saw_result: bool,
     error: Option<String>,
     input_tokens: Count,
@@ -121,6 +123,7 @@ impl Reader {
             waiting_beyond: false,
             warnings: Vec::new(),
             unlisted_warnings: 0,
+            saw_init: false,
             api_key_source: None,
             saw_result: false,
             error: None,
@@ -163,7 +166,7 @@ impl Reader {
 
     fn message(&mut self, message: &RawMessage<'_>) {
         let line = message.line;
-        if message.lossy {
+        if message.invalid_utf8.is_some() {
             self.warn(|| format!("invalid UTF-8 in line {line} was replaced"));
         }
         if message.document.depth() > MAX_DEPTH {
@@ -173,49 +176,45 @@ impl Reader {
         if has_huge_integer(message) {
             self.warn(|| format!("line {line} has an integer of more than {} digits", integer::MAX_DIGITS));
         }
-        let Some(kind) = root.get("type") else { return };
-        self.events += 1;
-        if kind.is_text("assistant") {
-            self.assistant(root, line);
-        } else if kind.is_text("result") {
-            self.result(root, line);
-        } else if kind.is_text("system")
-            && self.api_key_source.is_none()
-            && root.get("subtype").is_some_and(|subtype| subtype.is_text("init"))
-        {
-            let source = root.get("apiKeySource").and_then(Node::text);
-            self.api_key_source = Some(source.map(std::borrow::Cow::into_owned));
+        match message.view() {
+            Message::Unknown(_) if root.get("type").is_none() => return,
+            Message::Assistant(assistant) => self.assistant(assistant, line),
+            Message::Result(_) => self.result(root, line),
+            Message::Init(init) if !self.saw_init => {
+                self.saw_init = true;
+                self.api_key_source = init.api_key_source().map(std::borrow::Cow::into_owned);
+            }
+            _ => {}
         }
+        self.events += 1;
     }
 
-    fn assistant(&mut self, root: Node<'_>, line: u64) {
-        let Some(message) = root.get("message") else { return };
-        if !message.is_object() {
-            if !is_falsy(message) {
+    fn assistant(&mut self, assistant: Assistant<'_>, line: u64) {
+        let Some(message) = assistant.api_message() else {
+            if assistant.message.is_some_and(|message| !is_falsy(message)) {
                 self.warn(|| format!("message of line {line} is not an object and was left out"));
             }
             return;
-        }
-        if let Some(stop) = message.get("stop_reason").filter(|stop| stop.kind() == Kind::String) {
+        };
+        if let Some(stop) = message.stop_reason.filter(|stop| stop.kind() == Kind::String) {
             self.ends_turn = stop.is_text("end_turn");
         }
-        let Some(content) = message.get("content") else { return };
-        for block in content.items() {
-            let Some(kind) = block.get("type") else { continue };
-            if kind.is_text("text") {
-                match block.get("text") {
+        for block in message.blocks() {
+            if block.is("text") {
+                match block.text {
                     None => self.text(""),
                     Some(text) => match text.text() {
                         Some(text) => self.text(&text),
                         None => self.warn(|| format!("text of line {line} is not a string and was left out")),
                     },
                 }
-            } else if kind.is_text("tool_use")
-                && let Some(name) = block.get("name")
+            } else if block.is("tool_use")
+                && let Some(name) = block.name
             {
                 self.asked_user |= name.is_text("AskUserQuestion");
                 let in_background = || {
-                    block.path(["input", "run_in_background"]).is_some_and(|flag| flag.kind() == Kind::True)
+                    let flag = block.input.and_then(|input| input.get("run_in_background"));
+                    flag.is_some_and(|flag| flag.kind() == Kind::True)
                 };
                 if name.is_text("Task") && in_background() {
                     self.background_launches += 1;
@@ -230,8 +229,9 @@ impl Reader {
         }
         self.has_text = true;
         self.output.push(text);
-        // A phrase cannot reach across the newline between two texts, so looking at this one alone is enough.
-        if self.output.is_truncated() && says_waiting(text) {
+        // A phrase cannot reach across the newline between two texts, so looking at this one alone is enough. Before
+        // anything was launched, the phrases mean nothing.
+        if self.output.is_truncated() && self.background_launches > 0 && says_waiting(text) {
             self.waiting_beyond = true;
         }
         if let Some(last) = text.trim_end_matches(is_space).chars().next_back() {
@@ -304,7 +304,7 @@ impl Reader {
             cost_usd: self.cost_usd,
             duration_seconds: duration / 1000.0,
             output_truncated: self.output.is_truncated(),
-            api_key_source: self.api_key_source.flatten(),
+            api_key_source: self.api_key_source,
             events: self.events,
             succeeded,
             succeeded_cleanly: succeeded && clean,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use crate::json::{Kind, Node};
+use crate::json::Node;
 use crate::stream_json::kept_text::tail;
 use crate::stream_json::reader::is_space;
 use crate::stream_json::{
@@ -144,21 +144,18 @@ impl Session {
     /// Takes a message, also one of `--output-format json`.
     pub fn message(&mut self, raw: &RawMessage<'_>) {
         self.messages += 1;
-        let root = raw.root();
-        if root.get("type").is_some_and(|kind| kind.kind() == Kind::String) {
-            self.typed += 1;
-        }
-        self.view(raw.view(), root, raw.line, raw.partial);
+        self.view(raw.view(), raw.root(), raw.line, raw.partial);
     }
 
     /// Takes a message that stands inside a larger document.
     pub fn nested_message(&mut self, root: Node<'_>, line: u64) {
         self.messages += 1;
-        self.typed += u64::from(root.get("type").is_some_and(|kind| kind.kind() == Kind::String));
         self.view(Message::of(root), root, line, false);
     }
 
     fn view(&mut self, message: Message<'_>, root: Node<'_>, line: u64, partial: bool) {
+        let is_typed = !matches!(message, Message::Unknown(unknown) if unknown.kind().is_none());
+        self.typed += u64::from(is_typed);
         match message {
             Message::Assistant(assistant) => self.assistant(assistant, line),
             Message::User(user) => self.user(user, line),
@@ -174,12 +171,12 @@ impl Session {
             Message::TaskUpdated(updated) => self.tasks.updated(updated),
             Message::TaskNotification(notice) => self.tasks.notified(notice),
             Message::Informational(note) if note.prevent_continuation() == Some(true) => {
-                self.hook_stop.get_or_insert(line);
+                self.hook_stop = self.hook_stop.or(Some(line));
             }
             Message::PermissionDenied(denied) => self.denied(denied.tool_name().map(Cow::into_owned), line),
             Message::RateLimitEvent(event) => self.rate_limit(event, line),
             Message::Unknown(unknown) => {
-                self.unknown(unknown.kind().as_deref(), unknown.subtype().as_deref())
+                self.unknown(unknown.kind().as_deref(), unknown.subtype().as_deref());
             }
             _ => {}
         }
@@ -205,35 +202,34 @@ impl Session {
             slot.get_or_insert(error);
         }
         let Some(message) = assistant.api_message() else { return };
-        let model = message.model();
-        let is_synthetic = model.as_deref() == Some("<synthetic>");
+        let is_synthetic = message.is_synthetic();
         if !is_synthetic {
             if !is_subagent {
                 self.model_answered = true;
                 self.open_pass.get_or_insert(line);
             }
-            self.note_usage(message, model.as_deref());
+            self.note_usage(message);
         }
-        for block in message.content().map(Block) {
-            let Some(kind) = block.0.get("type") else { continue };
-            if kind.is_text("text") {
+        for block in message.blocks() {
+            if block.is("text") {
                 if !is_subagent && !is_synthetic {
                     self.main_text(block, line);
                 }
-            } else if kind.is_text("tool_use") {
+            } else if block.is("tool_use") {
                 self.tool_use(block, is_subagent, line);
             }
         }
     }
 
-    fn note_usage(&mut self, message: ApiMessage<'_>, model: Option<&str>) {
-        let Some(usage) = message.usage().filter(|usage| usage.is_object()) else { return };
+    fn note_usage(&mut self, message: ApiMessage<'_>) {
+        let Some(usage) = message.usage.filter(|usage| usage.is_object()) else { return };
         let Some(id) = message.id() else { return };
-        self.usage_by_id.note(&id, model.unwrap_or("unknown"), TokenUsage::of(usage), self.limits.open);
+        let model = message.model().unwrap_or(Cow::Borrowed("unknown"));
+        self.usage_by_id.note(&id, &model, TokenUsage::of(usage), self.limits.open);
     }
 
     fn main_text(&mut self, block: Block<'_>, line: u64) {
-        let Some(text) = block.text() else { return };
+        let Some(text) = block.text.and_then(Node::text) else { return };
         if text.chars().any(|c| !is_space(c)) {
             self.said_something = true;
             self.final_text_line = line;
@@ -245,10 +241,10 @@ impl Session {
     }
 
     fn tool_use(&mut self, block: Block<'_>, is_subagent: bool, line: u64) {
-        let id = block.id();
-        let name = block.name().unwrap_or_default();
+        let id = block.id.and_then(Node::text);
+        let name = block.name.and_then(Node::text).unwrap_or_default();
         self.tools.called(id.as_deref(), &name, self.limits.open);
-        let input = block.input();
+        let input = block.input;
         if input.and_then(|input| input.get("run_in_background")).and_then(Node::boolean) == Some(true) {
             self.tasks.launched(id.as_deref(), line, self.limits.open);
         }
@@ -271,13 +267,10 @@ impl Session {
     }
 
     fn user(&mut self, user: User<'_>, line: u64) {
-        let details = user.tool_use_result();
-        for block in user.blocks() {
-            if !block.0.get("type").is_some_and(|kind| kind.is_text("tool_result")) {
-                continue;
-            }
-            let Some(id) = block.tool_use_id() else { continue };
-            let is_error = block.is_error() == Some(true);
+        let details = user.tool_use_result;
+        for block in user.blocks().filter(|block| block.is("tool_result")) {
+            let Some(id) = block.tool_use_id.and_then(Node::text) else { continue };
+            let is_error = block.is_failed();
             let name = self.tools.answered(&id, is_error);
             self.tasks.tool_result(block, details);
             // A question that was really answered is no reason to worry.
@@ -340,7 +333,5 @@ impl Session {
 }
 
 fn is_api_error_text(result: Block<'_>) -> bool {
-    let Some(content) = result.content() else { return false };
-    let starts = |node: Node<'_>| node.text().is_some_and(|text| text.starts_with("API Error"));
-    starts(content) || content.items().next().and_then(|block| block.get("text")).is_some_and(starts)
+    result.result_text().is_some_and(|text| text.starts_with("API Error"))
 }

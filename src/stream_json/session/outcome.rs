@@ -83,6 +83,11 @@ impl ResultFacts {
         }
     }
 
+    /// A failure of which nothing but a text is known.
+    pub fn failure_with_text(text: &str) -> Self {
+        Self { is_error: Some(true), text: Some(head(text, KEPT).to_owned()), ..Self::default() }
+    }
+
     /// Whether the result says that something failed.
     pub fn is_failure(&self) -> bool {
         self.is_error == Some(true)
@@ -91,7 +96,7 @@ impl ResultFacts {
 }
 
 /// The denied tools of a result.
-pub(super) fn denied_tools<'a>(result: RunResult<'a>) -> impl Iterator<Item = Option<String>> + 'a {
+pub(super) fn denied_tools(result: RunResult<'_>) -> impl Iterator<Item = Option<String>> {
     result
         .permission_denials()
         .map(|denial| denial.get("tool_name").and_then(Node::text).map(std::borrow::Cow::into_owned))

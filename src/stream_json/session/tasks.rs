@@ -135,7 +135,7 @@ impl Tasks {
     /// The result of a tool call: it may say that the work went to the background, or that it never did, or how a
     /// task fares.
     pub(super) fn tool_result(&mut self, result: Block<'_>, details: Option<Node<'_>>) {
-        let tool_use_id = result.tool_use_id();
+        let tool_use_id = result.tool_use_id.and_then(Node::text);
         if let Some(details) = details {
             self.look_at(details);
         }
@@ -156,7 +156,7 @@ impl Tasks {
         } else {
             // The call was answered with its outcome (or refused), so nothing is left running.
             task.background = false;
-            task.fate = if result.is_error() == Some(true) { Fate::Failed } else { Fate::Completed };
+            task.fate = if result.is_failed() { Fate::Failed } else { Fate::Completed };
         }
     }
 
@@ -182,12 +182,6 @@ fn fate_of(status: &str) -> Option<Fate> {
 
 /// Older versions say in words only that work went to the background.
 fn says_launched(result: Block<'_>) -> bool {
-    let starts = |text: &str| {
-        text.starts_with("Command running in background") || text.starts_with("Async agent launched")
-    };
-    let Some(content) = result.content() else { return false };
-    content.text().is_some_and(|text| starts(&text))
-        || content
-            .items()
-            .any(|block| block.get("text").and_then(Node::text).is_some_and(|text| starts(&text)))
+    const WORDS: [&str; 2] = ["Command running in background", "Async agent launched"];
+    result.result_text().is_some_and(|text| WORDS.iter().any(|words| text.starts_with(words)))
 }

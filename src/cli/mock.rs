@@ -1,0 +1,252 @@
+//! `clawgate mock`: serves the scripted API by hand until it is interrupted, and says what was asked of it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::format::{self, Format, clean, data, note};
+use super::scenario_source;
+use crate::exit_code;
+use crate::harness::mock::builtin::SCENARIOS;
+use crate::harness::mock::fault_catalogue;
+use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
+use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartError};
+
+/// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
+///
+/// The first line on standard output is the base URL: point `ANTHROPIC_BASE_URL` at it. Requests are listed on standard
+/// error as they come; with --format json they are lines of standard output.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = fault_catalogue::help())]
+pub(crate) struct Args {
+    /// A scenario file, or the name of a built-in scenario.
+    #[arg(default_value = "plain")]
+    scenario: String,
+    /// The port on 127.0.0.1; a free one by default.
+    #[arg(long, value_name = "N", env = "CLAWGATE_MOCK_PORT")]
+    port: Option<u16>,
+    /// Misbehave: `name:key=value,…`, instead of the scenario's own faults in the turns it selects. Repeatable: the
+    /// faults of a turn follow each other, attempt by attempt. See the list under --help.
+    #[arg(long, value_name = "F")]
+    fault: Vec<Fault>,
+    /// A seed instead of the scenario's: ids, chunk sizes and jitter follow from it.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Exit with 100 when a request matched nothing or was invalid, or a turn was never asked for.
+    #[arg(long)]
+    strict: bool,
+    /// Does not list the requests as they come.
+    #[arg(long, short)]
+    quiet: bool,
+    /// Lists the built-in scenarios and stops.
+    #[arg(long)]
+    list: bool,
+    /// For people, or one JSON object a line.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> u8 {
+    if args.list {
+        return list(args.format);
+    }
+    let scenario = match scenario_source::read(&args.scenario) {
+        Ok(scenario) => scenario,
+        Err(message) => {
+            note(&format!("error: {message}"));
+            return exit_code::USAGE;
+        }
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            note(&format!("error: cannot start: {error}"));
+            return exit_code::ENVIRONMENT;
+        }
+    };
+    runtime.block_on(serve(args, scenario))
+}
+
+fn list(format: Format) -> u8 {
+    for (name, text) in SCENARIOS {
+        let description =
+            Scenario::parse(name, text).map(|scenario| scenario.description).unwrap_or_default();
+        match format {
+            Format::Human => data(&format!("{name:<12} {description}")),
+            Format::Json => {
+                format::json(&json!({"type": "scenario", "name": name, "description": description}));
+            }
+        }
+    }
+    exit_code::OK
+}
+
+async fn serve(args: Args, scenario: Scenario) -> u8 {
+    // Before the server starts: whoever reads the URL may interrupt at once.
+    let (mut interrupt, mut terminate) =
+        match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+            (Ok(interrupt), Ok(terminate)) => (interrupt, terminate),
+            (Err(error), _) | (_, Err(error)) => {
+                note(&format!("error: cannot wait for signals: {error}"));
+                return exit_code::ENVIRONMENT;
+            }
+        };
+    let options = Options { port: args.port, faults: args.fault, seed: args.seed, ..Options::default() };
+    let api = match MockApi::start(scenario.script, options).await {
+        Ok(api) => api,
+        Err(error) => {
+            let (code, hint) = explain(&error);
+            note(&format!("error: {error}{hint}"));
+            return code;
+        }
+    };
+    announce(&api, &scenario.name, args.format);
+    let mut changes = api.changes();
+    let mut seen = Seen::default();
+    loop {
+        if !args.quiet {
+            seen.report(&api, args.format, false);
+        }
+        tokio::select! {
+            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break,
+            _ = changes.changed(), if !args.quiet => {}
+        }
+    }
+    if !args.quiet {
+        seen.report(&api, args.format, true);
+    }
+    let journal = api.stop().await;
+    conclude(&journal, args.format);
+    if args.strict && !journal.summary().is_clean() { exit_code::FINDINGS } else { exit_code::OK }
+}
+
+/// The exit code of a failed start, and what the user can do about it.
+fn explain(error: &StartError) -> (u8, &'static str) {
+    match error {
+        StartError::Fault(_) => (exit_code::USAGE, " (clawgate mock --help lists the faults)"),
+        StartError::Answer { .. } => (exit_code::USAGE, ""),
+        StartError::PortInUse { .. } | StartError::PortDenied { .. } => {
+            (exit_code::ENVIRONMENT, " (--port N, or leave --port out)")
+        }
+        StartError::Socket(_) | StartError::Engine(_) => (exit_code::ENVIRONMENT, ""),
+    }
+}
+
+fn announce(api: &MockApi, scenario: &str, format: Format) {
+    match format {
+        Format::Human => {
+            data(&api.base_url());
+            note(&format!(
+                "serving `{scenario}`; try: ANTHROPIC_BASE_URL={} ANTHROPIC_API_KEY=dummy claude -p hello\n\
+                 Ctrl-C stops and sums up",
+                api.base_url()
+            ));
+        }
+        Format::Json => format::json(
+            &json!({"type": "listening", "schema_version": 1, "base_url": api.base_url(), "scenario": scenario}),
+        ),
+    }
+}
+
+/// Which requests have been reported.
+#[derive(Default)]
+struct Seen {
+    last: u64,
+    pending: BTreeSet<u64>,
+}
+
+impl Seen {
+    /// Reports what has ended, or everything that is left.
+    fn report(&mut self, api: &MockApi, format: Format, all: bool) {
+        let count = api.request_count();
+        self.pending.extend(self.last + 1..=count);
+        self.last = count;
+        self.pending.retain(|number| match api.entry(*number) {
+            Some(entry) if all || entry.outcome != Outcome::Open => {
+                match format {
+                    Format::Human => note(&line(&entry)),
+                    Format::Json => {
+                        let mut value = json!({"type": "request"});
+                        if let (Some(object), Ok(serde_json::Value::Object(fields))) =
+                            (value.as_object_mut(), serde_json::to_value(&entry))
+                        {
+                            object.extend(fields);
+                        }
+                        format::json(&value);
+                    }
+                }
+                false
+            }
+            Some(_) => true,
+            // Counted and not kept.
+            None => false,
+        });
+    }
+}
+
+fn line(entry: &JournalEntry) -> String {
+    let answered = match (entry.kind, &entry.entry) {
+        (Kind::Unmatched, _) => "UNMATCHED".to_owned(),
+        (Kind::Turn, Some(name)) if entry.attempt > 1 => format!("{name} (attempt {})", entry.attempt),
+        (_, Some(name)) => name.clone(),
+        (Kind::BuiltIn, None) => "built in".to_owned(),
+        (Kind::Refused, None) => "REFUSED".to_owned(),
+        (_, None) => "-".to_owned(),
+    };
+    let status = entry.status.map_or("-".to_owned(), |status| status.to_string());
+    let fault = entry.fault.as_ref().map_or(String::new(), |fault| format!(" [{fault}]"));
+    let time = entry.duration_ms.map_or(String::new(), |ms| format!(" {ms:.1} ms"));
+    let outcome = serde_json::to_value(entry.outcome).unwrap_or_default();
+    let mut text = format!(
+        "{:>4} {} {} {answered} {status}{fault} {} B{time} {}",
+        entry.number,
+        entry.method,
+        clean(&entry.path),
+        entry.sent_bytes,
+        outcome.as_str().unwrap_or_default(),
+    );
+    for finding in &entry.findings {
+        _ = write!(text, "\n     invalid: {} {}", clean(&finding.pointer), clean(&finding.message));
+    }
+    text
+}
+
+fn conclude(journal: &Journal, format: Format) {
+    let summary = journal.summary();
+    if format == Format::Json {
+        let mut value = json!({"type": "summary"});
+        if let (Some(object), Ok(serde_json::Value::Object(fields))) =
+            (value.as_object_mut(), serde_json::to_value(&summary))
+        {
+            object.extend(fields);
+        }
+        return format::json(&value);
+    }
+    data(&format!(
+        "{} requests: {} turns, {} auxiliary, {} unmatched, {} invalid, {} with a fault",
+        summary.requests,
+        summary.turns,
+        summary.auxiliary,
+        summary.unmatched,
+        summary.invalid,
+        summary.faults
+    ));
+    for name in &summary.unused {
+        data(&format!("unused turn: {}", clean(name)));
+    }
+    for entry in &journal.requests {
+        let Some(unmatched) = &entry.unmatched else { continue };
+        data(&format!("unmatched request {}: {} {}", entry.number, entry.method, clean(&entry.path)));
+        if let (Some(nearest), Some(line)) = (&unmatched.nearest, unmatched.line) {
+            data(&format!("  nearest is turn {} (line {line}), which it misses by", clean(nearest)));
+        }
+        for reason in &unmatched.because {
+            data(&format!("    {}", clean(reason)));
+        }
+        data(&format!("  request: {}", clean(&unmatched.request)));
+    }
+}

@@ -1,0 +1,156 @@
+//! Requests that a CLI makes on the side (titles, warm-ups, summaries, compaction): recognised by what they say, and
+//! answered by something sensible without using up a turn of the script.
+
+use serde_json::Value;
+
+use super::request::Facts;
+
+/// A kind of request on the side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Auxiliary {
+    /// A title for the session.
+    Title,
+    /// Whether a message opens a new topic (older versions).
+    Topic,
+    /// A cache warm-up.
+    Warmup,
+    /// A probe of the quota with one token.
+    Quota,
+    /// A label for a group of tool calls.
+    ToolSummary,
+    /// The prefix of a shell command, for permission rules.
+    CommandPrefix,
+    /// A summary that replaces the conversation.
+    Compaction,
+    /// A search on the API's side.
+    WebSearch,
+}
+
+impl Auxiliary {
+    /// Every kind.
+    pub const ALL: [Auxiliary; 8] = [
+        Auxiliary::Title,
+        Auxiliary::Topic,
+        Auxiliary::Warmup,
+        Auxiliary::Quota,
+        Auxiliary::ToolSummary,
+        Auxiliary::CommandPrefix,
+        Auxiliary::Compaction,
+        Auxiliary::WebSearch,
+    ];
+
+    /// The name used in scripts and in the journal.
+    pub fn name(self) -> &'static str {
+        match self {
+            Auxiliary::Title => "title",
+            Auxiliary::Topic => "topic",
+            Auxiliary::Warmup => "warmup",
+            Auxiliary::Quota => "quota",
+            Auxiliary::ToolSummary => "tool-summary",
+            Auxiliary::CommandPrefix => "command-prefix",
+            Auxiliary::Compaction => "compaction",
+            Auxiliary::WebSearch => "web-search",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Auxiliary::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What kind of request this is, if it is one on the side.
+    pub(super) fn recognise(facts: &Facts, body: &Value) -> Option<Self> {
+        let user = facts.user.trim();
+        let system = facts.system.as_str();
+        let tools = body["tools"].as_array().map_or(0, Vec::len);
+        if user == "Warmup" {
+            Some(Auxiliary::Warmup)
+        } else if user == "quota" && body["max_tokens"] == 1 {
+            Some(Auxiliary::Quota)
+        } else if tools == 0 && system.contains("sentence-case title") {
+            Some(Auxiliary::Title)
+        } else if tools == 0 && system.contains("isNewTopic") {
+            Some(Auxiliary::Topic)
+        } else if tools == 0 && system.contains("summary label describing what these tool calls") {
+            Some(Auxiliary::ToolSummary)
+        } else if tools == 0 && (mentions_prefixes(system) || mentions_prefixes(user)) {
+            Some(Auxiliary::CommandPrefix)
+        } else if user.contains("create a detailed summary of") {
+            Some(Auxiliary::Compaction)
+        } else if system.contains("performing a web search tool use") {
+            Some(Auxiliary::WebSearch)
+        } else {
+            None
+        }
+    }
+
+    /// What it is answered.
+    pub(super) fn answer(self) -> &'static str {
+        match self {
+            Auxiliary::Title => r#"{"title": "Scripted session"}"#,
+            Auxiliary::Topic => r#"{"isNewTopic": false, "title": null}"#,
+            Auxiliary::Warmup => "Ready.",
+            Auxiliary::Quota => "#",
+            Auxiliary::ToolSummary => "Ran the scripted tools",
+            Auxiliary::CommandPrefix => "none",
+            Auxiliary::Compaction => {
+                "<analysis>\nA scripted conversation.\n</analysis>\n\n\
+                 <summary>\n1. Primary Request and Intent: a scripted conversation.\n</summary>"
+            }
+            Auxiliary::WebSearch => "The search found nothing.",
+        }
+    }
+}
+
+fn mentions_prefixes(text: &str) -> bool {
+    text.contains("process Bash commands that an AI coding agent wants to run")
+        || text.contains("<policy_spec>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::mock::request::ApiRequest;
+    use serde_json::json;
+
+    fn kind(body: &Value) -> Option<&'static str> {
+        let text = body.to_string();
+        ApiRequest::new("POST", "/v1/messages", Vec::new(), text.as_bytes())
+            .facts
+            .auxiliary
+            .map(Auxiliary::name)
+    }
+
+    #[test]
+    fn each_kind_is_recognised_by_what_it_says() {
+        let ask = |system: &str, user: &str| {
+            json!({"max_tokens": 1, "system": [{"type": "text", "text": system}],
+                   "messages": [{"role": "user", "content": user}]})
+        };
+        assert_eq!(kind(&ask("Generate a concise, sentence-case title (3-7 words)", "x")), Some("title"));
+        assert_eq!(kind(&ask("Analyze … isNewTopic", "x")), Some("topic"));
+        assert_eq!(kind(&ask("You are", "Warmup")), Some("warmup"));
+        assert_eq!(kind(&ask("", "quota")), Some("quota"));
+        assert_eq!(
+            kind(&ask("Write a short summary label describing what these tool calls accomplished.", "x")),
+            Some("tool-summary")
+        );
+        assert_eq!(kind(&ask("", "<policy_spec> ls")), Some("command-prefix"));
+        assert_eq!(
+            kind(&ask("", "Your task is to create a detailed summary of the conversation so far")),
+            Some("compaction")
+        );
+        assert_eq!(
+            kind(&ask("You are an assistant for performing a web search tool use", "x")),
+            Some("web-search")
+        );
+    }
+
+    #[test]
+    fn a_real_turn_that_mentions_a_title_is_a_turn() {
+        let body = json!({"system": "Generate a concise, sentence-case title", "tools": [{"name": "Bash"}],
+                          "messages": [{"role": "user", "content": "Warmup exercises, please"}]});
+        assert_eq!(kind(&body), None);
+    }
+}

@@ -1,0 +1,61 @@
+//! The scripted Anthropic API: behaves like the real one, and misbehaves on demand.
+//!
+//! ```text
+//! client ◄──► proxy ◄──► wiremock
+//!             (how)      (what)
+//! ```
+//!
+//! wiremock chooses the entry of the script that answers. It can neither stream a body nor break a connection, so a
+//! small transport stands in front of it: it reads and validates requests, keeps the journal, and delivers each answer
+//! by a plan of writes, pauses and an end. Each case has a server of its own on a loopback port of its own.
+//!
+//! ```
+//! use clawgate::harness::mock::{MockApi, Options, Scenario};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let scenario = Scenario::parse("hello.toml", r#"
+//!     [scenario]
+//!     name = "hello"
+//!     [[api.turns]]
+//!     text = "Hello."
+//! "#)?;
+//! let api = MockApi::start(scenario.script, Options::default()).await?;
+//! println!("ANTHROPIC_BASE_URL={}", api.base_url());
+//! let journal = api.stop().await;
+//! assert_eq!(journal.unused, ["turn-1"]);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod auxiliary;
+pub mod builtin;
+pub mod error_body;
+pub mod fault;
+pub mod fault_catalogue;
+pub mod journal;
+pub mod matcher;
+pub mod pace;
+pub mod request;
+pub mod script;
+pub mod sweep;
+pub mod sweep_play;
+pub mod validate;
+
+mod answer;
+mod engine;
+mod fault_choice;
+mod fault_reader;
+mod ledger;
+mod plan;
+mod proxy;
+mod reply;
+mod script_reader;
+mod server;
+mod sse;
+mod wire;
+
+pub use fault::Fault;
+pub use journal::Journal;
+pub use script::{Scenario, Script};
+pub use server::{MockApi, Options, StartError};

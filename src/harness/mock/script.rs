@@ -1,0 +1,148 @@
+//! The API script of a scenario: turns as a person thinks of them, read from TOML.
+//!
+//! ```toml
+//! [scenario]
+//! name = "list-files"
+//!
+//! [api]
+//! seed = 7
+//!
+//! [[api.turns]]
+//! thinking = "I should look."
+//! text = "Let me look."
+//! tool = { name = "Bash", input = { command = "ls" } }
+//!
+//! [[api.turns]]
+//! text = "There is one file."
+//! ```
+//!
+//! A turn without `when` answers the main conversation at its place in the list. `when` names another conversation
+//! (`agent`, `prompt`, `system`, `model`) in which turns are counted by themselves, or a condition that may hold
+//! anywhere (`tool_result`, `user`, `pointer`, `auxiliary`); see [`When`].
+
+use serde_json::Value;
+
+use super::fault::Fault;
+use super::matcher::When;
+use super::pace::Pace;
+
+/// One thing to make a target do. Only its API side so far.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Scenario {
+    /// Its name, as used on the command line and in ids.
+    pub name: String,
+    /// What it is for, in a sentence.
+    pub description: String,
+    /// What the API answers.
+    pub script: Script,
+}
+
+/// What the API answers in one case.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Script {
+    /// Everything that looks like chance follows from it.
+    pub seed: u64,
+    /// What happens to a request that the Messages API would refuse.
+    pub invalid_requests: InvalidRequests,
+    /// The answers, in the order of the file.
+    pub turns: Vec<Turn>,
+    /// Faults of the server as a whole (refused connections).
+    pub server_faults: Vec<Fault>,
+}
+
+/// What happens to a request that the Messages API would refuse. It is a finding in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvalidRequests {
+    /// Answered as scripted.
+    Report,
+    /// Refused with the API's 400, as the real one does.
+    Refuse,
+}
+
+/// One scripted answer.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Turn {
+    /// Its name in the journal and in reports: its own, or `turn-N` by its place in the file.
+    pub name: String,
+    /// The line of the file on which it begins.
+    pub line: usize,
+    /// Which requests it answers.
+    pub when: When,
+    /// What it says, in order.
+    pub blocks: Vec<Block>,
+    /// Why the answer stops; follows from the blocks without it.
+    pub stop_reason: Option<String>,
+    /// The stop sequence that was met.
+    pub stop_sequence: Option<String>,
+    /// The model that answers; the one that was asked without it.
+    pub model: Option<String>,
+    /// Token counts.
+    pub usage: Usage,
+    /// How a block is split into deltas.
+    pub chunk: Chunk,
+    /// How fast it is sent.
+    pub pace: Pace,
+    /// What goes wrong, attempt by attempt.
+    pub faults: Vec<Fault>,
+    /// Further response headers.
+    pub headers: Vec<(String, String)>,
+    /// Whether it is no finding when the turn is never asked for.
+    pub optional: bool,
+}
+
+/// One content block.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Block {
+    /// Text.
+    Text(String),
+    /// Thinking, signed.
+    Thinking(String),
+    /// A tool call.
+    Tool {
+        /// Its id; made from the seed without it.
+        id: Option<String>,
+        /// The tool.
+        name: String,
+        /// Its arguments.
+        input: ToolInput,
+    },
+    /// Any other block, sent as it is.
+    Raw(Value),
+}
+
+/// The arguments of a tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolInput {
+    /// An object.
+    Json(Value),
+    /// Text streamed as it is, valid JSON or not.
+    Text(String),
+}
+
+/// Token counts of an answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Input tokens.
+    pub input_tokens: Option<u64>,
+    /// Output tokens; a quarter of the characters without it.
+    pub output_tokens: Option<u64>,
+    /// Tokens read from the cache.
+    pub cache_read_input_tokens: u64,
+    /// Tokens written to the cache.
+    pub cache_creation_input_tokens: u64,
+}
+
+/// How a block is split into deltas.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Chunk {
+    /// So many characters in each.
+    Characters(usize),
+    /// One delta.
+    Whole,
+    /// One to this many characters, drawn from the seed: splits inside words, escapes and numbers.
+    Seeded(usize),
+}

@@ -1,0 +1,329 @@
+//! One scripted API for one case: the only place that touches wiremock's server.
+//!
+//! wiremock's hazards are dealt with here and nowhere else. Servers are never pooled, since a pooled one answers the
+//! clients of the case before it. They are dropped on a thread of their own, since a drop inside a task can spin for
+//! ever. What they keep of each request is a line (see `engine`).
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::oneshot;
+use tokio::task::{JoinHandle, JoinSet};
+use wiremock::MockServer;
+
+use super::answer::{Answer, Occasion};
+use super::engine::{self, Desk};
+use super::fault::{Fault, FaultKind};
+use super::fault_choice::faults_of_turns;
+use super::journal::{Journal, JournalEntry};
+use super::ledger::Ledger;
+use super::proxy::{pause_or_forever, serve};
+use super::script::Script;
+use super::validate::{Sent, check_body, check_events};
+
+/// How a server is started.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// The port on 127.0.0.1; a free one without it.
+    pub port: Option<u16>,
+    /// Faults beside those of the script; they take the place of the script's in the turns that they select.
+    pub faults: Vec<Fault>,
+    /// A seed instead of the script's.
+    pub seed: Option<u64>,
+    /// A listener made elsewhere, such as inside another network namespace, instead of a port.
+    pub listener: Option<std::net::TcpListener>,
+}
+
+/// Why a server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Somebody else listens there.
+    #[error("port {port} on 127.0.0.1 is in use; choose another one, or none to get a free one")]
+    PortInUse {
+        /// The port.
+        port: u16,
+    },
+    /// The port may not be used.
+    #[error("port {port} on 127.0.0.1 is not allowed for this user; those from 1024 on are")]
+    PortDenied {
+        /// The port.
+        port: u16,
+    },
+    /// The socket failed.
+    #[error("cannot listen on 127.0.0.1: {0}")]
+    Socket(#[from] io::Error),
+    /// A fault does not fit the script.
+    #[error("{0}")]
+    Fault(String),
+    /// A turn would be sent in a form that the Messages API never sends.
+    #[error("turn `{turn}` (line {line}) is not what the Messages API sends: {message}")]
+    Answer {
+        /// The turn.
+        turn: String,
+        /// Its line in the scenario.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// wiremock could not start.
+    #[error("the matching engine did not start: {0}")]
+    Engine(String),
+}
+
+/// A scripted API, listening.
+#[derive(Debug)]
+pub struct MockApi {
+    address: SocketAddr,
+    ledger: Arc<Ledger>,
+    /// Dropping it stops the acceptor.
+    stop: Option<oneshot::Sender<()>>,
+    acceptor: Option<JoinHandle<()>>,
+    engine: Option<MockServer>,
+}
+
+impl MockApi {
+    /// Starts a server of its own for one case.
+    pub async fn start(mut script: Script, options: Options) -> Result<Self, StartError> {
+        if let Some(seed) = options.seed {
+            script.seed = seed;
+        }
+        check_answers(&script)?;
+        let faults = faults_of_turns(&script, &options.faults).map_err(StartError::Fault)?;
+        let refusal = refusal(&script, &options.faults)?;
+        let door = Door::open(options, refusal.as_ref())?;
+        let address = door.address;
+
+        let desk = Arc::new(Desk::new(script, faults));
+        // In a task of its own: wiremock panics when it gets no socket, and that is no reason to fall with it.
+        let starting = Arc::clone(&desk);
+        let engine = tokio::spawn(async move {
+            let server = MockServer::builder().start().await;
+            engine::mount(&starting, &server).await;
+            server
+        })
+        .await
+        .map_err(|error| StartError::Engine(error.to_string()))?;
+
+        let spent_after = refusal.as_ref().map(|refusal| u64::from(refusal.after_requests));
+        let ledger = Arc::new(Ledger::new(desk, spent_after));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (taken_in, engine_address) = (Arc::clone(&ledger), *engine.address());
+        let acceptor = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            tokio::select! {
+                () = door.accept(refusal, taken_in, engine_address, &mut connections) => {}
+                // Sent or dropped: either way it is over.
+                _ = stopped => {}
+            }
+            // Waits for tasks in the middle of a step: what has been sent in full is then complete in the journal.
+            connections.shutdown().await;
+        });
+        Ok(MockApi { address, ledger, stop: Some(stop), acceptor: Some(acceptor), engine: Some(engine) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What a client is pointed at.
+    pub fn base_url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The journal as it is now.
+    pub fn journal(&self) -> Journal {
+        self.ledger.snapshot()
+    }
+
+    /// The journal entry of that number, if it has come and is kept.
+    pub fn entry(&self, number: u64) -> Option<JournalEntry> {
+        self.ledger.entry(number)
+    }
+
+    /// How many requests have come so far.
+    pub fn request_count(&self) -> u64 {
+        self.ledger.count()
+    }
+
+    /// Waits until the journal is as wanted. It is looked at now and after every change.
+    pub async fn wait_until(&self, mut wanted: impl FnMut(&Journal) -> bool) {
+        let mut changes = self.ledger.changes();
+        while !wanted(&self.ledger.snapshot()) {
+            // The sender lives as long as the ledger, which lives as long as this borrow.
+            if changes.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Returns at the next change of the journal after the last call with the same receiver.
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
+        self.ledger.changes()
+    }
+
+    /// Stops: ends every connection, frees everything, and returns what was asked.
+    pub async fn stop(mut self) -> Journal {
+        drop(self.stop.take());
+        if let Some(acceptor) = self.acceptor.take() {
+            // It can only fail by a panic, which has been printed.
+            _ = acceptor.await;
+        }
+        let mut journal = self.ledger.snapshot();
+        if let Some(engine) = self.engine.take() {
+            journal.witnessed = engine.received_requests().await.map(|requests| requests.len() as u64);
+            _ = tokio::task::spawn_blocking(move || drop(engine)).await;
+        }
+        journal
+    }
+}
+
+impl Drop for MockApi {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(engine) = self.engine.take() {
+            std::thread::spawn(move || drop(engine));
+        }
+    }
+}
+
+/// A turn in a form that the API never has would make our bug look like the target's.
+fn check_answers(script: &Script) -> Result<(), StartError> {
+    for (index, turn) in script.turns.iter().enumerate() {
+        let occasion = Occasion { seed: script.seed, entry: index as u64, earlier: 0 };
+        let answer = Answer::of_turn(turn, "claude", occasion);
+        check_body(Sent::Message, &answer.message())
+            .and_then(|()| check_events(&answer.events()))
+            .map_err(|message| StartError::Answer { turn: turn.name.clone(), line: turn.line, message })?;
+    }
+    Ok(())
+}
+
+/// When nothing listens.
+#[derive(Debug, Clone, Copy)]
+struct Refusal {
+    after_requests: u32,
+    for_ms: Option<u64>,
+}
+
+fn refusal(script: &Script, faults: &[Fault]) -> Result<Option<Refusal>, StartError> {
+    let mut refusals = faults.iter().chain(&script.server_faults).filter_map(|fault| match fault.kind {
+        FaultKind::Refuse { after_requests, for_ms } => Some(Refusal { after_requests, for_ms }),
+        _ => None,
+    });
+    let first = refusals.next();
+    if refusals.next().is_some() {
+        return Err(StartError::Fault("a server can refuse connections in one way only".to_owned()));
+    }
+    Ok(first)
+}
+
+/// The socket that clients come to: listening, or only holding its port so that nobody else gets it.
+#[derive(Debug)]
+struct Door {
+    address: SocketAddr,
+    state: DoorState,
+}
+
+#[derive(Debug)]
+enum DoorState {
+    Listening(TcpListener),
+    Held(TcpSocket),
+    /// A listener made elsewhere cannot be made again.
+    Gone,
+}
+
+const BACKLOG: u32 = 1024;
+
+impl Door {
+    fn open(options: Options, refusal: Option<&Refusal>) -> Result<Self, StartError> {
+        let refused_at_once = refusal.is_some_and(|refusal| refusal.after_requests == 0);
+        if let Some(listener) = options.listener {
+            if refusal.is_some_and(|refusal| refusal.for_ms.is_some()) {
+                return Err(StartError::Fault("`refuse` with `for-ms` needs a socket of its own".to_owned()));
+            }
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            let listener = TcpListener::from_std(listener)?;
+            let state = if refused_at_once { DoorState::Gone } else { DoorState::Listening(listener) };
+            return Ok(Door { address, state });
+        }
+        let port = options.port.unwrap_or(0);
+        // A port that is only held must not be shared, or somebody else could listen there and answer in our place.
+        let socket = hold(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), !refused_at_once);
+        let socket = socket.map_err(|error| bind_error(error, port))?;
+        let address = socket.local_addr()?;
+        let state = if refused_at_once {
+            DoorState::Held(socket)
+        } else {
+            // With reuse of addresses the kernel says only here that somebody listens.
+            DoorState::Listening(socket.listen(BACKLOG).map_err(|error| bind_error(error, port))?)
+        };
+        Ok(Door { address, state })
+    }
+
+    /// Takes clients in, for ever.
+    async fn accept(
+        self,
+        refusal: Option<Refusal>,
+        ledger: Arc<Ledger>,
+        engine: SocketAddr,
+        connections: &mut JoinSet<()>,
+    ) {
+        let mut state = self.state;
+        let for_ms = refusal.and_then(|refusal| refusal.for_ms);
+        loop {
+            match state {
+                DoorState::Listening(listener) => {
+                    let mut changes = ledger.changes();
+                    loop {
+                        while connections.try_join_next().is_some() {}
+                        tokio::select! {
+                            accepted = listener.accept() => match accepted {
+                                Ok((stream, _)) => {
+                                    connections.spawn(serve(stream, Arc::clone(&ledger), engine));
+                                }
+                                // Out of descriptors for the moment: the client waits in the backlog.
+                                Err(_) => tokio::task::yield_now().await,
+                            },
+                            _ = changes.changed(), if refusal.is_some() => {
+                                if ledger.is_spent() {
+                                    break;
+                                }
+                            }
+                        }
+                    }
+                    drop(listener);
+                    connections.shutdown().await;
+                    state = hold(self.address, true).map_or(DoorState::Gone, DoorState::Held);
+                }
+                DoorState::Held(socket) => {
+                    pause_or_forever(for_ms).await;
+                    ledger.recover();
+                    state = socket.listen(BACKLOG).map_or(DoorState::Gone, DoorState::Listening);
+                }
+                DoorState::Gone => return pause_or_forever(None).await,
+            }
+        }
+    }
+}
+
+/// Binds without listening. Sharing lets a port be taken whose last connections are still winding down.
+fn hold(address: SocketAddr, share: bool) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(share)?;
+    socket.bind(address)?;
+    Ok(socket)
+}
+
+fn bind_error(error: io::Error, port: u16) -> StartError {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => StartError::PortInUse { port },
+        io::ErrorKind::PermissionDenied => StartError::PortDenied { port },
+        _ => StartError::Socket(error),
+    }
+}

@@ -1,0 +1,253 @@
+//! Every cut point times every fault of one healthy script: the cases, in a fixed order, each with an id that names it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::answer::{Answer, Occasion};
+use super::fault::{CutPoint, Ending, Fault, FaultKind, HttpFault};
+use super::matcher::{Agent, Position};
+use super::pace::Pace;
+use super::request::ApiRequest;
+use super::script::{Scenario, Turn};
+
+/// The HTTP statuses that a sweep tries.
+pub const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];
+
+/// One fault in one turn.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct SweepCase {
+    /// `scenario::turn::fault`; the same for the same script, whatever the machine.
+    pub id: String,
+    /// The turn in which it happens; none for a fault of the whole server.
+    pub turn: Option<String>,
+    /// The fault, with its turn: what `--fault` takes.
+    #[serde(serialize_with = "as_text")]
+    pub fault: Fault,
+}
+
+fn as_text<S: serde::Serializer>(fault: &Fault, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(fault)
+}
+
+/// Every case of a scenario.
+pub fn cases(scenario: &Scenario) -> Vec<SweepCase> {
+    let mut cases = Vec::new();
+    for (index, turn) in scenario.script.turns.iter().enumerate() {
+        for kind in kinds(turn, index, scenario.script.seed) {
+            let alone = Fault::always(kind.clone());
+            cases.push(SweepCase {
+                id: format!("{}::{}::{alone}", scenario.name, turn.name),
+                turn: Some(turn.name.clone()),
+                fault: Fault { turn: Some(turn.name.clone()), ..Fault::always(kind) },
+            });
+        }
+    }
+    let fault = Fault::always(FaultKind::Refuse { after_requests: 0, for_ms: None });
+    cases.push(SweepCase { id: format!("{}::{fault}", scenario.name), turn: None, fault });
+    cases
+}
+
+/// Every fault that the answer of a turn has a place for.
+fn kinds(turn: &Turn, index: usize, seed: u64) -> Vec<FaultKind> {
+    let occasion = Occasion { seed, entry: index as u64, earlier: 0 };
+    let (body, ends) = Answer::of_turn(turn, "claude", occasion).events().into_parts();
+    let events = ends.len();
+    let characters = body.iter().filter(|byte| **byte >= 0xC0).count();
+
+    let mut points = vec![CutPoint::BeforeHeaders, CutPoint::InHeaders, CutPoint::AfterHeaders];
+    for event in 1..=events {
+        points.push(CutPoint::InEvent { event, byte: None });
+        points.push(CutPoint::AfterEvent(event));
+    }
+    points.extend((1..=characters).map(CutPoint::InChar));
+
+    let mut kinds = Vec::new();
+    for ending in [Ending::Close, Ending::Reset, Ending::Stall { for_ms: None }, Ending::End] {
+        for at in &points {
+            let in_head = matches!(at, CutPoint::BeforeHeaders | CutPoint::InHeaders);
+            // A body that ends cleanly after its last event is the healthy answer.
+            let is_healthy = *at == CutPoint::AfterEvent(events);
+            if ending != Ending::End || !(in_head || is_healthy) {
+                kinds.push(FaultKind::Cut { ending, at: *at });
+            }
+        }
+    }
+    for status in STATUSES {
+        kinds.push(FaultKind::Http(HttpFault {
+            status,
+            retry_after: None,
+            should_retry: None,
+            error_type: None,
+            message: None,
+            unified: None,
+            resets_at: None,
+        }));
+    }
+    for after_event in 0..events {
+        kinds.push(FaultKind::ErrorEvent {
+            error_type: "overloaded_error".to_owned(),
+            message: "Overloaded".to_owned(),
+            after_event,
+        });
+        kinds.push(FaultKind::EndlessPings { after_event, every_ms: 10 });
+    }
+    for event in 1..=events {
+        kinds.push(FaultKind::MalformedSse { event });
+        kinds.push(FaultKind::MalformedJson { event });
+        kinds.push(FaultKind::InvalidUtf8 { event });
+    }
+    kinds.push(FaultKind::Slow(Pace { event_ms: Some(1), jitter_ms: 1, ..Pace::default() }));
+    kinds.push(FaultKind::ContentType("text/plain; charset=utf-8".to_owned()));
+    kinds.push(FaultKind::Html { status: 200 });
+    kinds.push(FaultKind::Empty { status: 200 });
+    kinds.push(FaultKind::ContentLength { delta: 5 });
+    kinds.push(FaultKind::ContentLength { delta: -5 });
+    kinds.push(FaultKind::HugeText { megabytes: 50 });
+    kinds
+}
+
+/// A request that a turn answers.
+#[derive(Debug)]
+pub(super) struct Probe {
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Value,
+}
+
+/// The request that asks for a turn, made from its conditions; none when they cannot all be met, or when another turn
+/// would answer.
+pub(super) fn probe(scenario: &Scenario, index: usize) -> Option<Probe> {
+    let turn = &scenario.script.turns[index];
+    let when = &turn.when;
+    if when.auxiliary.is_some() {
+        return None;
+    }
+    let position = match when.position {
+        Position::At(position) => position,
+        // A tool result needs a call before it.
+        Position::Any | Position::Next => 1 + usize::from(when.tool_result.is_some()),
+    };
+    let prompt = when.prompt.clone().unwrap_or_else(|| "sweep".to_owned());
+    let mut messages = vec![json!({"role": "user", "content": prompt})];
+    for round in 1..position {
+        let last = round + 1 == position;
+        let tool = when.tool_result.as_ref().filter(|_| last);
+        let (call, result) = match tool {
+            None => (json!("scripted"), json!("go on")),
+            Some(condition) => {
+                let name = condition.tool.clone().unwrap_or_else(|| "Bash".to_owned());
+                let result = json!({
+                    "type": "tool_result", "tool_use_id": "toolu_sweep",
+                    "content": condition.contains.clone().unwrap_or_default(),
+                    "is_error": condition.is_error.unwrap_or(false),
+                });
+                (
+                    json!([{"type": "tool_use", "id": "toolu_sweep", "name": name, "input": {}}]),
+                    json!([result]),
+                )
+            }
+        };
+        messages.push(json!({"role": "assistant", "content": call}));
+        messages.push(json!({"role": "user", "content": result}));
+    }
+    if let Some(text) = &when.user {
+        match messages.last_mut().map(|message| &mut message["content"]) {
+            Some(Value::Array(blocks)) => blocks.push(json!({"type": "text", "text": text})),
+            Some(content) if position > 1 => *content = json!(text),
+            Some(content) => *content = json!(format!("{prompt} {text}")),
+            None => {}
+        }
+    }
+    let mut body = json!({
+        "model": when.model.clone().unwrap_or_else(|| "claude".to_owned()),
+        "max_tokens": 1024, "stream": true, "messages": messages,
+    });
+    if let Some(system) = &when.system {
+        body["system"] = json!(system);
+    }
+    for (pointer, value) in &when.pointer {
+        match pointer.strip_prefix('/') {
+            Some(key) if !key.contains('/') => body[key] = value.clone(),
+            _ => *body.pointer_mut(pointer)? = value.clone(),
+        }
+    }
+    let mut headers = vec![
+        ("x-api-key".to_owned(), "sweep".to_owned()),
+        ("anthropic-version".to_owned(), "2023-06-01".to_owned()),
+    ];
+    match &when.agent {
+        Agent::Main | Agent::Any => {}
+        Agent::Sub => headers.push(("x-claude-code-agent-id".to_owned(), "sweep".to_owned())),
+        Agent::Id(id) => headers.push(("x-claude-code-agent-id".to_owned(), id.clone())),
+    }
+    let text = body.to_string();
+    let request = ApiRequest::new("POST", "/v1/messages", headers.clone(), text.as_bytes());
+    let turns = &scenario.script.turns;
+    let mut matching: Vec<usize> =
+        (0..turns.len()).filter(|other| turns[*other].when.matches(&request)).collect();
+    matching.sort_by_key(|other| std::cmp::Reverse(turns[*other].when.specificity()));
+    (request.facts.stream && matching.first() == Some(&index)).then_some(Probe { headers, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::mock::builtin::SCENARIOS;
+    use std::collections::BTreeSet;
+
+    fn scenario(text: &str) -> Scenario {
+        Scenario::parse("t.toml", &format!("scenario.name = \"t\"\n{text}")).unwrap()
+    }
+
+    #[test]
+    fn the_cases_of_a_small_script() {
+        let cases = cases(&scenario("[[api.turns]]\ntext = \"é\"\nname = \"only\""));
+        let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
+        insta::assert_snapshot!(ids.join("\n"));
+    }
+
+    #[test]
+    fn every_id_is_unique_and_every_fault_can_be_typed() {
+        for (name, text) in SCENARIOS {
+            let cases = cases(&Scenario::parse(name, text).unwrap());
+            let ids: BTreeSet<_> = cases.iter().map(|case| case.id.clone()).collect();
+            assert_eq!(ids.len(), cases.len());
+            for case in &cases {
+                assert_eq!(case.fault.to_string().parse::<Fault>().unwrap(), case.fault);
+            }
+        }
+    }
+
+    #[test]
+    fn every_turn_of_the_built_in_scenarios_can_be_asked_for() {
+        for (name, text) in SCENARIOS {
+            let scenario = Scenario::parse(name, text).unwrap();
+            for (index, turn) in scenario.script.turns.iter().enumerate() {
+                assert!(probe(&scenario, index).is_some(), "{name}: {}", turn.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_turn_that_another_one_hides_cannot_be_asked_for() {
+        let hidden = scenario(
+            "[[api.turns]]\nwhen = { turn = 1 }\ntext = \"a\"\n[[api.turns]]\nwhen = { turn = 1 }\ntext = \"b\"",
+        );
+        assert!(probe(&hidden, 0).is_some());
+        assert!(probe(&hidden, 1).is_none());
+    }
+
+    #[test]
+    fn each_condition_finds_its_request() {
+        let conditions = scenario(
+            "[[api.turns]]\nwhen = { model = \"haiku\", system = \"brief\", prompt = \"p\" }\ntext = \"a\"\n\
+             [[api.turns]]\nwhen = { tool_result = { tool = \"Read\", contains = \"x\", is_error = true } }\ntext = \"b\"\n\
+             [[api.turns]]\nwhen = { agent = \"agent-7\", turn = 3 }\ntext = \"c\"\n\
+             [[api.turns]]\nwhen = { user = \"again\", turn = 2 }\ntext = \"d\"\n\
+             [[api.turns]]\nwhen = { pointer = { \"/max_tokens\" = 5, \"/messages/0/role\" = \"user\" } }\ntext = \"e\"",
+        );
+        for (index, turn) in conditions.script.turns.iter().enumerate() {
+            assert!(probe(&conditions, index).is_some(), "{}", turn.name);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Plays a sweep case over loopback with a raw client, and compares the wire with what the fault promises.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::answer::Occasion;
+use super::engine::{pace_of_attempt, reply_of_turn};
+use super::fault::FaultKind;
+use super::journal::Outcome;
+use super::plan::{Step, Wanted, plan};
+use super::script::Scenario;
+use super::server::{MockApi, Options, StartError};
+use super::sweep::{SweepCase, probe};
+
+/// How long a case may take before it counts as failed.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// What a client saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Played {
+    /// Bytes that came.
+    pub bytes: usize,
+    /// The HTTP status, if a head came.
+    pub status: Option<u16>,
+    /// How it ended.
+    pub end: WireEnd,
+    /// What is not as the fault promises; none when all is.
+    pub mismatch: Option<String>,
+}
+
+/// How a connection ended, as the client saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum WireEnd {
+    /// The response came in full and the connection stays open.
+    Complete,
+    /// FIN.
+    Closed,
+    /// RST.
+    Reset,
+    /// Silence.
+    Stalled,
+    /// Pings, and no end.
+    Pinging,
+    /// No connection.
+    Refused,
+    /// None of these in time.
+    Unknown,
+}
+
+/// Why a case could not be played.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlayError {
+    /// The server did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// No request asks for that turn alone.
+    #[error("no request can be made up that only turn `{0}` answers")]
+    Unreachable(String),
+    /// The client's side failed.
+    #[error("the client's connection failed: {0}")]
+    Client(#[from] std::io::Error),
+}
+
+/// Plays one case on a server of its own.
+pub async fn play(scenario: &Scenario, case: &SweepCase) -> Result<Played, PlayError> {
+    let options = Options { faults: vec![case.fault.clone()], ..Options::default() };
+    let api = MockApi::start(scenario.script.clone(), options).await?;
+    let played = match timeout(DEADLINE, observe(&api, scenario, case)).await {
+        Ok(played) => played,
+        Err(_) => Ok(Played {
+            bytes: 0,
+            status: None,
+            end: WireEnd::Unknown,
+            mismatch: Some(format!("nothing decisive within {} s", DEADLINE.as_secs())),
+        }),
+    };
+    api.stop().await;
+    played
+}
+
+async fn observe(api: &MockApi, scenario: &Scenario, case: &SweepCase) -> Result<Played, PlayError> {
+    let Some(name) = &case.turn else {
+        let refused = TcpStream::connect(api.address()).await;
+        let is_refused = refused.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+        return Ok(Played {
+            bytes: 0,
+            status: None,
+            end: if is_refused { WireEnd::Refused } else { WireEnd::Unknown },
+            mismatch: (!is_refused).then(|| "the connection was not refused".to_owned()),
+        });
+    };
+    let unreachable = || PlayError::Unreachable(name.clone());
+    let index = scenario.script.turns.iter().position(|turn| turn.name == *name).ok_or_else(unreachable)?;
+    let probe = probe(scenario, index).ok_or_else(unreachable)?;
+    let model = probe.body["model"].as_str().unwrap_or_default();
+    let (expected, expected_end) = promise(scenario, index, &case.fault.kind, model);
+
+    let mut stream = TcpStream::connect(api.address()).await?;
+    let body = probe.body.to_string();
+    let mut request =
+        format!("POST /v1/messages HTTP/1.1\r\nhost: clawgate\r\ncontent-length: {}\r\n", body.len());
+    for (name, value) in &probe.headers {
+        request.extend([name, ": ", value, "\r\n"]);
+    }
+    request.extend(["\r\n", &body]);
+    stream.write_all(request.as_bytes()).await?;
+
+    let mut seen = Vec::with_capacity(expected.len());
+    let mut end = None;
+    // Whatever the promise, its bytes are waited for; then there must be its end, and nothing more.
+    while seen.len() < expected.len() && end.is_none() {
+        end = read_some(&mut stream, &mut seen).await?;
+    }
+    if end.is_none() {
+        end = match expected_end {
+            WireEnd::Complete => {
+                api.wait_until(|journal| {
+                    journal.requests.iter().any(|entry| entry.outcome == Outcome::Complete)
+                })
+                .await;
+                still_open(&mut stream, &mut seen)?.or(Some(WireEnd::Complete))
+            }
+            WireEnd::Stalled => {
+                api.wait_until(|journal| {
+                    journal.requests.iter().any(|entry| entry.outcome == Outcome::Stalled)
+                })
+                .await;
+                still_open(&mut stream, &mut seen)?.or(Some(WireEnd::Stalled))
+            }
+            WireEnd::Pinging => Some(WireEnd::Pinging),
+            _ => read_some(&mut stream, &mut seen).await?,
+        };
+    }
+    let end = end.unwrap_or(WireEnd::Unknown);
+    let same = if end == WireEnd::Pinging { seen.starts_with(&expected) } else { seen == expected };
+    let mismatch = if !same {
+        Some(format!("promised {} bytes, saw {} other ones", expected.len(), seen.len()))
+    } else if end != expected_end {
+        Some(format!("promised the end {expected_end:?}, saw {end:?}"))
+    } else {
+        None
+    };
+    Ok(Played { bytes: seen.len(), status: status(&seen), end, mismatch })
+}
+
+/// Reads once; the end, if that is what came.
+async fn read_some(stream: &mut TcpStream, seen: &mut Vec<u8>) -> std::io::Result<Option<WireEnd>> {
+    match stream.read_buf(seen).await {
+        Ok(0) => Ok(Some(WireEnd::Closed)),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Some(WireEnd::Reset)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes what is there without waiting; the end, if it is there.
+fn still_open(stream: &mut TcpStream, seen: &mut Vec<u8>) -> std::io::Result<Option<WireEnd>> {
+    match stream.try_read_buf(seen) {
+        Ok(0) => Ok(Some(WireEnd::Closed)),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Some(WireEnd::Reset)),
+        Err(error) => Err(error),
+    }
+}
+
+/// The bytes and the end that a fault promises.
+fn promise(scenario: &Scenario, index: usize, fault: &FaultKind, model: &str) -> (Vec<u8>, WireEnd) {
+    let script = &scenario.script;
+    let turn = &script.turns[index];
+    let occasion = Occasion { seed: script.seed, entry: index as u64, earlier: 0 };
+    let reply = reply_of_turn(turn, model, true, Some(fault), occasion);
+    let faults = [super::fault::Fault::always(fault.clone())];
+    let pace = pace_of_attempt(&faults, 0, &turn.pace);
+    let wanted = Wanted { head_only: false, keep_alive: true };
+    let plan = plan(&reply, Some(fault), &pace, &mut occasion.chance(4), wanted);
+    let mut bytes = Vec::new();
+    for step in plan.steps {
+        match step {
+            Step::Send(sent) => bytes.extend(sent),
+            Step::Pause(_) => {}
+            Step::Repeat(sent, _) => {
+                bytes.extend(sent.repeat(3));
+                return (bytes, WireEnd::Pinging);
+            }
+            Step::Silence => return (bytes, WireEnd::Stalled),
+            Step::Close => return (bytes, WireEnd::Closed),
+            Step::Reset => return (bytes, WireEnd::Reset),
+        }
+    }
+    (bytes, WireEnd::Complete)
+}
+
+fn status(seen: &[u8]) -> Option<u16> {
+    let line = seen.split(|byte| *byte == b'\n').next()?;
+    std::str::from_utf8(line).ok()?.split(' ').nth(1)?.parse().ok()
+}

@@ -1,0 +1,189 @@
+//! HTTP/1.1 as it is read from a socket: heads by httparse, bodies by length or chunks, all of it bounded.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// The largest body the API takes.
+pub(super) const LARGEST_BODY: usize = 32 * 1024 * 1024;
+const LARGEST_HEAD: usize = 64 * 1024;
+const MOST_HEADERS: usize = 128;
+
+/// Why no request or reply could be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WireError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("the bytes are no HTTP/1 message: {0}")]
+    Malformed(String),
+    #[error("the body is larger than {LARGEST_BODY} bytes")]
+    TooLarge,
+    #[error("the peer left in the middle of a message")]
+    Unfinished,
+}
+
+/// A request as it came.
+#[derive(Debug)]
+pub(super) struct RawRequest {
+    pub(super) method: String,
+    pub(super) target: String,
+    /// Names in lower case.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Vec<u8>,
+    pub(super) keep_alive: bool,
+}
+
+/// A socket and the bytes that were read ahead of what was asked for.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Connection { stream, buffer: Vec::with_capacity(4096) }
+    }
+
+    /// Reads more; whether there was more.
+    async fn fill(&mut self) -> Result<bool, WireError> {
+        self.buffer.reserve(4096);
+        Ok(self.stream.read_buf(&mut self.buffer).await? > 0)
+    }
+
+    /// The next request; none when the client has left between two.
+    pub(super) async fn read_request(&mut self) -> Result<Option<RawRequest>, WireError> {
+        let (method, target, version, headers) = loop {
+            if !self.buffer.is_empty()
+                && let Some((used, head)) = parse_request_head(&self.buffer)?
+            {
+                self.buffer.drain(..used);
+                break head;
+            }
+            if self.buffer.len() > LARGEST_HEAD {
+                return Err(WireError::Malformed("the head is too long".to_owned()));
+            }
+            if !self.fill().await? {
+                return if self.buffer.is_empty() { Ok(None) } else { Err(WireError::Unfinished) };
+            }
+        };
+        let value = |name: &str| find(&headers, name);
+        let connection = value("connection").unwrap_or_default().to_ascii_lowercase();
+        let keep_alive = if version == 0 { connection == "keep-alive" } else { connection != "close" };
+        if value("expect").is_some_and(|expect| expect.eq_ignore_ascii_case("100-continue")) {
+            self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
+        }
+        let chunked =
+            value("transfer-encoding").is_some_and(|coding| coding.to_ascii_lowercase().contains("chunked"));
+        let length = match value("content-length") {
+            _ if chunked => 0,
+            None => 0,
+            Some(text) => text
+                .trim()
+                .parse::<usize>()
+                .map_err(|_| WireError::Malformed(format!("content-length is {text:?}")))?,
+        };
+        let body = if chunked { self.read_chunked().await? } else { self.read_exactly(length).await? };
+        Ok(Some(RawRequest { method, target, headers, body, keep_alive }))
+    }
+
+    /// Reads the matching engine's reply, which says nothing: what counts is what it has decided meanwhile.
+    pub(super) async fn read_reply(&mut self) -> Result<(), WireError> {
+        loop {
+            if let Some(end) = memchr::memmem::find(&self.buffer, b"\r\n\r\n") {
+                self.buffer.drain(..end + 4);
+                return Ok(());
+            }
+            if !self.fill().await? {
+                return Err(WireError::Unfinished);
+            }
+        }
+    }
+
+    async fn read_exactly(&mut self, length: usize) -> Result<Vec<u8>, WireError> {
+        if length > LARGEST_BODY {
+            return Err(WireError::TooLarge);
+        }
+        self.take(length).await
+    }
+
+    async fn take(&mut self, length: usize) -> Result<Vec<u8>, WireError> {
+        while self.buffer.len() < length {
+            // Growing by what is missing, not by what was announced: an announcement costs the peer nothing.
+            self.buffer.reserve((length - self.buffer.len()).min(1 << 20));
+            if !self.fill().await? {
+                return Err(WireError::Unfinished);
+            }
+        }
+        let rest = self.buffer.split_off(length);
+        Ok(std::mem::replace(&mut self.buffer, rest))
+    }
+
+    async fn read_chunked(&mut self) -> Result<Vec<u8>, WireError> {
+        let mut body = Vec::new();
+        loop {
+            let line = self.read_line().await?;
+            let size = line.split(';').next().unwrap_or_default().trim();
+            let size = usize::from_str_radix(size, 16)
+                .map_err(|_| WireError::Malformed(format!("a chunk has the size {size:?}")))?;
+            if size == 0 {
+                // Trailers, up to the empty line.
+                while !self.read_line().await?.is_empty() {}
+                return Ok(body);
+            }
+            if body.len().saturating_add(size) > LARGEST_BODY {
+                return Err(WireError::TooLarge);
+            }
+            body.extend_from_slice(&self.take(size).await?);
+            if !self.read_line().await?.is_empty() {
+                return Err(WireError::Malformed("a chunk is longer than its size".to_owned()));
+            }
+        }
+    }
+
+    async fn read_line(&mut self) -> Result<String, WireError> {
+        loop {
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer) {
+                let line: Vec<u8> = self.buffer.drain(..=end).collect();
+                return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
+            }
+            if self.buffer.len() > LARGEST_HEAD {
+                return Err(WireError::Malformed("a line is too long".to_owned()));
+            }
+            if !self.fill().await? {
+                return Err(WireError::Unfinished);
+            }
+        }
+    }
+}
+
+fn find<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
+    headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+type RequestHead = (String, String, u8, Vec<(String, String)>);
+
+fn parse_request_head(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, WireError> {
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Err(error) => Err(WireError::Malformed(error.to_string())),
+        Ok(httparse::Status::Partial) => Ok(None),
+        Ok(httparse::Status::Complete(used)) => {
+            let method = request.method.unwrap_or_default().to_owned();
+            let target = request.path.unwrap_or_default().to_owned();
+            let version = request.version.unwrap_or(1);
+            Ok(Some((used, (method, target, version, owned(request.headers)))))
+        }
+    }
+}
+
+fn owned(headers: &[httparse::Header<'_>]) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|header| {
+            (header.name.to_ascii_lowercase(), String::from_utf8_lossy(header.value).trim().to_owned())
+        })
+        .collect()
+}

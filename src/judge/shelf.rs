@@ -1,0 +1,77 @@
+//! The contracts that inputs are held against, each opened once.
+
+use std::cell::OnceCell;
+
+use serde_json::Value;
+
+use crate::schema::{self, ContractSet, FileError};
+
+use super::Protocol;
+
+/// Contracts by name, opened when they are first needed.
+#[derive(Debug)]
+pub struct Shelf {
+    chosen: Option<ContractSet>,
+    built_in: Vec<(&'static str, OnceCell<ContractSet>)>,
+}
+
+/// A contract and how it came to be applied.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'s> {
+    /// The contract with those that it extends.
+    pub set: &'s ContractSet,
+    /// Whether it was told from the shape of the output, not named by the user, the target or the arguments.
+    pub detected: bool,
+}
+
+impl Shelf {
+    /// The built-in contracts, of which the one that applies is chosen for each input.
+    pub fn built_in() -> Self {
+        Self { chosen: None, built_in: schema::built_in().map(|name| (name, OnceCell::new())).collect() }
+    }
+
+    /// One contract for every input: a built-in one by its name, or a user's by the path of its directory.
+    pub fn only(name: &str) -> Result<Self, FileError> {
+        Ok(Self { chosen: Some(ContractSet::open(name)?), ..Self::built_in() })
+    }
+
+    /// The contract that the user named.
+    pub fn chosen(&self) -> Option<&ContractSet> {
+        self.chosen.as_ref()
+    }
+
+    fn get(&self, name: &str) -> Result<Option<&ContractSet>, FileError> {
+        let Some((name, cell)) = self.built_in.iter().find(|(known, _)| *known == name) else {
+            return Ok(None);
+        };
+        if let Some(set) = cell.get() {
+            return Ok(Some(set));
+        }
+        let set = ContractSet::open(name)?;
+        Ok(Some(cell.get_or_init(|| set)))
+    }
+
+    /// The contract for an output that speaks this protocol; `document` is the envelope of a claw run, whose shape
+    /// tells which of its contracts is meant.
+    pub fn choose(
+        &self,
+        protocol: Protocol,
+        document: Option<&Value>,
+    ) -> Result<Option<Choice<'_>>, FileError> {
+        if let Some(set) = &self.chosen {
+            return Ok(Some(Choice { set, detected: false }));
+        }
+        let (name, detected) = match protocol {
+            Protocol::ClaudeStream => ("claude-stream-json", false),
+            Protocol::ClaudeJson => ("claude-json", false),
+            Protocol::ClaudeText => return Ok(None),
+            Protocol::ClawText => ("claw-stdout", false),
+            Protocol::ClawJson => {
+                let shape =
+                    document.map(|value| schema::detect(std::slice::from_ref(value))).transpose()?.flatten();
+                (shape.filter(|name| name.starts_with("claw")).unwrap_or("claw-stdout"), true)
+            }
+        };
+        Ok(self.get(name)?.map(|set| Choice { set, detected }))
+    }
+}
