@@ -33,7 +33,9 @@ fn lines(version: &str) -> Vec<Vec<String>> {
 
 /// A run of many messages: the longest one, its middle repeated with ids of their own.
 fn long_run(runs: &[Vec<String>], messages: usize) -> Vec<String> {
-    let Some(longest) = runs.iter().max_by_key(|run| run.iter().filter(|line| line.contains("tool_use")).count()) else {
+    let Some(longest) =
+        runs.iter().max_by_key(|run| run.iter().filter(|line| line.contains("tool_use")).count())
+    else {
         return Vec::new();
     };
     let (first, rest) = longest.split_first().expect("a run has messages");

@@ -24,6 +24,7 @@ mod pointer;
 mod rule;
 mod schemas;
 mod tree;
+mod value;
 mod version;
 
 pub use audit::{Audit, Mutant, Tally};

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::condition::same;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::value::same;
 use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
 
 #[derive(Debug)]

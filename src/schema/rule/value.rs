@@ -3,11 +3,12 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::super::condition::{regex, same};
+use super::super::condition::regex;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::value::same;
 use super::{Message, Names, Rule, Selector, Watch};
 
 #[derive(Debug)]
