@@ -69,6 +69,8 @@ fn main() {
             runs.len(),
             bytes / count.max(1)
         );
+        let mut facts = Run::default();
+        facts.version = version.strip_prefix("claude-").map(str::to_string);
         let parse = |line: &String| serde_json::from_str::<Value>(line).unwrap_or_default();
         let parsing = best(rounds, || {
             for line in runs.iter().flatten() {
@@ -82,7 +84,7 @@ fn main() {
         });
         let judging = best(rounds, || {
             for run in &runs {
-                let mut judge = set.begin(&Run::default());
+                let mut judge = set.begin(&facts);
                 let mut offset = 0;
                 for (number, line) in run.iter().enumerate() {
                     judge.message(number as u64 + 1, offset, &parse(line));
@@ -108,7 +110,7 @@ fn main() {
         println!("begin, finish  {:8.2} us a run", empty.as_secs_f64() * 1e6 / runs.len() as f64);
         let values: Vec<Value> = runs.iter().flatten().map(parse).collect();
         let long = best(rounds, || {
-            let mut judge = set.begin(&Run::default());
+            let mut judge = set.begin(&facts);
             for (number, value) in values.iter().enumerate() {
                 judge.message(number as u64 + 1, number as u64, value);
             }

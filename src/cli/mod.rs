@@ -1,5 +1,6 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
+mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
@@ -32,6 +33,7 @@ enum Command {
     Judge(judge::JudgeArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
+    Audit(audit::AuditArgs),
     Mock(mock::Args),
     Sweep(sweep::Args),
 }
@@ -82,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Mock(args) => Ok(mock::run(args)),
         Command::Sweep(args) => Ok(sweep::run(&args)),
     };

@@ -149,6 +149,17 @@ impl Condition {
         })
     }
 
+    /// Whether every message that meets `other` meets this too, because it only asks for the same type and subtype.
+    pub(crate) fn follows_from(&self, other: &Self) -> bool {
+        let [terms] = self.alternatives.as_slice() else { return false };
+        terms.iter().all(|term| match (&term.subject, &term.test) {
+            (Subject::Message(pointer), Test::Equal(Value::String(text))) => {
+                pointer.field().is_some_and(|field| other.field_equals(field) == Some(text))
+            }
+            _ => false,
+        })
+    }
+
     /// Whether no message can meet both conditions, because they ask for different types or subtypes.
     pub(crate) fn excludes(&self, other: &Self) -> bool {
         ["type", "subtype"].iter().any(|field| match (self.field_equals(field), other.field_equals(field)) {
@@ -246,6 +257,9 @@ impl Term {
         let Subject::Message(pointer) = &self.subject else { return None };
         if let Test::Present(wanted) = self.test {
             return Some(pointer.get(message).is_some() == wanted);
+        }
+        if !pointer.is_many() {
+            return Some(pointer.get(message).is_some_and(|value| self.test.holds(value)));
         }
         let mut held = false;
         pointer.visit(message, &mut |value, _| {

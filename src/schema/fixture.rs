@@ -33,15 +33,31 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The findings against this run.
-    pub fn judge(&self, set: &ContractSet) -> Vec<Finding> {
-        let run = Run {
+    /// What is known of the run before its output is read.
+    pub fn run(&self) -> Run {
+        Run {
             argv: self.argv.clone(),
             env: self.env.clone(),
             env_values: Vec::new(),
             version: self.version.clone(),
-        };
-        judge_output(set, &run, self.exit.clone(), &self.stdout, self.stderr.as_deref())
+        }
+    }
+
+    /// The run as a recording, with `target` and `scenario` for its names.
+    pub fn recording(&self, target: &str, scenario: &str) -> recording::Recording {
+        let mut facts = recording::Facts::default();
+        facts.target = target.to_string();
+        facts.target_version = self.version.clone().unwrap_or_default();
+        facts.scenario = scenario.to_string();
+        facts.argv = self.argv.clone().unwrap_or_default();
+        facts.env_set = self.env.clone().unwrap_or_default();
+        facts.exit = self.exit.clone().unwrap_or_else(|| Exit::with_code(0));
+        recording::Recording::new(facts, self.stdout.clone(), self.stderr.clone().unwrap_or_default())
+    }
+
+    /// The findings against this run.
+    pub fn judge(&self, set: &ContractSet) -> Vec<Finding> {
+        judge_output(set, &self.run(), self.exit.clone(), &self.stdout, self.stderr.as_deref())
     }
 }
 

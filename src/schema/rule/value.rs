@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::condition::{regex, same};
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::pointer::{Pointer, render};
+use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
 use super::{Message, Names, Rule, Selector, Watch};
 
@@ -118,7 +118,7 @@ impl Watch for Watching<'_> {
         pointer.visit(message.value, &mut |value, path| {
             if !self.0.holds(value) {
                 sink.add(|| {
-                    let place = render(path);
+                    let place = path.render();
                     let evidence = self.0.evidence(&place, value);
                     let pointer = Some(place);
                     Evidence { line: Some(message.line), offset: Some(message.offset), pointer, ..evidence }
