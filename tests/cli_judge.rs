@@ -218,3 +218,10 @@ fn the_json_fits_its_published_schema() {
         assert!(errors.is_empty(), "{}: {errors:?}", line["input"]);
     }
 }
+
+#[test]
+fn control_characters_of_the_target_survive_in_json() {
+    let stream = "{\"type\":\"result\",\"is_error\":true,\"result\":\"boom\u{7f}\u{9b}31m\"}\n";
+    let (_, lines) = json_lines(clawgate().args(["judge", "-", "--format", "json"]).write_stdin(stream));
+    assert_eq!(lines[0]["run"]["error"], "boom\u{7f}\u{9b}31m");
+}

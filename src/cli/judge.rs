@@ -86,7 +86,7 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
         None => Shelf::built_in(),
     };
     let mut code = exit_code::OK;
-    let mut out = anstream::stdout().lock();
+    let mut out = args.format.stdout();
     for (i, input) in inputs.iter().enumerate() {
         // One unreadable input does not hide what is wrong with the others.
         match args.judge(input, &shelf) {
@@ -98,6 +98,7 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
                     Format::Json => writeln!(out, "{}", judgement_json(&input.name, &judgement)?)?,
                     Format::Human => write_judgement(&mut out, &input.name, &judgement)?,
                 }
+                out.flush()?;
                 code = exit_code::worst(code, args.outcome(&judgement));
             }
             Err(error) => {
@@ -106,7 +107,6 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
             }
         }
     }
-    out.flush()?;
     Ok(code)
 }
 

@@ -51,6 +51,17 @@ enum Format {
     Json,
 }
 
+impl FormatArg {
+    /// Where the output goes. What is meant for a terminal loses its colours where there is none; data passes
+    /// untouched, since the filter that removes colours would also remove bytes of a target's own.
+    fn stdout(&self) -> Box<dyn Write> {
+        match self.format {
+            Format::Human => Box::new(anstream::stdout().lock()),
+            Format::Json => Box::new(io::BufWriter::new(io::stdout().lock())),
+        }
+    }
+}
+
 /// Why a command could not do its work.
 #[derive(Debug)]
 enum Failure {
