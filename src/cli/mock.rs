@@ -99,7 +99,11 @@ async fn serve(args: Args, scenario: Scenario) -> u8 {
         Ok(api) => api,
         Err(error) => {
             let (code, hint) = explain(&error);
-            note(&format!("error: {error}{hint}"));
+            let place = match &error {
+                StartError::Answer { line, .. } => format!("{}:{line}:1: ", args.scenario),
+                _ => String::new(),
+            };
+            note(&format!("error: {place}{error}{hint}"));
             return code;
         }
     };
