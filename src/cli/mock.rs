@@ -243,8 +243,11 @@ fn conclude(journal: &Journal, format: Format) {
         data(&format!("unused turn: {}", clean(name)));
     }
     for entry in &journal.requests {
-        let Some(unmatched) = &entry.unmatched else { continue };
+        if entry.kind != Kind::Unmatched {
+            continue;
+        }
         data(&format!("unmatched request {}: {} {}", entry.number, entry.method, clean(&entry.path)));
+        let Some(unmatched) = &entry.unmatched else { continue };
         if let (Some(nearest), Some(line)) = (&unmatched.nearest, unmatched.line) {
             data(&format!("  nearest is turn {} (line {line}), which it misses by", clean(nearest)));
         }
