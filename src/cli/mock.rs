@@ -60,7 +60,8 @@ pub(crate) fn run(args: Args) -> u8 {
             return exit_code::USAGE;
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // One thread beside wiremock's: answering is mostly waking each other up, and more threads wake more.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             note(&format!("error: cannot start: {error}"));
