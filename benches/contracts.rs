@@ -2,6 +2,12 @@
 //!
 //! The promise is at most 1.7 times the parse. Run with `cargo bench --bench contracts`.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a benchmark prints, and stops when its input is gone"
+)]
+
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! The gate can fail: every broken run is noticed, and every clause is needed for that.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
+
 use std::path::Path;
 
 use assert_cmd::Command;

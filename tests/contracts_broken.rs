@@ -1,5 +1,8 @@
 //! A broken contract of a user is an error with file, line and reason, never a panic or a hang.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -180,8 +183,9 @@ fn a_schema_that_would_take_forever_is_refused() {
     let mut definitions = String::new();
     for level in 0..40 {
         let next = level + 1;
-        definitions += &format!(
-            "\"d{level}\": {{\"allOf\": [{{\"$ref\": \"#/$defs/d{next}\"}}, {{\"$ref\": \"#/$defs/d{next}\"}}]}},\n"
+        let _ = writeln!(
+            definitions,
+            "\"d{level}\": {{\"allOf\": [{{\"$ref\": \"#/$defs/d{next}\"}}, {{\"$ref\": \"#/$defs/d{next}\"}}]}},"
         );
     }
     let schema = format!(

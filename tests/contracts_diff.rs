@@ -1,5 +1,7 @@
 //! `contract diff`: each kind of change with its effect, and an example that proves it.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
 use std::fs;
 use std::path::Path;
 
@@ -63,12 +65,12 @@ fn what_a_reader_cannot_read_is_breaking_and_shown() {
     type Edit = fn(&mut Value, &mut Value);
     let cases: [(&str, &str, Edit); 8] = [
         ("enum-value-added", "/kind", |new, _| {
-            new["properties"]["kind"]["enum"] = json!(["parse", "session", "mcp"])
+            new["properties"]["kind"]["enum"] = json!(["parse", "session", "mcp"]);
         }),
         ("required-field-dropped", "/error", |new, _| new["required"] = json!(["type", "kind"])),
         ("type-widened", "/error", |new, _| new["properties"]["error"] = json!({"type": "object"})),
         ("limit-loosened", "/usage/tokens", |_, usage| {
-            usage["properties"]["tokens"] = json!({"type": "integer"})
+            usage["properties"]["tokens"] = json!({"type": "integer"});
         }),
         ("type-widened", "/usage/tokens", |_, usage| usage["properties"]["tokens"]["type"] = json!("number")),
         ("format-dropped", "/when", |new, _| new["properties"]["when"] = json!({"type": "string"})),
@@ -96,7 +98,7 @@ fn what_every_reader_can_read_is_additive() {
         ("type-narrowed", |new, _| new["properties"]["hint"]["type"] = json!("string")),
         ("field-promised", |new, _| new["required"] = json!(["type", "kind", "error", "hint"])),
         ("open-enum-value-added", |new, _| {
-            new["properties"]["origin"]["x-extensible-enum"] = json!(["cli", "mcp"])
+            new["properties"]["origin"]["x-extensible-enum"] = json!(["cli", "mcp"]);
         }),
     ];
     for (kind, edit) in cases {

@@ -1,5 +1,7 @@
 //! Every clause of every built-in contract is proven to fire on a bad run and to keep quiet on a good one.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
+
 use std::collections::BTreeSet;
 
 use clawgate::schema::{Contract, ContractSet, Fixtures, Level, built_in, bundle, rule_names};

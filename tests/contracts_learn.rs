@@ -1,5 +1,7 @@
 //! `contract learn`: what it learns, and that claw-head is what it learned.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

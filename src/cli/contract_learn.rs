@@ -104,7 +104,9 @@ fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
     let streams = samples.iter().filter(is_stream).count();
     let protocol = if streams * 2 > samples.len() { Protocol::Stream } else { Protocol::Document };
     let mut learner = Learner::new(name, protocol);
-    samples.iter().for_each(|(_, sample)| learner.add(sample));
+    for (_, sample) in samples {
+        learner.add(sample);
+    }
     if learner.runs() == 0 {
         super::complain("none of the inputs holds JSON to learn from");
         return Ok(exit_code::NOTHING_SELECTED);

@@ -138,17 +138,6 @@ impl Condition {
         self.alternatives.iter().flatten().any(|term| matches!(term.subject, Subject::Message(_)))
     }
 
-    pub(crate) fn looks_at_late_facts(&self) -> bool {
-        self.facts().any(Fact::is_late)
-    }
-
-    fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
-        self.alternatives.iter().flatten().filter_map(|term| match term.subject {
-            Subject::Fact(fact) => Some(fact),
-            Subject::Message(_) => None,
-        })
-    }
-
     /// Whether every message that meets `other` meets this too, because it only asks for the same type and subtype.
     pub(crate) fn follows_from(&self, other: &Self) -> bool {
         let [terms] = self.alternatives.as_slice() else { return false };

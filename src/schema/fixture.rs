@@ -45,13 +45,15 @@ impl Sample {
 
     /// The run as a recording, with `target` and `scenario` for its names.
     pub fn recording(&self, target: &str, scenario: &str) -> recording::Recording {
-        let mut facts = recording::Facts::default();
-        facts.target = target.to_string();
-        facts.target_version = self.version.clone().unwrap_or_default();
-        facts.scenario = scenario.to_string();
-        facts.argv = self.argv.clone().unwrap_or_default();
-        facts.env_set = self.env.clone().unwrap_or_default();
-        facts.exit = self.exit.clone().unwrap_or_else(|| Exit::with_code(0));
+        let facts = recording::Facts {
+            target: target.to_string(),
+            target_version: self.version.clone().unwrap_or_default(),
+            scenario: scenario.to_string(),
+            argv: self.argv.clone().unwrap_or_default(),
+            env_set: self.env.clone().unwrap_or_default(),
+            exit: self.exit.clone().unwrap_or_else(|| Exit::with_code(0)),
+            ..recording::Facts::default()
+        };
         recording::Recording::new(facts, self.stdout.clone(), self.stderr.clone().unwrap_or_default())
     }
 

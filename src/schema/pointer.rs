@@ -51,12 +51,9 @@ impl Pointer {
         let segments: Vec<_> = text
             .split('/')
             .skip(1)
-            .map(|part| match part {
-                "*" => Segment::Any,
-                _ => {
-                    let name = part.replace("~1", "/").replace("~0", "~");
-                    Segment::Key { index: name.parse().ok(), name }
-                }
+            .map(|part| {
+                let name = part.replace("~1", "/").replace("~0", "~");
+                if part == "*" { Segment::Any } else { Segment::Key { index: name.parse().ok(), name } }
             })
             .collect();
         let many = segments.contains(&Segment::Any);

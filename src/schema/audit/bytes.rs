@@ -38,7 +38,7 @@ pub(super) fn mutants(base: &Sample, dice: &mut Dice) -> Vec<(String, Sample)> {
     add("keys in single quotes", text.replace('"', "'").into_bytes(), None);
     let cut = 2 + dice.below(text.trim_end().len().saturating_sub(3));
     let cut = (cut..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(1);
-    add("cut in the middle", text[..cut].as_bytes().to_vec(), None);
+    add("cut in the middle", text.as_bytes()[..cut].to_vec(), None);
     if let Some(open) = text.find('{') {
         let first = text[open + 1..].split(',').next().unwrap_or_default().trim_end_matches(['}', '\n']);
         let doubled = format!("{}{first},{}", &text[..=open], &text[open + 1..]);
@@ -52,9 +52,8 @@ pub(super) fn mutants(base: &Sample, dice: &mut Dice) -> Vec<(String, Sample)> {
             let with = format!("{}\"x\":{value},{}", &text[..=open], &text[open + 1..]);
             add(what, with.into_bytes(), None);
         }
-        let mut bytes = text.clone().into_bytes();
-        bytes.splice(open + 1..open + 1, *b"\"x\":\"\xff\",");
-        add("byte that is not UTF-8", bytes, None);
+        let (head, tail) = text.as_bytes().split_at(open + 1);
+        add("byte that is not UTF-8", [head, b"\"x\":\"\xff\",", tail].concat(), None);
     }
     mutants
 }
@@ -77,8 +76,7 @@ pub(super) fn endings(base: &Sample, claw: bool) -> Vec<(String, Sample)> {
             .collect();
     }
     let mut mutants = vec![with("exit code 101".into(), Exit::with_code(101))];
-    let mut killed = Exit::default();
-    killed.signal = Some(9);
+    let killed = Exit { signal: Some(9), ..Exit::default() };
     mutants.push(with("killed by a signal".into(), killed));
     if text_mode {
         return mutants;

@@ -195,7 +195,7 @@ impl<'w> Walk<'w> {
         }
         match (a.get("pattern"), b.get("pattern")) {
             (Some(_), None) => {
-                self.push("pattern-dropped", Effect::Breaking, pointer, "any text is allowed now".into())
+                self.push("pattern-dropped", Effect::Breaking, pointer, "any text is allowed now".into());
             }
             (Some(old), Some(new)) if old != new => {
                 self.push("pattern-changed", Effect::Undecided, pointer, format!("{old} becomes {new}"));

@@ -46,7 +46,9 @@ impl Shape {
             }
             Value::Array(list) if depth < MAX_DEPTH => {
                 let items = self.items.get_or_insert_default();
-                list.iter().for_each(|inner| items.see_at(inner, depth + 1));
+                for inner in list {
+                    items.see_at(inner, depth + 1);
+                }
             }
             _ => {}
         }

@@ -119,7 +119,7 @@ impl Watching<'_> {
             return;
         }
         if self.open.len() < 20 {
-            let values = values.map(|value| value.cloned());
+            let values = values.map(Option::<&Value>::cloned);
             self.open.push(Open { values, line: message.line, offset: message.offset });
         } else {
             self.more += 1;

@@ -164,7 +164,7 @@ impl Source {
             };
             match container {
                 Value::Array(list) => {
-                    list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value))
+                    list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value));
                 }
                 Value::Object(map) => map.iter().for_each(|(key, value)| element(Step::Key(key), value)),
                 _ => {}
