@@ -10,6 +10,7 @@ mod judge;
 mod mock;
 mod scenario_source;
 mod sweep;
+mod today;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
