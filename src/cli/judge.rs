@@ -92,7 +92,7 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
     let mut known = args.known_failures.as_deref().map(|path| read_known(path, &shelf)).transpose()?;
     let today = today();
     let mut code = exit_code::OK;
-    let mut out = args.format.stdout();
+    let mut out = args.format.format.stdout();
     for (i, input) in inputs.iter().enumerate() {
         // One unreadable input does not hide what is wrong with the others.
         match args.judge(input, &shelf) {

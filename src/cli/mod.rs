@@ -52,13 +52,13 @@ enum Format {
     Json,
 }
 
-impl FormatArg {
+impl Format {
     /// Where the output goes. What is meant for a terminal loses its colours where there is none; data passes
     /// untouched, since the filter that removes colours would also remove bytes of a target's own.
-    fn stdout(&self) -> Box<dyn Write> {
-        match self.format {
-            Format::Human => Box::new(anstream::stdout().lock()),
-            Format::Json => Box::new(io::BufWriter::new(io::stdout().lock())),
+    fn stdout(self) -> Box<dyn Write> {
+        match self {
+            Self::Human => Box::new(anstream::stdout().lock()),
+            Self::Json => Box::new(io::BufWriter::new(io::stdout().lock())),
         }
     }
 }
