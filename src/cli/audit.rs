@@ -45,7 +45,7 @@ pub(super) fn run(args: &AuditArgs) -> Result<u8, Failure> {
         args.contracts.clone()
     };
     let mut audit = Audit::default();
-    let mut out = anstream::stdout().lock();
+    let mut out = args.format.format.stdout();
     for name in &names {
         let (contract, bundle) = open(name)?;
         let part = Audit::run(contract, &bundle, args.seed)?;

@@ -36,7 +36,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
     let count = |effect| diff.changes.iter().filter(|change| change.effect == effect).count();
     let (breaking, undecided, additive) =
         (count(Effect::Breaking), count(Effect::Undecided), count(Effect::Additive));
-    let mut out = anstream::stdout().lock();
+    let mut out = args.format.format.stdout();
     match args.format.format {
         Format::Human => {
             for change in &diff.changes {

@@ -135,7 +135,7 @@ fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
     let own = ContractSet::new(vec![crate::schema::Contract::load(&crate::schema::bundle(
         &args.out.display().to_string(),
     )?)?]);
-    let mut out = anstream::stdout().lock();
+    let mut out = args.format.format.stdout();
     let mut misfits = 0;
     for (name, sample) in samples {
         for finding in sample.judge(&own) {

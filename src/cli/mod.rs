@@ -10,6 +10,7 @@ mod judge;
 mod mock;
 mod scenario_source;
 mod sweep;
+mod today;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -49,6 +50,17 @@ struct FormatArg {
 enum Format {
     Human,
     Json,
+}
+
+impl Format {
+    /// Where the output goes. What is meant for a terminal loses its colours where there is none; data passes
+    /// untouched, since the filter that removes colours would also remove bytes of a target's own.
+    fn stdout(self) -> Box<dyn Write> {
+        match self {
+            Self::Human => Box::new(anstream::stdout().lock()),
+            Self::Json => Box::new(io::BufWriter::new(io::stdout().lock())),
+        }
+    }
 }
 
 /// Why a command could not do its work.

@@ -22,7 +22,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { values: 1 << 19, oddities: 16, keys: 1 << 16 }
+        Self { values: 1 << 17, oddities: 16, keys: 1 << 16 }
     }
 }
 

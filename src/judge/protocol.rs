@@ -61,19 +61,12 @@ impl Protocol {
             ];
             node.get("type").is_some_and(|kind| TYPES.iter().any(|name| kind.is_text(name)))
         };
+        let is = |name: &str| root.get("type").is_some_and(|kind| kind.is_text(name));
+        let is_alone = text.trim_start()[document.end()..].trim().is_empty();
         match root.kind() {
             Kind::Array if root.items().next().is_some_and(is_message) => Self::ClaudeJson,
-            Kind::Object
-                if !is_message(root) && root.get("type").is_none_or(|kind| kind.is_text("error")) =>
-            {
-                Self::ClawJson
-            }
-            Kind::Object
-                if extension == Some("json")
-                    && root.get("type").is_some_and(|kind| kind.is_text("result")) =>
-            {
-                Self::ClaudeJson
-            }
+            Kind::Object if root.get("type").is_none() || is("error") => Self::ClawJson,
+            Kind::Object if is("result") && is_alone && extension == Some("json") => Self::ClaudeJson,
             _ => Self::ClaudeStream,
         }
     }
@@ -138,5 +131,6 @@ mod tests {
         assert_eq!(of("a.json", r#"{"command":"route"}"#), Protocol::ClawJson);
         assert_eq!(of("a.txt", r#"{"type":"system"}"#), Protocol::ClaudeStream);
         assert_eq!(of("a.txt", r#"{"type":"new_kind"}"#), Protocol::ClaudeStream);
+        assert_eq!(of("a.json", "{\"type\":\"result\"}\n{\"type\":\"system\"}"), Protocol::ClaudeStream);
     }
 }

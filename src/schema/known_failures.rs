@@ -69,27 +69,21 @@ impl KnownFailures {
         Ok(Self { file: file.to_string(), entries })
     }
 
-    /// Parts the findings of a run into those that count and those that are accepted today (`YYYY-MM-DD`).
-    pub fn split(
-        &mut self,
-        findings: Vec<Finding>,
-        target: &str,
-        scenario: &str,
-        today: &str,
-    ) -> (Vec<Finding>, Vec<Finding>) {
-        findings.into_iter().partition(|finding| {
-            let mut accepted = false;
+    /// Marks the findings of a run that are accepted today (`YYYY-MM-DD`) with the reason.
+    pub fn mark(&mut self, findings: &mut [Finding], target: &str, scenario: &str, today: &str) {
+        for finding in findings {
             for entry in &mut self.entries {
                 if entry.clause == finding.clause
                     && glob(&entry.target, target)
                     && glob(&entry.scenario, scenario)
                 {
                     entry.used = true;
-                    accepted |= entry.expires.as_str() >= today;
+                    if entry.expires.as_str() >= today {
+                        finding.known = Some(entry.reason.clone());
+                    }
                 }
             }
-            !accepted
-        })
+        }
     }
 
     /// What is wrong with the list itself, once all runs are judged: entries that are expired or matched nothing.
@@ -171,6 +165,7 @@ expires = 2026-12-31
             pointer: None,
             seen: None,
             expected: None,
+            known: None,
         }
     }
 
@@ -181,12 +176,14 @@ expires = 2026-12-31
     #[test]
     fn a_listed_finding_is_accepted_until_its_day() {
         let mut known = list();
-        let (left, accepted) =
-            known.split(vec![finding("c/a"), finding("c/b")], "claw", "mock_x_text", "2026-12-31");
-        assert_eq!((left.len(), accepted.len()), (1, 1));
+        let mut findings = [finding("c/a"), finding("c/b")];
+        known.mark(&mut findings, "claw", "mock_x_text", "2026-12-31");
+        assert_eq!(findings.each_ref().map(Finding::fails), [false, true]);
+        assert_eq!(findings[0].known.as_deref(), Some("upstream"));
         assert!(known.complaints("2026-12-31").is_empty());
-        let (left, _) = known.split(vec![finding("c/a")], "claw", "mock_x_text", "2027-01-01");
-        assert_eq!(left.len(), 1);
+        let mut later = [finding("c/a")];
+        known.mark(&mut later, "claw", "mock_x_text", "2027-01-01");
+        assert!(later[0].fails());
         assert!(
             known.complaints("2027-01-01")[0].to_string().contains(":2: the known failure of c/a expired")
         );
@@ -195,7 +192,7 @@ expires = 2026-12-31
     #[test]
     fn an_entry_that_matches_nothing_is_stale() {
         let mut known = list();
-        known.split(vec![finding("c/a")], "claude", "mock_x_text", "2026-01-01");
+        known.mark(&mut [finding("c/a")], "claude", "mock_x_text", "2026-01-01");
         assert!(known.complaints("2026-01-01")[0].reason.contains("matched nothing"));
     }
 

@@ -313,7 +313,7 @@ impl Session {
     fn rate_limit(&mut self, event: RateLimitEvent<'_>, line: u64) {
         let Some(info) = event.rate_limit_info() else { return };
         if info.get("status").is_some_and(|status| status.is_text("rejected")) {
-            let resets_at = info.get("resetsAt").and_then(Node::integer);
+            let resets_at = info.get("resetsAt").and_then(Node::float).map(|seconds| seconds as i64);
             self.rate_limit = Some(RateLimit { resets_at, line });
         }
     }
