@@ -18,7 +18,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clawgate::harness::mock::journal::Kind;
-use clawgate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, builtin};
+use clawgate::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
+use clawgate::harness::scenario::library;
 use serde_json::Value;
 
 fn binary() -> PathBuf {
@@ -55,7 +56,7 @@ fn run_with(scenario: &str, faults: &[&str], retries: u32, extra: &[&str], setti
     let home = tempfile::tempdir().unwrap();
     let work = home.path().join("work");
     fs::create_dir(&work).unwrap();
-    let text = builtin::text(scenario).unwrap();
+    let text = library::text(scenario).unwrap();
     let script = Scenario::parse(scenario, text).unwrap().script;
     let faults = faults.iter().map(|fault| fault.parse::<Fault>().unwrap()).collect();
     let mut options = Options::default();

@@ -7,6 +7,7 @@ mod explain;
 mod format;
 mod judge;
 mod mock;
+mod run;
 mod scenario_source;
 mod sweep;
 
@@ -16,6 +17,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::exit_code;
+use crate::harness::supervise;
+use crate::reference;
 use crate::report::printable;
 use crate::report::style::BAD;
 
@@ -29,6 +32,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::RunArgs),
     Judge(judge::JudgeArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
@@ -78,7 +82,15 @@ fn complain(message: &str) {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    // Before anything starts a thread: neither of these is a command of the user's.
+    if std::env::args_os().nth(1).is_some_and(|word| word == supervise::COMMAND) {
+        return supervise::main();
+    }
+    if let Ok(role) = std::env::var(reference::ACT_AS) {
+        return reference::main(&role);
+    }
     let result = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),

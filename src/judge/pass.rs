@@ -118,7 +118,7 @@ impl<'s> Judge<'s> {
             let mut documented_settings = documented::Settings::default();
             documented_settings.heuristics = settings.heuristics;
             documented_settings.background_disabled = settings.background_disabled;
-            let choice = shelf.choose(protocol, None)?;
+            let choice = shelf.choose(protocol, facts.contract.as_deref(), None)?;
             Body::Stream(Box::new(Stream {
                 reader: StreamReader::new(limits),
                 documented: documented::Reader::new(documented_settings, limits),
@@ -165,7 +165,7 @@ impl<'s> Judge<'s> {
                         claude::classify_text(&String::from_utf8_lossy(&bytes), &process, settings.heuristics)
                     }
                 };
-                let choice = shelf.choose(protocol, envelope.value.as_ref())?;
+                let choice = shelf.choose(protocol, facts.contract.as_deref(), envelope.value.as_ref())?;
                 let exit = ending.exit_known.then(|| ending.exit.clone());
                 let stderr = ending.exit_known.then_some(ending.stderr.as_slice());
                 let findings =
