@@ -7,9 +7,11 @@ mod explain;
 mod format;
 mod judge;
 mod mock;
+mod play;
 mod run;
 mod scenario_source;
 mod sweep;
+mod target;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -38,6 +40,8 @@ enum Command {
     Explain(explain::ExplainArgs),
     Mock(mock::Args),
     Sweep(sweep::Args),
+    Target(target::TargetArgs),
+    Play(play::PlayArgs),
 }
 
 #[derive(Debug, Args)]
@@ -96,6 +100,8 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Mock(args) => Ok(mock::run(args)),
         Command::Sweep(args) => Ok(sweep::run(&args)),
+        Command::Target(args) => target::run(&args),
+        Command::Play(args) => play::run(&args),
     };
     ExitCode::from(match result {
         Ok(code) => code,

@@ -17,6 +17,7 @@ use crate::harness::run::{
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, Located};
 use crate::report::RunText;
+use crate::schema::Level;
 
 /// Runs scenarios on targets, records what happens, and judges it
 ///
@@ -63,6 +64,9 @@ pub(super) struct RunArgs {
     /// Stop at the first failure
     #[arg(long)]
     fail_fast: bool,
+    /// The least level of a clause that fails a case
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = FailOn::Must, env = "CLAWGATE_FAIL_ON")]
+    fail_on: FailOn,
     /// Where recordings go
     #[arg(long, value_name = "DIR", default_value = "clawgate-out", env = "CLAWGATE_OUT")]
     out: PathBuf,
@@ -76,6 +80,12 @@ pub(super) struct RunArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Rerun {
     Failed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    Must,
+    Should,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -194,6 +204,10 @@ impl RunArgs {
             Network::Auto => NetworkMode::Auto,
             Network::Require => NetworkMode::Require,
             Network::Off => NetworkMode::Off,
+        })
+        .with_fail_on(match self.fail_on {
+            FailOn::Must => Level::Must,
+            FailOn::Should => Level::Should,
         })
         .with_wall(self.timeout);
         let mut options = RunOptions::default();

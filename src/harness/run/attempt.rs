@@ -25,7 +25,7 @@ use crate::harness::supervise::{Containment, Isolation, NetworkMode, Start, Supe
 use crate::harness::timers::Limits;
 use crate::judge::{Ending, Judge, Protocol, Settings, Shelf};
 use crate::recording::{FACTS_FILE, Facts, Recording};
-use crate::schema::{FileError, Finding, Run};
+use crate::schema::{FileError, Finding, Level, Run};
 
 /// How long a target may take to end after TERM, and what it started after that.
 const GRACE: (u64, u64) = (100, 50);
@@ -46,6 +46,8 @@ pub struct Setting<'r> {
     pub stop: &'r Stop,
     /// A wall limit instead of the targets' own.
     pub wall: Option<Duration>,
+    /// The least level of a clause that fails a case.
+    pub fail_on: Level,
 }
 
 /// What became of an attempt.
@@ -102,13 +104,19 @@ pub enum AttemptError {
 impl<'r> Setting<'r> {
     /// Runs with the targets' own limits, and away from the network where the kernel allows it.
     pub fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
-        Self { runtime, containment, network: NetworkMode::Auto, out, stop, wall: None }
+        Self { runtime, containment, network: NetworkMode::Auto, out, stop, wall: None, fail_on: Level::Must }
     }
 
     /// With this wish about the network.
     #[must_use]
     pub fn with_network(self, network: NetworkMode) -> Self {
         Self { network, ..self }
+    }
+
+    /// With clauses of this level failing a case.
+    #[must_use]
+    pub fn with_fail_on(self, fail_on: Level) -> Self {
+        Self { fail_on, ..self }
     }
 
     /// With this wall limit instead of the targets' own.
@@ -165,8 +173,9 @@ impl Setting<'_> {
             room: &room,
             stdout_start: &heard.stdout_head,
             stderr_start: &heard.stderr_head,
+            masked: heard.masked,
         };
-        let failures = compare(&planned.expect, &observed);
+        let failures = compare(&planned.expect, &observed, self.fail_on);
         let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
         facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
         let recording = partial.keep(&facts)?;

@@ -38,13 +38,15 @@ pub(super) struct Observed<'o> {
     pub(super) room: &'o Room,
     pub(super) stdout_start: &'o [u8],
     pub(super) stderr_start: &'o [u8],
+    /// How many secrets the target printed.
+    pub(super) masked: u64,
 }
 
-/// Every way in which a run was not as expected.
-pub(super) fn compare(expect: &Expect, observed: &Observed<'_>) -> Vec<Failure> {
+/// Every way in which a run was not as expected. A clause of level `fail_on` or above has to hold.
+pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) -> Vec<Failure> {
     let mut failures = Vec::new();
     verdict(expect, observed, &mut failures);
-    findings(expect, observed.judgement, &mut failures);
+    findings(expect, observed.judgement, fail_on, &mut failures);
     requests(expect, observed.journal, &mut failures);
     for file in &expect.files {
         failures.extend(check_file(file, observed.room));
@@ -58,6 +60,11 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>) -> Vec<Failure> 
         {
             failures.push(Failure::new(channel, format!("{channel} does not contain {wanted:?}")));
         }
+    }
+    if observed.masked > 0 {
+        let message =
+            format!("{} times a credential was printed; the recording has it masked", observed.masked);
+        failures.push(Failure::new("secret", message));
     }
     let ended = &observed.captured.ended;
     if !expect.leftovers {
@@ -110,8 +117,8 @@ fn verdict(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>
     }
 }
 
-fn findings(expect: &Expect, judgement: &Judgement, failures: &mut Vec<Failure>) {
-    for finding in judgement.findings.iter().filter(|finding| finding.level == Level::Must) {
+fn findings(expect: &Expect, judgement: &Judgement, fail_on: Level, failures: &mut Vec<Failure>) {
+    for finding in judgement.findings.iter().filter(|finding| finding.level >= fail_on) {
         if !expect.findings.contains(&finding.clause) {
             failures.push(Failure::new("finding", format!("{}: {}", finding.clause, finding.message)));
         }

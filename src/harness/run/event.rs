@@ -7,7 +7,7 @@ use crate::classify::Verdict;
 use crate::schema::Finding;
 
 /// The version of the events' form.
-pub const SCHEMA_VERSION: u64 = 1;
+pub(super) const SCHEMA_VERSION: u64 = 1;
 
 /// Something that happened in a run.
 #[derive(Debug, Clone, Serialize)]

@@ -1,8 +1,10 @@
 //! Commands that run in the background while the conversation goes on.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
 use super::output::{Output, now_ms};
@@ -40,6 +42,8 @@ impl Task {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            // A shell may start what it was asked for as a child of its own; both are ended together.
+            .process_group(0)
             .spawn();
         Self { id, tool_use_id: call.into(), description: description.into(), child: child.ok() }
     }
@@ -59,7 +63,7 @@ impl Task {
                 std::thread::sleep(Duration::from_millis(5));
             }
             if !finished {
-                _ = child.kill();
+                _ = kill_process_group(Pid::from_child(child), Signal::KILL);
                 _ = child.wait();
             }
         }

@@ -188,6 +188,9 @@ impl Output {
 
     /// Prints what a tool answered.
     pub(super) fn tool_result(&mut self, result: &Value, extra: Value, parent: Option<&Parent>) {
+        if self.wrong == "tool-unanswered" {
+            return;
+        }
         let mut fields = json!({
             "message": {"role": "user", "content": [result]},
             "parent_tool_use_id": parent.map(|parent| &parent.tool_use_id),

@@ -252,12 +252,6 @@ impl<'w> Session<'w> {
                     }
                     refused_schema += 1;
                 }
-                if self.world.is_wrong("tool-unanswered") {
-                    results.push(
-                        json!({"tool_use_id": id, "type": "tool_result", "content": "", "is_error": false}),
-                    );
-                    continue;
-                }
                 results.push(self.call(&id, &name, &input, None));
             }
             self.messages.push(json!({"role": "user", "content": results}));
@@ -308,7 +302,9 @@ impl<'w> Session<'w> {
             };
             self.tasks.push(task);
             outcome
-        } else if !tools::is_allowed(&self.flags, name, input) {
+        } else if !self.flags.disallowed.iter().any(|refused| refused == name)
+            && !tools::is_allowed(&self.flags, name, input)
+        {
             self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
             Outcome::error(format!(
                 "Claude requested permissions to use {name}, but you haven't granted it yet."
