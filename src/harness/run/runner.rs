@@ -1,6 +1,7 @@
 //! Runs the planned cases, several at a time.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -57,28 +58,33 @@ pub fn run(
     queue.sort_by_key(|case| std::cmp::Reverse(case.cost(last)));
     let queue = Mutex::new(VecDeque::from(queue));
     let (tell, hear) = mpsc::channel();
+    // Set by the worker that saw a failure, so that no other takes a case after it.
+    let halt = AtomicBool::new(false);
     let mut finished = RunFinished::default();
     std::thread::scope(|scope| {
         for _ in 0..jobs {
-            let (tell, queue) = (tell.clone(), &queue);
-            scope.spawn(move || work(queue, setting, options, &tell));
+            let (tell, queue, halt) = (tell.clone(), &queue, &halt);
+            scope.spawn(move || work(queue, halt, setting, options, &tell));
         }
         drop(tell);
         for event in hear {
             if let Event::CaseFinished(case) = &event {
                 last.note(case);
                 finished.count(case);
-                if options.fail_fast && case.status == Status::Fail {
-                    skip_the_rest(&queue, on_event, &mut finished, "not run after a failure (--fail-fast)");
-                }
             }
             on_event(&event);
-            if setting.stop.is_wanted() {
-                skip_the_rest(&queue, on_event, &mut finished, "not run: interrupted");
-            }
         }
     });
-    skip_the_rest(&queue, on_event, &mut finished, "not run: interrupted");
+    let reason = if setting.stop.is_wanted() {
+        "not run: interrupted"
+    } else {
+        "not run after a failure (--fail-fast)"
+    };
+    for planned in queue.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let case = skipped(&planned, reason);
+        finished.count(&case);
+        on_event(&Event::CaseFinished(Box::new(case)));
+    }
     finished.interrupted = setting.stop.is_wanted();
     finished.duration_ms = milliseconds_since(started);
     finished.exit_code = finished.code();
@@ -113,25 +119,17 @@ impl RunFinished {
 /// The kind of a failure that is our own.
 const HARNESS: &str = "harness";
 
-fn skip_the_rest(
+fn work(
     queue: &Mutex<VecDeque<Planned>>,
-    on_event: &mut dyn FnMut(&Event),
-    finished: &mut RunFinished,
-    reason: &str,
+    halt: &AtomicBool,
+    setting: &Setting<'_>,
+    options: &RunOptions,
+    tell: &Sender<Event>,
 ) {
-    let rest = std::mem::take(&mut *queue.lock().unwrap_or_else(PoisonError::into_inner));
-    for planned in rest {
-        let case = skipped(&planned, reason);
-        finished.count(&case);
-        on_event(&Event::CaseFinished(Box::new(case)));
-    }
-}
-
-fn work(queue: &Mutex<VecDeque<Planned>>, setting: &Setting<'_>, options: &RunOptions, tell: &Sender<Event>) {
     // Contracts are opened once by each worker: they are not made to be shared.
     let shelf = Shelf::built_in();
     loop {
-        if setting.stop.is_wanted() {
+        if setting.stop.is_wanted() || halt.load(Ordering::SeqCst) {
             return;
         }
         let Some(planned) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { return };
@@ -139,6 +137,9 @@ fn work(queue: &Mutex<VecDeque<Planned>>, setting: &Setting<'_>, options: &RunOp
             Some(reason) => skipped(&planned, reason),
             None => perform(&planned, setting, options, &shelf, tell),
         };
+        if options.fail_fast && case.status == Status::Fail {
+            halt.store(true, Ordering::SeqCst);
+        }
         // The listener outlives the workers.
         _ = tell.send(Event::CaseFinished(Box::new(case)));
     }
