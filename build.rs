@@ -1,6 +1,7 @@
 //! Lists the data files that travel inside the binary, so that adding a contract, a scenario or a target is adding a
 //! file.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -25,7 +26,7 @@ fn embed(folder: &str, extension: Option<&str>, into: &str, include: &str) -> io
         let name = file.strip_prefix(&root).map_err(io::Error::other)?;
         let name = if extension.is_some() { name.with_extension("") } else { name.to_owned() };
         let name = name.to_string_lossy().replace('\\', "/");
-        code += &format!("    ({name:?}, {include}({:?})),\n", file.to_string_lossy());
+        let _ = writeln!(code, "    ({name:?}, {include}({:?})),", file.to_string_lossy());
     }
     code += "]\n";
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);

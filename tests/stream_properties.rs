@@ -1,5 +1,7 @@
 //! Properties that hold for any bytes.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
 use clawgate::json::Scanner;
 use clawgate::judge::{Ending, Judge, Protocol, Settings, Shelf, judge_bytes};
 use clawgate::schema::Run;

@@ -1,5 +1,6 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
+mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
@@ -12,6 +13,7 @@ mod run;
 mod scenario_source;
 mod sweep;
 mod target;
+mod today;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -38,6 +40,7 @@ enum Command {
     Judge(judge::JudgeArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
+    Audit(audit::AuditArgs),
     Mock(mock::Args),
     Sweep(sweep::Args),
     Target(target::TargetArgs),
@@ -55,6 +58,17 @@ struct FormatArg {
 enum Format {
     Human,
     Json,
+}
+
+impl Format {
+    /// Where the output goes. What is meant for a terminal loses its colours where there is none; data passes
+    /// untouched, since the filter that removes colours would also remove bytes of a target's own.
+    fn stdout(self) -> Box<dyn Write> {
+        match self {
+            Self::Human => Box::new(anstream::stdout().lock()),
+            Self::Json => Box::new(io::BufWriter::new(io::stdout().lock())),
+        }
+    }
 }
 
 /// Why a command could not do its work.
@@ -98,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Mock(args) => Ok(mock::run(args)),
         Command::Sweep(args) => Ok(sweep::run(&args)),
         Command::Target(args) => target::run(&args),

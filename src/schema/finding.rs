@@ -68,6 +68,16 @@ pub struct Finding {
     pub seen: Option<Value>,
     /// What the clause asks for.
     pub expected: Option<String>,
+    /// Why the finding is accepted for now, if it is listed as a known failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+}
+
+impl Finding {
+    /// Whether a gate fails on it.
+    pub fn fails(&self) -> bool {
+        self.level == Level::Must && self.known.is_none()
+    }
 }
 
 /// A place in stdout and what is wrong there; becomes a [`Finding`] once the clause is known to apply.
@@ -145,6 +155,7 @@ impl Sink {
             pointer: evidence.pointer,
             seen: evidence.seen,
             expected: evidence.expected,
+            known: None,
         };
         self.kept.into_iter().map(finding).collect()
     }

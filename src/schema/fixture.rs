@@ -33,16 +33,34 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The findings against this run.
-    pub fn judge(&self, set: &ContractSet) -> Vec<Finding> {
-        let run = Run {
+    /// What is known of the run before its output is read.
+    pub fn run(&self) -> Run {
+        Run {
             argv: self.argv.clone(),
             env: self.env.clone(),
             env_values: Vec::new(),
             version: self.version.clone(),
             contract: None,
+        }
+    }
+
+    /// The run as a recording, with `target` and `scenario` for its names.
+    pub fn recording(&self, target: &str, scenario: &str) -> recording::Recording {
+        let facts = recording::Facts {
+            target: target.to_string(),
+            target_version: self.version.clone().unwrap_or_default(),
+            scenario: scenario.to_string(),
+            argv: self.argv.clone().unwrap_or_default(),
+            env_set: self.env.clone().unwrap_or_default(),
+            exit: self.exit.clone().unwrap_or_else(|| Exit::with_code(0)),
+            ..recording::Facts::default()
         };
-        judge_output(set, &run, self.exit.clone(), &self.stdout, self.stderr.as_deref())
+        recording::Recording::new(facts, self.stdout.clone(), self.stderr.clone().unwrap_or_default())
+    }
+
+    /// The findings against this run.
+    pub fn judge(&self, set: &ContractSet) -> Vec<Finding> {
+        judge_output(set, &self.run(), self.exit.clone(), &self.stdout, self.stderr.as_deref())
     }
 }
 
