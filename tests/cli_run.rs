@@ -1,5 +1,7 @@
 //! `clawgate run`, `target` and `play` as a user types them.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};

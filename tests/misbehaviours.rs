@@ -1,6 +1,8 @@
 //! Every misbehaviour of the reference target is seen to fail the gate, end to end, by what it breaks and not by
 //! accident.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;

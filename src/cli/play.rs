@@ -99,7 +99,7 @@ impl PlayArgs {
         for fault in &self.fault {
             match fault {
                 PlayFault::UnknownMessage => {
-                    out.write_all(b"{\"type\":\"from_the_future\",\"payload\":{\"a\":[1]}}\n")?
+                    out.write_all(b"{\"type\":\"from_the_future\",\"payload\":{\"a\":[1]}}\n")?;
                 }
                 PlayFault::LongLine(megabytes) => {
                     out.write_all(b"{\"type\":\"system\",\"subtype\":\"noise\",\"text\":\"")?;

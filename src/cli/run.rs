@@ -306,7 +306,13 @@ fn list(planned: &[Planned], format: Format) -> Result<u8, Failure> {
     for case in planned {
         match format {
             Format::Human => {
-                writeln!(out, "{:<44} {:<12} {}", case.case.name, case.target_label(), case.case.description)?
+                writeln!(
+                    out,
+                    "{:<44} {:<12} {}",
+                    case.case.name,
+                    case.target_label(),
+                    case.case.description
+                )?;
             }
             Format::Json => {
                 let value = json!({

@@ -103,7 +103,7 @@ fn list_misbehaviours(format: Format) -> Result<u8, Failure> {
     for (name, what) in MISBEHAVIOURS {
         match format {
             Format::Json => {
-                writeln!(out, "{}", json!({"type": "misbehaviour", "name": name, "description": what}))?
+                writeln!(out, "{}", json!({"type": "misbehaviour", "name": name, "description": what}))?;
             }
             Format::Human => writeln!(out, "reference+{name:<20} {what}")?,
         }

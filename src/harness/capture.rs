@@ -150,7 +150,7 @@ pub fn watch(
     };
     state.user.act(&supervisor, &mut outlets, &[])?;
     while state.ended.is_none() {
-        let ready = wait(&supervisor, &outlets, &watch.cancel, state.deadline())?;
+        let ready = wait(&supervisor, &outlets, watch.cancel, state.deadline())?;
         if ready.stdout {
             state.drain_stdout(&supervisor, &mut outlets, sink)?;
         }
@@ -185,6 +185,7 @@ pub fn watch(
 }
 
 /// What there is to do.
+#[expect(clippy::struct_excessive_bools, reason = "each says of one descriptor whether it has something")]
 struct Ready {
     stdout: bool,
     stderr: bool,
@@ -195,13 +196,13 @@ struct Ready {
 fn wait(
     supervisor: &Supervisor,
     outlets: &Outlets,
-    cancel: &BorrowedFd<'_>,
+    cancel: BorrowedFd<'_>,
     deadline: Option<Instant>,
 ) -> io::Result<Ready> {
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let limit = left.and_then(|left| Timespec::try_from(left).ok());
     let mut fds =
-        vec![PollFd::new(supervisor, PollFlags::IN), PollFd::from_borrowed_fd(*cancel, PollFlags::IN)];
+        vec![PollFd::new(supervisor, PollFlags::IN), PollFd::from_borrowed_fd(cancel, PollFlags::IN)];
     let stdout = outlets.stdout.as_ref().map(|file| {
         fds.push(PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN));
         fds.len() - 1

@@ -1,5 +1,6 @@
 //! A client of HTTP/1.1 that is as simple as the one server that it talks to: one request, one connection.
 
+use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
 
@@ -52,7 +53,7 @@ pub(super) fn post(base: &str, path: &str, headers: &[(&str, &str)], body: &[u8]
         body.len()
     );
     for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
+        _ = write!(head, "{name}: {value}\r\n");
     }
     stream.write_all(head.as_bytes())?;
     stream.write_all(b"\r\n")?;
@@ -107,7 +108,6 @@ impl Read for Body {
                     self.framing = Framing::Done;
                     return Ok(0);
                 }
-                Framing::Length(left) => left,
                 Framing::Chunked { left: 0, begun } => {
                     let mut line = String::new();
                     if std::mem::replace(begun, true) {
@@ -124,7 +124,7 @@ impl Read for Body {
                         if size == 0 { Framing::Done } else { Framing::Chunked { left: size, begun: true } };
                     continue;
                 }
-                Framing::Chunked { left, .. } => left,
+                Framing::Length(left) | Framing::Chunked { left, .. } => left,
             };
             let most = out.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
             let read = self.stream.read(&mut out[..most])?;

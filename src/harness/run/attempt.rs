@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Seek as _, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -133,29 +133,32 @@ impl Setting<'_> {
         let (streams, outlets) = capture::pipes()?;
         let network = if needs_own_socket(planned) { NetworkMode::Off } else { self.network };
         let (supervisor, isolation, listener) = Supervisor::prepare(&self.containment, network, streams)?;
-        let mut options = Options::default();
-        options.listener = listener;
-        options.faults.clone_from(&planned.case.faults);
+        let options = Options { listener, faults: planned.case.faults.clone(), ..Options::default() };
         let api = self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?;
         let line = command_line::build(planned, &room, &api.base_url()).map_err(AttemptError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
-        let mut facts = self.facts(planned, &line, &masker);
+        let mut facts = known_facts(planned, &line, &masker);
 
         let partial = Partial::new(self.out, planned, number)?;
         let protocol = Protocol::of_recording(&facts);
-        let mut settings = Settings::default();
-        settings.background_disabled = facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1");
+        let settings = Settings {
+            background_disabled: facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1"),
+            ..Settings::default()
+        };
         let judge = Judge::new(protocol, settings, shelf, &Run::of(&facts))?;
         let mut live = Live::new(judge, protocol, &masker, &partial.folder)?;
 
         let (stdin, typing) = stdin(planned, &line)?;
-        supervisor.start(start(planned, line, &room, api.address().port()), stdin)?;
+        supervisor
+            .start(start(planned, line, &room, api.address().port()), stdin.as_ref().map(OwnedFd::as_fd))?;
+        // The target has its own copy; ours would keep a pipe open.
+        drop(stdin);
         let watch = Watch {
             limits: limits(planned, self.wall),
             most_stdout: planned.run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
             steps: planned.run.steps.clone(),
             stdin: typing,
-            cancel: std::os::fd::AsFd::as_fd(self.stop),
+            cancel: self.stop.as_fd(),
         };
         let captured = capture::watch(supervisor, outlets, watch, &mut live)?;
         let heard = live.finish()?;
@@ -190,20 +193,6 @@ impl Setting<'_> {
         })
     }
 
-    /// What is known before the start.
-    fn facts(&self, planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts {
-        let mut facts = Facts::default();
-        facts.target.clone_from(&planned.target.choice.target.name);
-        facts.target_version = planned.target.version_for(&planned.speaks);
-        facts.scenario.clone_from(&planned.case.name);
-        facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
-        facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
-        facts.env_public =
-            line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
-        facts.other.insert("contract".into(), planned.case.contract.clone().into());
-        facts
-    }
-
     /// What is known when it is over.
     fn observed_facts(
         &self,
@@ -230,6 +219,19 @@ impl Setting<'_> {
         fields.extend(journal::fields(journal));
         fields
     }
+}
+
+/// What is known before the start.
+fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts {
+    let mut facts = Facts::default();
+    facts.target.clone_from(&planned.target.choice.target.name);
+    facts.target_version = planned.target.version_for(&planned.speaks);
+    facts.scenario.clone_from(&planned.case.name);
+    facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
+    facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
+    facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
+    facts.other.insert("contract".into(), planned.case.contract.clone().into());
+    facts
 }
 
 /// A port that refuses for a while has to be made again, which only its own network can do.

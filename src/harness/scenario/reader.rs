@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::run::strings;
 use super::{Case, Expect, Override, RunPart, Scenario, library};
-use crate::harness::document::{Document, DocumentError, Place, Table};
+use crate::harness::document::{Document, DocumentError, Item, Place, Table};
 use crate::harness::mock::Script;
 use crate::schema::VersionRange;
 
@@ -50,10 +50,10 @@ impl Scenario {
             faults: Vec::new(),
             overrides: Vec::new(),
         };
-        let has_run = root.take("run").map(|item| item.into_table()).transpose()?;
+        let has_run = root.take("run").map(Item::into_table).transpose()?;
         let is_case = has_run.is_some();
         let run = has_run.map_or(Ok(RunPart::default()), |table| RunPart::read(table, &base.run))?;
-        let expect = root.take("expect").map(|item| item.into_table()).transpose()?;
+        let expect = root.take("expect").map(Item::into_table).transpose()?;
         let expect = expect.map_or(Ok(Expect::default()), |table| Expect::read(table, &base.expect))?;
         let mut base = Case { run, expect, ..base };
         base.overrides = overrides(&mut root, &base)?;

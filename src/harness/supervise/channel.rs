@@ -86,7 +86,7 @@ impl Channel {
 
     /// Reads what is there; waits if there is nothing.
     pub(super) fn read(&mut self) -> io::Result<()> {
-        let mut bytes = [0; 64 << 10];
+        let mut bytes = vec![0; 64 << 10];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let received = match recvmsg(

@@ -102,9 +102,8 @@ impl Supervisor {
         };
         let mut supervisor = Self { process, channel: Channel::new(near) };
         supervisor.order(&Order::Prepare { network })?;
-        let isolation = match supervisor.channel.receive()? {
-            Some(Report::Ready(isolation)) => isolation,
-            Some(_) | None => return Err(SuperviseError::Lost(io::ErrorKind::UnexpectedEof.into())),
+        let Some(Report::Ready(isolation)) = supervisor.channel.receive()? else {
+            return Err(SuperviseError::Lost(io::ErrorKind::UnexpectedEof.into()));
         };
         if network == NetworkMode::Require && !isolation.is_complete() {
             return Err(SuperviseError::NotIsolated(isolation.reason.unwrap_or_default()));
@@ -127,9 +126,8 @@ impl Supervisor {
     }
 
     /// Starts the target; without `stdin` it finds its standard input closed.
-    pub fn start(&self, start: Start, stdin: Option<OwnedFd>) -> Result<(), SuperviseError> {
-        let order = Order::Start(Box::new(start));
-        Ok(self.channel.send(&order, stdin.as_ref().map(OwnedFd::as_fd))?)
+    pub fn start(&self, start: Start, stdin: Option<BorrowedFd<'_>>) -> Result<(), SuperviseError> {
+        Ok(self.channel.send(&Order::Start(Box::new(start)), stdin)?)
     }
 
     /// Gives an order.

@@ -52,8 +52,8 @@ pub(super) fn describe(pid: Pid) -> Leftover {
     let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
     let mut command = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
     if command.is_empty() {
-        command =
-            fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default().trim_end().to_owned();
+        let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
+        name.trim_end().clone_into(&mut command);
     }
     if let Some((end, _)) = command.char_indices().nth(MOST_CHARACTERS) {
         command.truncate(end);

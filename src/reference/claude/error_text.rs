@@ -43,8 +43,7 @@ pub(super) fn retry_word(failure: &Failure) -> &'static str {
         Some(429) => "rate_limit",
         Some(529) => "overloaded",
         Some(401 | 403) => "authentication_failed",
-        Some(500..) => "server_error",
+        Some(500..) | None => "server_error",
         Some(_) => "unknown",
-        None => "server_error",
     }
 }

@@ -11,6 +11,7 @@ pub(super) enum OutputFormat {
 }
 
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a command line has many switches")]
 pub(super) struct Flags {
     pub(super) prompt: Option<String>,
     pub(super) format: OutputFormat,

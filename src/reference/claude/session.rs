@@ -169,7 +169,7 @@ impl<'w> Session<'w> {
                 End::Answered { text: String::new(), stop_reason: None, structured: None },
             );
         }
-        let prompt = match self.expand(prompt) {
+        let prompt = match Self::expand(prompt) {
             Ok(prompt) => prompt,
             Err(said) => {
                 self.output.synthetic(&said, None, None);
@@ -191,7 +191,7 @@ impl<'w> Session<'w> {
     }
 
     /// A skill's text instead of its name, or what is said when there is none.
-    fn expand(&self, prompt: &str) -> Result<String, String> {
+    fn expand(prompt: &str) -> Result<String, String> {
         let Some(rest) = prompt.strip_prefix('/') else { return Ok(prompt.to_owned()) };
         let (name, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
         match fs::read_to_string(format!(".claude/skills/{name}/SKILL.md")) {

@@ -29,8 +29,9 @@ pub(super) fn emit(world: &World, mut envelope: Value, code: u8) -> u8 {
         }
         "exit-code-lie" => set(&mut envelope, "exit_code", u64::from(code == 0).into()),
         "untyped-error" if is_error => {
-            let error = envelope.as_object_mut();
-            error.into_iter().for_each(|error| drop(error.shift_remove("kind")));
+            if let Some(error) = envelope.as_object_mut() {
+                error.shift_remove("kind");
+            }
             if let Some(error) = envelope.get_mut("error").and_then(Value::as_object_mut) {
                 error.shift_remove("kind");
             }

@@ -101,6 +101,7 @@ fn filesystem(operation: &str, target: &str, error: &std::io::Error) -> Done {
     Done::Failed(json!({}), error)
 }
 
+#[expect(clippy::too_many_lines, reason = "one arm a command, each a few lines")]
 fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Done {
     let first = arguments.words.first().map(String::as_str);
     let needs = |what: &str| parse_error(verb, &format!("the following arguments are required: {what}"));
