@@ -1,6 +1,10 @@
 //! Keeps credentials out of recordings: masked while they are captured, by a mask of the same length, so that every
 //! offset into the output holds.
 
+use std::cmp::Reverse;
+
+use memchr::memmem;
+
 /// Credentials that are recognised by how they begin, whoever printed them.
 const PREFIXES: [&[u8]; 6] = [b"sk-ant-", b"ghp_", b"github_pat_", b"xoxb-", b"AKIA", b"npm_"];
 
@@ -69,38 +73,47 @@ impl Masker {
     }
 
     fn release(&mut self, end: usize, out: &mut Vec<u8>) {
+        let mut found = self.matches().into_iter().peekable();
         let mut at = 0;
         while at < end {
-            if self.in_token && is_token(self.held[at]) {
-                out.push(MASK);
-                at += 1;
+            if self.in_token {
+                let length = self.held[at..end].iter().take_while(|byte| is_token(**byte)).count();
+                out.extend(std::iter::repeat_n(MASK, length));
+                at += length;
+                self.in_token = at == end;
                 continue;
             }
-            self.in_token = false;
-            if self.may_begin(self.held[at]) {
-                let rest = &self.held[at..];
-                if let Some(literal) = self.literals.iter().find(|literal| rest.starts_with(literal)) {
-                    out.extend(std::iter::repeat_n(MASK, literal.len()));
-                    at += literal.len();
-                    self.masked += 1;
-                    continue;
-                }
-                if let Some(prefix) = PREFIXES.iter().find(|prefix| rest.starts_with(prefix)) {
-                    out.extend_from_slice(prefix);
-                    at += prefix.len();
-                    self.in_token = true;
-                    self.masked += 1;
-                    continue;
-                }
+            while found.next_if(|(start, ..)| *start < at).is_some() {}
+            let Some((start, length, is_prefix)) = found.next_if(|(start, ..)| *start < end) else {
+                out.extend_from_slice(&self.held[at..end]);
+                at = end;
+                break;
+            };
+            out.extend_from_slice(&self.held[at..start]);
+            at = start + length;
+            if is_prefix {
+                out.extend_from_slice(&self.held[start..at]);
+            } else {
+                out.extend(std::iter::repeat_n(MASK, length));
             }
-            out.push(self.held[at]);
-            at += 1;
+            self.in_token = is_prefix;
+            self.masked += 1;
         }
         self.held.drain(..at);
     }
 
-    fn may_begin(&self, byte: u8) -> bool {
-        self.patterns().any(|pattern| pattern[0] == byte)
+    /// Where secrets begin, how long what is known of them is, and whether only their beginning is known. Values come
+    /// before prefixes that begin at the same place.
+    fn matches(&self) -> Vec<(usize, usize, bool)> {
+        let mut found = Vec::new();
+        for literal in &self.literals {
+            found.extend(memmem::find_iter(&self.held, literal).map(|start| (start, literal.len(), false)));
+        }
+        for prefix in PREFIXES {
+            found.extend(memmem::find_iter(&self.held, prefix).map(|start| (start, prefix.len(), true)));
+        }
+        found.sort_unstable_by_key(|(start, length, is_prefix)| (*start, *is_prefix, Reverse(*length)));
+        found
     }
 }
 
@@ -124,7 +137,7 @@ mod tests {
     fn secrets_are_masked_and_nothing_else_moves() {
         let masker = Masker::new(["hunter2-hunter2", "short"]);
         let text = "key=hunter2-hunter2; sk-ant-api03-AbC_9 \"ghp_0123\" short sk-an";
-        let masked = "key=***************; sk-ant-********** \"ghp_****\" short sk-an";
+        let masked = "key=***************; sk-ant-*********** \"ghp_****\" short sk-an";
         assert_eq!(masker.mask(text), masked);
         assert_eq!(text.len(), masked.len());
     }
@@ -137,8 +150,8 @@ mod tests {
         masker.push(b"as", &mut out);
         assert_eq!(out, b"{\"type\":\"result\"}\na");
         masker.push(b"k", &mut out);
-        masker.push(b"ing", &mut out);
-        assert_eq!(out, b"{\"type\":\"result\"}\nasking");
+        masker.push(b"ed", &mut out);
+        assert_eq!(out, b"{\"type\":\"result\"}\nasked");
     }
 
     proptest! {
