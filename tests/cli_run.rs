@@ -274,3 +274,20 @@ fn a_recording_is_played_byte_for_byte_and_with_faults() {
     assert_eq!(play(&["--fault", "nope"]).status.code(), Some(2));
     clawgate(folder.path()).args(["play", "nowhere"]).assert().code(2);
 }
+
+#[test]
+fn every_event_has_the_published_form() {
+    let schema: Value = serde_json::from_str(include_str!("../schemas/clawgate/run.schema.json")).unwrap();
+    let schema = jsonschema::validator_for(&schema).unwrap();
+    let folder = TempDir::new().unwrap();
+    let (_, passing) =
+        events(folder.path(), &["claude/http/429", "claw/prompt/answer", "claude/files/denied"]);
+    let (_, failing) =
+        events(folder.path(), &["claw/status", "--target", "reference+double-envelope", "--fail-fast"]);
+    for event in passing.iter().chain(&failing) {
+        let errors: Vec<String> =
+            schema.iter_errors(event).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{event}: {errors:?}");
+    }
+    assert!(failing.iter().any(|event| event["status"] == "skipped" || event["status"] == "fail"));
+}

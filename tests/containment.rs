@@ -39,7 +39,10 @@ fn what_is_left_running_is_named_and_ended() {
             assert_eq!(left.len(), 1, "{wrong}: {facts}");
             let pid = left[0]["pid"].as_u64().unwrap();
             let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            assert!(!command.contains("sleep") && !command.contains("clawgate"), "{wrong}: {pid} runs: {command}");
+            assert!(
+                !command.contains("sleep") && !command.contains("clawgate"),
+                "{wrong}: {pid} runs: {command}"
+            );
             if wrong == "leaves-socket" && facts["isolation"]["network"] == "namespace" {
                 assert_eq!(facts["listening"].as_array().unwrap().len(), 1, "{facts}");
             }
@@ -50,13 +53,15 @@ fn what_is_left_running_is_named_and_ended() {
 #[test]
 fn a_target_that_prints_for_ever_is_stopped_and_judged_on_what_it_printed() {
     let folder = TempDir::new().unwrap();
-    let text = include_str!("../targets/reference.toml").replace("[limits]", "[limits]\nmost_stdout = 3000000");
+    let text =
+        include_str!("../targets/reference.toml").replace("[limits]", "[limits]\nmost_stdout = 3000000");
     fs::create_dir(folder.path().join("targets")).unwrap();
     fs::write(folder.path().join("targets/reference.toml"), text).unwrap();
     fs::write(folder.path().join("clawgate.toml"), "").unwrap();
     let facts = run(&folder, "claude/answers/stream", "reference+endless-output", &[]);
     assert_eq!(facts["exit"]["timed_out"], "output-limit");
-    let printed = fs::metadata(folder.path().join("out/reference+endless-output/claude/answers/stream/stdout"));
+    let printed =
+        fs::metadata(folder.path().join("out/reference+endless-output/claude/answers/stream/stdout"));
     assert_eq!(printed.unwrap().len(), 3_000_000);
 }
 
@@ -73,11 +78,11 @@ fn a_huge_standard_error_is_cut_and_counted() {
 fn process_with(text: &str) -> Option<Pid> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let found = pids.filter(|pid| {
+    let mut found = pids.filter(|pid| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0).any(|word| word == text.as_bytes())
     });
-    found.filter_map(Pid::from_raw).next()
+    found.find_map(Pid::from_raw)
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The scenarios on the real Claude CLI, in a network of its own. `CLAWGATE_CLAUDE_BIN` names the binary.
 
-#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
-
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
