@@ -5,9 +5,11 @@ mod judgement_text;
 mod live;
 mod numbers;
 mod printable;
+mod run_text;
 pub mod style;
 
 pub use judgement_json::judgement_json;
 pub use judgement_text::write_judgement;
 pub use live::live_line;
 pub use printable::printable;
+pub use run_text::RunText;
