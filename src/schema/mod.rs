@@ -6,6 +6,7 @@
 
 mod condition;
 mod contract;
+mod events;
 mod facts;
 mod fields;
 mod finding;
@@ -23,6 +24,7 @@ mod tree;
 mod version;
 
 pub use contract::{Clause, Contract, Protocol};
+pub use events::{EventJudge, EventWatch, judge_log};
 pub use facts::{End, Run};
 pub use finding::{Finding, Level};
 pub use fixture::{ClauseFixtures, Fixtures, Sample};
