@@ -101,6 +101,11 @@ impl LogJudge {
         splitter.finish(&mut |raw| line(raw, scanner, lossy, bench, out));
     }
 
+    /// The number of the line that comes next.
+    pub fn next_line(&self) -> u64 {
+        self.splitter.next_line()
+    }
+
     /// Lets time pass on the log's clock without a record, so that timers fire on silence.
     pub fn tick(&mut self, now: Millis, out: &mut impl Observer) {
         self.bench.court.tick(now, out);

@@ -66,6 +66,11 @@ impl<'c> EventJudge<'c> {
         }
     }
 
+    /// The number of the line that comes next.
+    pub fn next_line(&self) -> u64 {
+        self.log.next_line()
+    }
+
     /// Ends a segment of the log; the next one starts on a new line.
     pub fn end_segment(&mut self, watch: &mut impl EventWatch) {
         self.log.end_segment(&mut Ears { court: &mut self.court, watch });

@@ -44,6 +44,11 @@ impl Splitter {
         Self { limit, carry: Vec::new(), dropped: 0, number: 1, offset: 0, after_cr: false }
     }
 
+    /// The number of the line that is being read.
+    pub(crate) fn next_line(&self) -> u64 {
+        self.number
+    }
+
     pub(crate) fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(RawLine<'_>)) {
         if self.after_cr && !chunk.is_empty() {
             self.after_cr = false;
