@@ -28,7 +28,10 @@ fn write_log(path: &Path, bytes: u64) -> (u64, u64) {
         millis: 1_780_304_400_000,
         written: 0,
     };
-    log.system("system.peer.joined", r#""peerId":"p_0","role":"orchestrator","peerName":"main","ts":"2026-06-01T09:00:00.000Z""#);
+    log.system(
+        "system.peer.joined",
+        r#""peerId":"p_0","role":"orchestrator","peerName":"main","ts":"2026-06-01T09:00:00.000Z""#,
+    );
     let mut next = 1;
     while log.written < bytes {
         let crew: Vec<u64> = (next..next + WORKERS).collect();
@@ -65,7 +68,13 @@ impl Log {
 
     fn say(&mut self, worker: u64, fact: &str, data: &str) {
         let (high, low) = (self.random.below(1 << 30), self.random.below(1 << 30));
-        let id = format!("{high:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}", low & 0xffff, high & 0xfff, low & 0xfff, self.sequence);
+        let id = format!(
+            "{high:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+            low & 0xffff,
+            high & 0xfff,
+            low & 0xfff,
+            self.sequence
+        );
         let time = stamp(self.millis);
         let payload = format!(
             r#"{{"v":1,"id":"{id}","from_peer":"p_{worker}","from_name":"worker-{worker}","ts_published":"{time}","schema":"worker-{fact}-v1","parent_id":"p_0","data":{{{data}}}}}"#
@@ -78,7 +87,12 @@ impl Log {
         const PHASES: [&str; 7] = ["PLAN", "SPAWN", "DEPLOY", "OBSERVE", "HARVEST", "CLEANUP", "REFLECT"];
         for worker in crew {
             let time = stamp(self.millis);
-            self.system("system.peer.joined", &format!(r#""peerId":"p_{worker}","role":"worker","peerName":"worker-{worker}","ts":"{time}""#));
+            self.system(
+                "system.peer.joined",
+                &format!(
+                    r#""peerId":"p_{worker}","role":"worker","peerName":"worker-{worker}","ts":"{time}""#
+                ),
+            );
             self.say(*worker, "boot", r#""model":"m-1","role":"worker","parent_peer_id":"p_0","mission_summary":"catalogue the logbooks","capabilities":["mcp_claws"],"cwd":"/srv/work","terminal_id":"5""#);
         }
         let mut prev = "null".to_owned();
@@ -105,7 +119,10 @@ impl Log {
         }
         for worker in crew {
             self.say(*worker, "complete", &format!(r#""result":"ok","summary":"done","artifacts":[{{"path":"/srv/out.csv","type":"csv"}}],"phases_completed":[{}],"total_tokens":{tokens},"total_cost_usd":9.5,"duration_ms":720000"#, done.join(",")));
-            self.system("system.peer.left", &format!(r#""peerId":"p_{worker}","role":"worker","reason":"clean""#));
+            self.system(
+                "system.peer.left",
+                &format!(r#""peerId":"p_{worker}","role":"worker","reason":"clean""#),
+            );
         }
         self.millis += 1_000;
     }
@@ -116,7 +133,12 @@ fn stamp(millis: u64) -> String {
     let since = millis - 1_780_272_000_000;
     let (day, of_day) = (since / 86_400_000 + 1, since % 86_400_000);
     let (seconds, millis) = (of_day / 1000, of_day % 1000);
-    format!("2026-06-{day:02}T{:02}:{:02}:{:02}.{millis:03}Z", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "2026-06-{day:02}T{:02}:{:02}:{:02}.{millis:03}Z",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 fn chunks(path: &Path, mut each: impl FnMut(&[u8])) {

@@ -29,8 +29,7 @@ fn written(finding: &Finding) -> (u64, String, String) {
 #[test]
 fn every_labelled_log_has_exactly_its_findings_under_every_profile() {
     let set = contract();
-    let index: Vec<Value> =
-        serde_json::from_slice(&fs::read(corpus().join("index.json")).unwrap()).unwrap();
+    let index: Vec<Value> = serde_json::from_slice(&fs::read(corpus().join("index.json")).unwrap()).unwrap();
     assert_eq!(index.len(), 40);
     let mut wrong = Vec::new();
     for entry in &index {
@@ -56,4 +55,53 @@ fn every_labelled_log_has_exactly_its_findings_under_every_profile() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The findings of a real log under `origin`, with how often each clause is broken.
+fn broken(file: &str) -> Vec<(String, usize)> {
+    let log = fs::read(corpus().join("real").join(file)).unwrap();
+    let mut counts = std::collections::BTreeMap::new();
+    for finding in judge_log(&contract(), Profile::Origin, &log) {
+        let clause = finding.clause.strip_prefix("claws-events/").unwrap();
+        *counts.entry(format!("{} {clause}", finding.level)).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+#[test]
+fn a_server_that_was_killed_and_restarted_is_three_sessions_and_no_fault() {
+    assert_eq!(broken("server-log-crash-restart.jsonl"), [("note lg-05".to_owned(), 2)]);
+}
+
+/// The real log was made by sending the published server one wrong message after the other. The server's own complaints
+/// (`system.malformed.received`) name the same ones: the missing cwd, the phase VERIFY, the wrong kind, severity,
+/// request_id, tokens, result and envelopes. The rest is what it lets through: repeats, order and silence.
+#[test]
+fn the_log_of_the_published_server_has_a_known_set_of_findings() {
+    let found = broken("server-log-soft.jsonl");
+    insta::assert_debug_snapshot!(found);
+}
+
+#[test]
+fn the_sidecar_of_the_same_run_tells_the_same_story() {
+    assert_eq!(broken("sidecar-soft.log"), broken("server-log-soft.jsonl"));
+}
+
+#[test]
+fn real_logs_are_read_whole() {
+    use clawgate::events::{Limits, LogJudge, Observer};
+    struct Deaf;
+    impl Observer for Deaf {
+        fn breach(&mut self, _: clawgate::events::Breach) {}
+    }
+    for (file, records) in
+        [("server-log-crash-restart.jsonl", 30), ("server-log-soft.jsonl", 137), ("sidecar-soft.log", 136)]
+    {
+        let log = fs::read(corpus().join("real").join(file)).unwrap();
+        for size in [1, 7, 4096, log.len()] {
+            let mut judge = LogJudge::new(Profile::Origin, Limits::default());
+            log.chunks(size).for_each(|chunk| judge.push(chunk, &mut Deaf));
+            assert_eq!(judge.finish(&mut Deaf).records, records, "{file} in chunks of {size}");
+        }
+    }
 }

@@ -157,6 +157,25 @@ fn watch(args: &WatchArgs) -> Result<u8, Failure> {
     }
 }
 
+/// What happened, in a few words.
+fn in_words(what: Happening<'_>) -> String {
+    match what {
+        Happening::Session(number) => format!("session {number}"),
+        Happening::Joined { role, name } => format!("joined as {role} {name}"),
+        Happening::Booted { mission, .. } => format!("booted: {mission}"),
+        Happening::Entered(phase) => phase.name().to_owned(),
+        Happening::Heartbeat(_) => "heartbeat".to_owned(),
+        Happening::Noted { kind, message } => format!("{kind}: {message}"),
+        Happening::Asked { blocked: true, message, .. } => format!("BLOCKED: {message}"),
+        Happening::Asked { message, .. } => format!("REQUEST: {message}"),
+        Happening::Answered { verb, .. } => format!("answered with {verb}"),
+        Happening::Commanded(verb) => format!("told to {verb}"),
+        Happening::Silent(_) => "silent".to_owned(),
+        Happening::Completed(result) => format!("complete: {result}"),
+        Happening::Left(reason) => format!("left: {reason}"),
+    }
+}
+
 /// A log that grows: the file that is read now, and where its successors will be.
 struct Tail {
     log: PathBuf,
@@ -260,7 +279,7 @@ impl EventWatch for Screen {
         if !self.all {
             return;
         }
-        let text = format!("{what:?}");
+        let text = in_words(what);
         if self.format == Format::Json {
             let line =
                 json!({ "type": "happening", "peer": peer, "time_ms": time, "line": line, "what": text });

@@ -10,14 +10,12 @@ use crate::classify::Class;
 use crate::events::Profile;
 use crate::exit_code;
 use crate::judge::{
-    EVENTS_CONTRACT, Ending, Input, InputError, Judge, Judgement, LogJudgement, Protocol, Settings, Shelf, Source,
-    find, is_of_events, judge_segments, judge_stream, looks_like_events,
+    EVENTS_CONTRACT, Ending, Input, InputError, Judge, Judgement, LogJudgement, Protocol, Settings, Shelf,
+    Source, find, is_of_events, judge_segments, judge_stream, looks_like_events,
 };
 use crate::recording::{Exit, Recording};
 use crate::report::style::FAINT;
-use crate::report::{
-    judgement_json, live_line, log_judgement_json, write_judgement, write_log_judgement,
-};
+use crate::report::{judgement_json, live_line, log_judgement_json, write_judgement, write_log_judgement};
 use crate::schema::{FileError, Level, Run};
 use crate::stream_json::Line;
 
@@ -172,8 +170,7 @@ impl JudgeArgs {
         shelf: &Shelf,
     ) -> Result<Judged, JudgeError> {
         let set = shelf.events()?.ok_or_else(no_events)?;
-        let mut judgement =
-            judge_stream(set, self.profile, start, rest, &mut ()).map_err(at(name))?;
+        let mut judgement = judge_stream(set, self.profile, start, rest, &mut ()).map_err(at(name))?;
         judgement.contract_detected = shelf.chosen().is_none();
         Ok(Judged::Log(judgement))
     }

@@ -246,15 +246,7 @@ impl Bench {
         self.at_line(Rule::LineIsObject, Grade::Full, line, offset, what, out);
     }
 
-    fn at_line(
-        &self,
-        rule: Rule,
-        grade: Grade,
-        line: u64,
-        offset: u64,
-        what: &str,
-        out: &mut impl Observer,
-    ) {
+    fn at_line(&self, rule: Rule, grade: Grade, line: u64, offset: u64, what: &str, out: &mut impl Observer) {
         if out.is_full(rule) {
             out.count(rule);
             return;
@@ -297,8 +289,12 @@ impl Bench {
                     }
                     Step::Fell => {
                         let number = record.sequence.unwrap_or_default();
-                        self.held =
-                            Some(Held { text: text.into(), line: record.line, offset: record.offset, number });
+                        self.held = Some(Held {
+                            text: text.into(),
+                            line: record.line,
+                            offset: record.offset,
+                            number,
+                        });
                     }
                 }
             }
@@ -319,8 +315,7 @@ impl Bench {
                 self.split(line, offset, "the server counts from a lower number", out);
             }
             Verdict::Slip | Verdict::Unsure => {
-                let grade =
-                    if matches!(verdict, Verdict::Slip) { Grade::Full } else { Grade::Indeterminate };
+                let grade = if matches!(verdict, Verdict::Slip) { Grade::Full } else { Grade::Indeterminate };
                 let what = format!("the sequence number falls back to {}", held.number);
                 self.at_line(Rule::SequenceIncreases, grade, line, offset, &what, out);
             }

@@ -100,6 +100,8 @@ pub(crate) struct Life {
     pub(crate) fatal_line: Option<u64>,
     pub(crate) last_will: bool,
     pub(crate) complete_line: Option<u64>,
+    /// That it went on after its complete was reported.
+    pub(crate) afterlife_told: bool,
     /// No longer counted as running.
     pub(crate) settled: bool,
     /// What came after a fatal ERROR; a complete that follows is the graver sign of the same mistake.

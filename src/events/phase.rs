@@ -92,12 +92,7 @@ pub(crate) enum Legality {
 }
 
 /// Judges a step from one phase to another; `recovering_from` is the phase in which a recovery began.
-pub(crate) fn legality(
-    from: Phase,
-    to: Phase,
-    recovering_from: Option<Phase>,
-    profile: Profile,
-) -> Legality {
+pub(crate) fn legality(from: Phase, to: Phase, recovering_from: Option<Phase>, profile: Profile) -> Legality {
     use Phase::{Cleanup, Deploy, Failed, Harvest, Observe, Plan, Recover, Reflect, Spawn};
     match (from, to) {
         (Plan, Spawn)

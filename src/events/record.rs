@@ -296,7 +296,8 @@ mod tests {
     #[test]
     fn data_is_found_in_every_wrapping() {
         let bare = r#"{"topic":"t","from":"p","payload":{"kind":"LOG"}}"#;
-        let own = r#"{"topic":"t","from":"p","payload":{"v":1,"id":"i","schema":"s-v1","data":{"kind":"LOG"}}}"#;
+        let own =
+            r#"{"topic":"t","from":"p","payload":{"v":1,"id":"i","schema":"s-v1","data":{"kind":"LOG"}}}"#;
         let server =
             r#"{"topic":"t","from":"p","payload":{"v":1,"id":"i","schema":"claws/2","data":{"kind":"LOG"}}}"#;
         let twice = r#"{"topic":"t","from":"p","payload":{"v":1,"id":"i","schema":"claws/2","data":{"v":2,"id":"j","schema":"s-v1","data":{"kind":"LOG"}}}}"#;

@@ -72,10 +72,7 @@ pub fn find(path: &Path) -> Result<Vec<Input>, InputError> {
         let at = |source| InputError::Io { path: path.to_owned(), source };
         let segments = segments(path).map_err(at)?;
         if !segments.is_empty() {
-            return Ok(vec![Input {
-                name: path.display().to_string(),
-                source: Source::Segments(segments),
-            }]);
+            return Ok(vec![Input { name: path.display().to_string(), source: Source::Segments(segments) }]);
         }
     }
     let recordings = found.recordings.iter().map(|path| input(path, Source::Recording));

@@ -66,12 +66,7 @@ pub fn write_log_judgement(out: &mut dyn Write, input: &str, judgement: &LogJudg
     let told =
         if judgement.contract_detected { " (told from the shape; --contract NAME decides)" } else { "" };
     let summary = judgement.summary;
-    writeln!(
-        out,
-        "  contract  {}{told}, profile {}",
-        printable(&judgement.contract),
-        judgement.profile
-    )?;
+    writeln!(out, "  contract  {}{told}, profile {}", printable(&judgement.contract), judgement.profile)?;
     writeln!(
         out,
         "  log       {} in {}, up to {} at once",

@@ -105,7 +105,10 @@ impl Clause {
 
     /// How much it weighs under a profile; none when it is not judged there.
     pub fn level_in(&self, profile: Profile) -> Option<Level> {
-        self.profiles.iter().find(|(known, _)| *known == profile).map_or(Some(self.level), |(_, level)| *level)
+        self.profiles
+            .iter()
+            .find(|(known, _)| *known == profile)
+            .map_or(Some(self.level), |(_, level)| *level)
     }
 
     /// Where it weighs differently than `level` says; none is not at all.

@@ -214,9 +214,8 @@ impl EventCourt<'_> {
             }
             findings.extend(docket.kept);
         }
-        findings.sort_by_key(|finding| {
-            (std::cmp::Reverse(finding.level), finding.line.is_none(), finding.line)
-        });
+        findings
+            .sort_by_key(|finding| (std::cmp::Reverse(finding.level), finding.line.is_none(), finding.line));
         findings
     }
 }

@@ -117,7 +117,9 @@ impl Contract {
             "stream" => Protocol::Stream,
             "events" => Protocol::Events,
             other => {
-                return Err(protocol_node.error(format_args!("`{other}` is none of document, stream, events")));
+                return Err(
+                    protocol_node.error(format_args!("`{other}` is none of document, stream, events"))
+                );
             }
         };
         let schemas = read_schemas(bundle)?;

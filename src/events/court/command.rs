@@ -50,9 +50,8 @@ impl Court {
         let id = self.peers.find(target);
         let is_there = id.is_some_and(|id| !self.peers.get(id).left);
         let correlation = self.correlation_of(record, out);
-        let answered = correlation.is_some_and(|correlation| {
-            self.answer(record, id, is_there, verb, rest, &correlation, out)
-        });
+        let answered = correlation
+            .is_some_and(|correlation| self.answer(record, id, is_there, verb, rest, &correlation, out));
         if !is_there && !answered {
             self.absent(record, target, id, out);
         }
@@ -152,12 +151,7 @@ impl Court {
     }
 
     /// Text that is meant as a command has a header of a fixed form.
-    pub(super) fn injected(
-        &self,
-        record: &Record<'_>,
-        text: Option<Node<'_>>,
-        out: &mut impl Observer,
-    ) {
+    pub(super) fn injected(&self, record: &Record<'_>, text: Option<Node<'_>>, out: &mut impl Observer) {
         let Some(said) = text.and_then(Node::text) else { return };
         if said.starts_with("[CLAWS_CMD") && !is_header(&said) {
             self.blame(out, Rule::InjectedHeader, Grade::Full, record, "text", text, || {
@@ -167,11 +161,7 @@ impl Court {
     }
 
     /// The id that a command answers: in the data or in the envelope; where it is in both, they agree.
-    fn correlation_of<'a>(
-        &self,
-        record: &Record<'a>,
-        out: &mut impl Observer,
-    ) -> Option<Cow<'a, str>> {
+    fn correlation_of<'a>(&self, record: &Record<'a>, out: &mut impl Observer) -> Option<Cow<'a, str>> {
         let inner = said(record.field("correlation_id"));
         let outer = record.envelope.and_then(|envelope| said(envelope.correlation_id));
         if let (Some(inner), Some(outer)) = (&inner, &outer)
@@ -303,12 +293,7 @@ impl Court {
     }
 
     /// Fires when an order was not obeyed or a request not answered in time.
-    pub(super) fn overdue(
-        &mut self,
-        id: PeerId,
-        timer: Timer,
-        out: &mut impl Observer,
-    ) {
+    pub(super) fn overdue(&mut self, id: PeerId, timer: Timer, out: &mut impl Observer) {
         let place = (self.line, self.offset);
         let sure = self.sure(id).min(Grade::Full);
         let life = &mut self.peers.get_mut(id).life;
@@ -379,7 +364,8 @@ fn is_header(text: &str) -> bool {
     };
     let Some((command, json)) = rest.split_once(':') else { return false };
     let is_word = |text: &str| {
-        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        !text.is_empty()
+            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
     };
     is_word(id) && is_word(command) && serde_json::from_str::<serde::de::IgnoredAny>(json.trim()).is_ok()
 }

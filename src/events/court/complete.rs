@@ -43,7 +43,15 @@ impl Court {
         if let Some(artifacts) = record.field("artifacts")
             && let Some(wrong) = bad_artifact(artifacts)
         {
-            self.blame(out, Rule::CompleteArtifacts, Grade::Full, record, "artifacts", Some(artifacts), || wrong);
+            self.blame(
+                out,
+                Rule::CompleteArtifacts,
+                Grade::Full,
+                record,
+                "artifacts",
+                Some(artifacts),
+                || wrong,
+            );
         }
         self.complete_state(record, id, out);
         self.complete_totals(record, id, out);

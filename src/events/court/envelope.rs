@@ -96,8 +96,7 @@ impl Court {
         self.id(record, envelope, out);
         self.correlation(record, envelope, out);
         let absent = |node: Option<Node<'_>>| node.is_none_or(Node::is_null);
-        let named =
-            |node: Option<Node<'_>>| node.and_then(Node::text).is_some_and(|text| !text.is_empty());
+        let named = |node: Option<Node<'_>>| node.and_then(Node::text).is_some_and(|text| !text.is_empty());
         if !absent(envelope.parent_id) && !named(envelope.parent_id) {
             wrong(self, out, Rule::ParentType, "parent_id", envelope.parent_id, "is no peer id");
         }

@@ -167,9 +167,9 @@ impl Court {
         let options = detail(record, "options");
         let sound = options.is_some_and(|options| {
             options.kind() == Kind::Array
-                && options.items().all(|option| {
-                    said(option.get("id")).is_some() && said(option.get("label")).is_some()
-                })
+                && options
+                    .items()
+                    .all(|option| said(option.get("id")).is_some() && said(option.get("label")).is_some())
         });
         if !sound || said(detail(record, "request_type")).is_none() {
             self.blame(out, Rule::RequestDetail, Grade::Full, record, "", None, || {
@@ -215,16 +215,21 @@ impl Court {
 
     /// Reports what comes after a complete; answers whether it did.
     pub(super) fn after_complete(
-        &self,
+        &mut self,
         record: &Record<'_>,
         id: PeerId,
         out: &mut impl Observer,
     ) -> bool {
         let peer = self.peers.get(id);
         let Some(line) = peer.life.complete_line else { return false };
+        if peer.life.afterlife_told {
+            return true;
+        }
         self.blame(out, Rule::AfterComplete, Grade::Full, record, "/topic", None, || {
             format!("{} goes on after its complete on line {line}", shown(&peer.name))
         });
+        // One worker that does not stop is one mistake, however long it goes on.
+        self.peers.get_mut(id).life.afterlife_told = true;
         true
     }
 }

@@ -17,8 +17,7 @@ const PHASE_TIME_SLACK: f64 = 2_000.0;
 
 impl Court {
     pub(super) fn heartbeat(&mut self, record: &Record<'_>, id: PeerId, out: &mut impl Observer) {
-        let missing =
-            if self.profile == Profile::Origin { Vec::new() } else { missing(record, &REQUIRED) };
+        let missing = if self.profile == Profile::Origin { Vec::new() } else { missing(record, &REQUIRED) };
         if !missing.is_empty() {
             self.blame(out, Rule::HeartbeatFields, Grade::Full, record, "", record.data, || {
                 format!("{} {} missing from the heartbeat", list(&missing), be(&missing))
@@ -96,7 +95,8 @@ impl Court {
     fn heartbeat_facts(&mut self, record: &Record<'_>, id: PeerId, out: &mut impl Observer) {
         let (tokens, cost) = (count(record.field("tokens_used")), count(record.field("cost_usd")));
         let life = &self.peers.get(id).life;
-        let fell = |now: Option<f64>, before: Option<f64>| now.zip(before).is_some_and(|(now, before)| now < before);
+        let fell =
+            |now: Option<f64>, before: Option<f64>| now.zip(before).is_some_and(|(now, before)| now < before);
         if fell(tokens, life.tokens) || fell(cost, life.cost) {
             self.blame(out, Rule::HeartbeatTotals, Grade::Full, record, "tokens_used", None, || {
                 "tokens_used or cost_usd is less than in the heartbeat before".into()
@@ -128,9 +128,15 @@ impl Court {
             let unknown_parent = found.is_some_and(|child| child.parent.is_none());
             if !is_child && !unknown_parent {
                 let grade = if self.peers.forgotten > 0 { Grade::Indeterminate } else { self.sure(id) };
-                self.blame(out, Rule::HeartbeatChildren, grade, record, "active_sub_workers", Some(node), || {
-                    format!("{} is not a known child of {name}", shown(&child_name))
-                });
+                self.blame(
+                    out,
+                    Rule::HeartbeatChildren,
+                    grade,
+                    record,
+                    "active_sub_workers",
+                    Some(node),
+                    || format!("{} is not a known child of {name}", shown(&child_name)),
+                );
                 return;
             }
         }

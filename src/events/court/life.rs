@@ -1,8 +1,8 @@
 //! The end of a worker's life, of a session and of the log.
 
+use super::super::Rule;
 use super::super::breach::{Breach, Grade, Observer};
 use super::super::peer::PeerId;
-use super::super::Rule;
 use super::{Court, shown};
 
 impl Court {
@@ -56,17 +56,24 @@ impl Court {
             self.push(out, Rule::LeftUnfinished, || Breach {
                 rule: Rule::LeftUnfinished,
                 grade: Grade::Indeterminate,
-                message: "the log has neither joins nor leaves, so that nobody's coming and going can be judged"
-                    .into(),
+                message:
+                    "the log has neither joins nor leaves, so that nobody's coming and going can be judged"
+                        .into(),
                 line: self.line.max(1),
                 offset: self.offset,
                 time: self.clock,
                 peer: None,
                 pointer: None,
                 seen: None,
-                consequences: [Rule::BootMissing, Rule::JoinedFirst, Rule::LeftLast, Rule::ParentKnown, Rule::Shutdown]
-                    .map(|rule| (rule, self.line.max(1)))
-                    .to_vec(),
+                consequences: [
+                    Rule::BootMissing,
+                    Rule::JoinedFirst,
+                    Rule::LeftLast,
+                    Rule::ParentKnown,
+                    Rule::Shutdown,
+                ]
+                .map(|rule| (rule, self.line.max(1)))
+                .to_vec(),
             });
         }
     }

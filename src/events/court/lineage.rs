@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use super::super::Rule;
 use super::super::breach::{Grade, Observer};
 use super::super::peer::PeerId;
 use super::super::record::Record;
-use super::super::Rule;
 use super::fields::said;
 use super::{Court, shown};
 

@@ -16,8 +16,8 @@ mod task;
 
 use std::borrow::Cow;
 
-use crate::json::Node;
 use super::excerpt::excerpt;
+use crate::json::Node;
 
 use super::breach::{Breach, Grade, Happening, Observer};
 use super::clock::Millis;
@@ -176,7 +176,9 @@ impl Court {
                 if let Some(known) = topic::near_miss(namespace, topic::NAMESPACES) {
                     self.blame(out, Rule::TopicNamespace, Grade::Full, record, "/topic", None, || {
                         let namespace = shown(namespace);
-                        format!("the namespace `{namespace}` nearly spells `{known}`, and nobody listens there")
+                        format!(
+                            "the namespace `{namespace}` nearly spells `{known}`, and nobody listens there"
+                        )
                     });
                 }
             }

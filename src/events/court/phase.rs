@@ -72,15 +72,9 @@ impl Court {
         }
         let reason = record.field("transition_reason");
         if reason.is_some() && said(reason).is_none() {
-            self.blame(
-                out,
-                Rule::TransitionReason,
-                Grade::Full,
-                record,
-                "transition_reason",
-                reason,
-                || "transition_reason says nothing".into(),
-            );
+            self.blame(out, Rule::TransitionReason, Grade::Full, record, "transition_reason", reason, || {
+                "transition_reason says nothing".into()
+            });
         }
         phase
     }
@@ -123,7 +117,9 @@ impl Court {
             return false;
         }
         let mut sound = true;
-        if prev.is_some() && said_prev != Some(last) && (said_prev.is_some() || prev.is_some_and(Node::is_null))
+        if prev.is_some()
+            && said_prev != Some(last)
+            && (said_prev.is_some() || prev.is_some_and(Node::is_null))
         {
             self.blame(out, Rule::PrevMatches, sure, record, "prev", prev, || {
                 format!("prev is not {}, the phase last published", last.name())
@@ -193,7 +189,9 @@ impl Court {
                 let name = item.text()?;
                 match Phase::from_name(&name) {
                     Some(phase) if phase == current || visited.has(phase) => None,
-                    Some(phase) => Some(format!("phases_completed has {}, which was not visited", phase.name())),
+                    Some(phase) => {
+                        Some(format!("phases_completed has {}, which was not visited", phase.name()))
+                    }
                     None => Some(format!("phases_completed has `{}`, which is no phase", shown(&name))),
                 }
             })

@@ -31,9 +31,9 @@ impl Court {
             return;
         }
         peer.life.gap_told = true;
-        let silent = peer.last_seen.is_none_or(|seen| {
-            now.saturating_sub(seen) > limit.saturating_add(self.limits.stale_scan)
-        });
+        let silent = peer
+            .last_seen
+            .is_none_or(|seen| now.saturating_sub(seen) > limit.saturating_add(self.limits.stale_scan));
         let unreported = silent && peer.life.stale.is_none() && self.session.joined;
         let peer = self.peers.get(id);
         let grade = if self.lost > peer.last_line { Grade::Indeterminate } else { Grade::Full };

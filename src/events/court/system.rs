@@ -88,9 +88,15 @@ impl Court {
             System::Malformed => {
                 let known = said(record.field("from")).is_some_and(|from| self.peers.find(&from).is_some());
                 if !known && self.session.joined && record.field("from").is_some() {
-                    self.blame(out, Rule::MalformedNames, Grade::Full, record, "from", record.field("from"), || {
-                        "the event is said to come from a peer that never joined".into()
-                    });
+                    self.blame(
+                        out,
+                        Rule::MalformedNames,
+                        Grade::Full,
+                        record,
+                        "from",
+                        record.field("from"),
+                        || "the event is said to come from a peer that never joined".into(),
+                    );
                 }
             }
         }

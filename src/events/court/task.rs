@@ -1,9 +1,9 @@
 //! Task topics: only the worker that a task was given to speaks about it.
 
+use super::super::Rule;
 use super::super::breach::{Grade, Observer};
 use super::super::peer::{Role, key_of};
 use super::super::record::Record;
-use super::super::Rule;
 use super::fields::said;
 use super::{Court, SERVER, shown};
 

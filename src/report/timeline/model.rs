@@ -340,10 +340,11 @@ impl EventWatch for Timeline {
             Happening::Left(reason) => {
                 lane.close_phase(time);
                 let reason = cut(reason);
-                lane.end = Some(lane.end.take().map_or_else(
-                    || format!("left, {reason}"),
-                    |end| format!("{end}; left, {reason}"),
-                ));
+                lane.end = Some(
+                    lane.end
+                        .take()
+                        .map_or_else(|| format!("left, {reason}"), |end| format!("{end}; left, {reason}")),
+                );
                 lane.add(time, line, EntryKind::Milestone, format!("left: {reason}"));
             }
             _ => {}

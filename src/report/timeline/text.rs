@@ -25,7 +25,12 @@ pub fn write_text(out: &mut dyn Write, input: &str, timeline: &Timeline) -> io::
     for session in 1..=timeline.sessions() {
         let tree = timeline.tree(session);
         let Some((from, _)) = tree.iter().filter_map(|(_, lane)| lane.span).min() else { continue };
-        writeln!(out, "\n{NAME}session {session}{NAME:#}  {FAINT}{} {} UTC{FAINT:#}", date(from), time_of_day(from))?;
+        writeln!(
+            out,
+            "\n{NAME}session {session}{NAME:#}  {FAINT}{} {} UTC{FAINT:#}",
+            date(from),
+            time_of_day(from)
+        )?;
         for (depth, lane) in tree {
             write_lane(out, depth, lane)?;
         }
