@@ -105,3 +105,28 @@ fn real_logs_are_read_whole() {
         }
     }
 }
+
+#[test]
+fn silence_is_found_by_the_clock_alone() {
+    use clawgate::events::Limits;
+    use clawgate::schema::EventJudge;
+    let set = contract();
+    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    let head: String = log.split_inclusive('\n').take(9).collect();
+    let mut judge = EventJudge::new(&set, Profile::Strict, Limits::default());
+    judge.push(head.as_bytes(), &mut ());
+    let (clock, deadline) = judge.clock();
+    let clock = clock.unwrap();
+    // The first look is due 30 s after the boot; the heartbeats since then put it off.
+    assert!(deadline.unwrap() <= clock + 30_000);
+    judge.tick(clock + 29_000, &mut ());
+    judge.tick(clock + 31_000, &mut ());
+    judge.tick(clock + 90_000, &mut ());
+    let (findings, _) = judge.finish(&mut ());
+    let found: Vec<_> = findings.iter().map(|f| (f.level.name(), f.clause.as_str(), f.line)).collect();
+    assert_eq!(
+        found,
+        [("must", "claws-events/hb-04", Some(9)), ("note", "claws-events/cm-07", Some(9))],
+        "{findings:#?}"
+    );
+}
