@@ -1,5 +1,6 @@
 //! Lists the data files that travel inside the binary, so that adding a contract is adding a directory.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -13,7 +14,7 @@ fn main() -> io::Result<()> {
     for file in files {
         let name = file.strip_prefix(root.join("schemas")).map_err(io::Error::other)?;
         let name = name.to_string_lossy().replace('\\', "/");
-        code += &format!("    ({name:?}, include_bytes!({:?})),\n", file.to_string_lossy());
+        let _ = writeln!(code, "    ({name:?}, include_bytes!({:?})),", file.to_string_lossy());
     }
     code += "]\n";
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);

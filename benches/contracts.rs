@@ -2,6 +2,12 @@
 //!
 //! The promise is at most 1.7 times the parse. Run with `cargo bench --bench contracts`.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a benchmark prints, and stops when its input is gone"
+)]
+
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,6 +29,29 @@ fn lines(version: &str) -> Vec<Vec<String>> {
         }
     }
     runs
+}
+
+/// A run of many messages: the longest one, its middle repeated with ids of their own.
+fn long_run(runs: &[Vec<String>], messages: usize) -> Vec<String> {
+    let Some(longest) =
+        runs.iter().max_by_key(|run| run.iter().filter(|line| line.contains("tool_use")).count())
+    else {
+        return Vec::new();
+    };
+    let (first, rest) = longest.split_first().expect("a run has messages");
+    let (last, middle) = rest.split_last().expect("a run has an end");
+    let mut lines = vec![first.clone()];
+    while lines.len() < messages && !middle.is_empty() {
+        for line in middle {
+            let number = lines.len();
+            let mut value: Value = serde_json::from_str(line).unwrap_or_default();
+            value["uuid"] = format!("00000000-0000-4000-8000-{number:012}").into();
+            let round = (number - 1) / middle.len();
+            lines.push(value.to_string().replace("toolu_", &format!("toolu_{round}_")));
+        }
+    }
+    lines.push(last.clone());
+    lines
 }
 
 /// The shortest of several rounds: the machine is shared, and noise only ever adds.
@@ -69,6 +98,8 @@ fn main() {
             runs.len(),
             bytes / count.max(1)
         );
+        let mut facts = Run::default();
+        facts.version = version.strip_prefix("claude-").map(str::to_string);
         let parse = |line: &String| serde_json::from_str::<Value>(line).unwrap_or_default();
         let parsing = best(rounds, || {
             for line in runs.iter().flatten() {
@@ -82,7 +113,7 @@ fn main() {
         });
         let judging = best(rounds, || {
             for run in &runs {
-                let mut judge = set.begin(&Run::default());
+                let mut judge = set.begin(&facts);
                 let mut offset = 0;
                 for (number, line) in run.iter().enumerate() {
                     judge.message(number as u64 + 1, offset, &parse(line));
@@ -106,15 +137,27 @@ fn main() {
             }
         });
         println!("begin, finish  {:8.2} us a run", empty.as_secs_f64() * 1e6 / runs.len() as f64);
-        let values: Vec<Value> = runs.iter().flatten().map(parse).collect();
-        let long = best(rounds, || {
-            let mut judge = set.begin(&Run::default());
-            for (number, value) in values.iter().enumerate() {
-                judge.message(number as u64 + 1, number as u64, value);
+        // Short runs are mostly beginning and end; a long one shows what a message costs.
+        let long = long_run(&runs, 2000);
+        let long_parse = best(rounds, || {
+            for line in &long {
+                black_box(parse(line));
+            }
+        });
+        let long_judge = best(rounds, || {
+            let mut judge = set.begin(&facts);
+            for (number, line) in long.iter().enumerate() {
+                judge.message(number as u64 + 1, number as u64, &parse(line));
             }
             black_box(judge.finish(&End::default()));
         });
-        show("judge, one run", long);
+        println!(
+            "one run of {} messages: parse {:.2} us, parse and judge {:.2} us a message, {:.2} times the parse",
+            long.len(),
+            long_parse.as_secs_f64() * 1e6 / long.len() as f64,
+            long_judge.as_secs_f64() * 1e6 / long.len() as f64,
+            long_judge.as_secs_f64() / long_parse.as_secs_f64()
+        );
         show("parse", parsing);
         show("parse, by hand", hand);
         show("parse, judge", judging);

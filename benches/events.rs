@@ -2,6 +2,13 @@
 //!
 //! `cargo bench --bench events`; the size of the log in megabytes can be given as an argument, 1000 by default.
 
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a benchmark: what fails ends it, and what it measures it prints"
+)]
+
+#[expect(dead_code, reason = "the streams are for the other benchmarks")]
 mod support;
 
 use std::fs::File;

@@ -1,4 +1,38 @@
 //! clawgate proves that an agent command line keeps its JSON contract, and says why when it does not.
+//!
+//! The binary of the same name is a thin layer over this library. What it looks like from Rust:
+//!
+//! ```
+//! use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
+//!
+//! // What a run printed, and how its process ended.
+//! let stdout = std::fs::read("samples/rate-limit.ndjson")?;
+//! let ending = Ending::with_code(1);
+//!
+//! let judgement = judge_bytes(Protocol::ClaudeStream, &Shelf::built_in(), &stdout, &ending)?;
+//!
+//! // What happened, and whether a retry makes sense …
+//! assert_eq!(judgement.verdict.class.name(), "rate_limit");
+//! assert!(judgement.verdict.retryable && !judgement.verdict.counts);
+//! // … on what evidence …
+//! assert_eq!(judgement.verdict.evidence[0].rule, "api-error-status");
+//! // … and which promises were broken.
+//! assert!(judgement.findings.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | job |
+//! |---|---|
+//! | [`json`] | JSON as targets print it, with every oddity at its byte |
+//! | [`recording`] | the facts of one run, and their form on disk |
+//! | [`stream_json`] | the NDJSON stream of a Claude CLI, read permissively |
+//! | [`envelope`] | one JSON document on standard output, read strictly |
+//! | [`classify`] | the verdict: what went wrong, whose fault it was, on what evidence |
+//! | [`schema`] | contracts as data, and the engine that holds a run against them |
+//! | [`judge`] | one pass over an output that feeds all of the above |
+//! | [`harness`] | the scripted API that targets run against |
+//! | [`report`] | results for people and for programs |
+//! | [`exit_code`] | the exit codes of the command, which are API |
 
 pub mod classify;
 pub mod cli;

@@ -1,5 +1,7 @@
 //! Event logs on the command line: `judge`, `events timeline`, `events watch`, and the catalogue.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
 use std::fs;
 use std::io::Write;
 

@@ -1,5 +1,7 @@
 //! `clawgate judge` as a user types it.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
 use std::fs;
 use std::path::Path;
 
@@ -215,4 +217,55 @@ fn the_json_fits_its_published_schema() {
         let errors: Vec<_> = schema.iter_errors(&line).map(|error| error.to_string()).collect();
         assert!(errors.is_empty(), "{}: {errors:?}", line["input"]);
     }
+}
+
+#[test]
+fn control_characters_of_the_target_survive_in_json() {
+    let stream = "{\"type\":\"result\",\"is_error\":true,\"result\":\"boom\u{7f}\u{9b}31m\"}\n";
+    let (_, lines) = json_lines(clawgate().args(["judge", "-", "--format", "json"]).write_stdin(stream));
+    assert_eq!(lines[0]["run"]["error"], "boom\u{7f}\u{9b}31m");
+}
+
+#[test]
+fn known_failures_do_not_fail_until_they_are_stale_or_expired() {
+    let directory = TempDir::new().unwrap();
+    let list = directory.path().join("known-failures.toml");
+    let run = "tests/corpus/claude-2.1.325/bash_bg_never";
+    let judge = |entries: &str| {
+        fs::write(&list, entries).unwrap();
+        clawgate().args(["judge", run, "--allow", "background-task", "--known-failures"]).arg(&list).assert()
+    };
+    let entry = |clause: &str, expires: &str| {
+        format!(
+            "[[known-failure]]\nclause = \"claude-stream-json/{clause}\"\ntarget = \"claude\"\nscenario = \"bash_*\"\nreason = \"upstream\"\nlink = \"https://example.org\"\nexpires = {expires}\n"
+        )
+    };
+    judge("").code(100).stdout(predicate::str::contains("1 must clause broken"));
+    judge(&entry("exits-after-result", "2999-01-01")).code(0).stdout(predicate::str::contains("known"));
+    judge(&entry("exits-after-result", "2001-01-01"))
+        .code(100)
+        .stderr(predicate::str::contains("expired on 2001-01-01"));
+    let stale = entry("exits-after-result", "2999-01-01") + &entry("result-present", "2999-01-01");
+    judge(&stale).code(100).stderr(predicate::str::contains("known-failures.toml:8: "));
+    judge(&entry("no-such-clause", "2999-01-01"))
+        .code(2)
+        .stderr(predicate::str::contains("there is no clause"));
+}
+
+#[test]
+fn a_contract_can_be_named_and_a_guess_is_always_told() {
+    let recording = "tests/corpus/claw-py-71830d7d/route";
+    let contract = |arguments: &[&str]| {
+        let (_, lines) =
+            json_lines(clawgate().args(["judge", "--format", "json", recording]).args(arguments));
+        (lines[0]["contract"].clone(), lines[0]["contract_detected"].clone())
+    };
+    assert_eq!(contract(&[]), ("claw-1.0".into(), true.into()));
+    assert_eq!(contract(&["--contract", "claw-flat"]), ("claw-flat".into(), false.into()));
+    clawgate().args(["judge", recording]).assert().stdout(predicate::str::contains("told from the shape"));
+    clawgate()
+        .args(["judge", recording, "--contract", "claw-flt"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("claw-flat"));
 }

@@ -1,5 +1,7 @@
 //! The Claude contracts against every recording of the Claude CLI.
 
+#![expect(clippy::panic, reason = "test code: a failure here is a failed test")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

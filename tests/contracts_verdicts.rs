@@ -1,5 +1,7 @@
 //! The corpus knows, for each recording of claw, which promises it keeps; the clauses must agree.
 
+#![expect(clippy::panic, reason = "test code: a failure here is a failed test")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -162,8 +164,11 @@ const LIVE: &[(u8, &str, &str)] = &[
     (20, "resume_cmd_permissions", "claw-flat/error-kind-specific"),
 ];
 
+/// Number, argv, exit code, stdout, stderr and the clause.
+type Described = (u8, &'static [&'static str], i32, &'static str, &'static str, &'static str);
+
 /// Violations whose recording is not in the corpus, as the run was described: exit code, stdout, stderr.
-const DESCRIBED: &[(u8, &[&str], i32, &str, &str, &str)] = &[
+const DESCRIBED: &[Described] = &[
     (
         1,
         &["claw", "doctor", "--output-format", "json"],

@@ -1,5 +1,7 @@
 //! `run` equals what the documented reader reports, on every stream of the corpus.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
+
 use std::fs;
 use std::path::Path;
 

@@ -1,5 +1,7 @@
 //! The labelled event logs: exactly the expected clauses at the expected lines, under each profile, and nothing else.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -124,7 +124,9 @@ proptest! {
         let judge = |chunks: &[&[u8]]| {
             let mut count = Count(0);
             let mut judge = LogJudge::new(profile, Limits::default());
-            chunks.iter().for_each(|chunk| judge.push(chunk, &mut count));
+            for chunk in chunks {
+                judge.push(chunk, &mut count);
+            }
             let summary = judge.finish(&mut count);
             (count.0, summary)
         };

@@ -46,72 +46,91 @@ impl Run {
     }
 }
 
-/// Runs the CLI in a throw-away home with the settings that keep it on loopback.
-fn run(scenario: &str, faults: &[&str], retries: u32, extra: &[&str]) -> Run {
-    run_with(scenario, faults, retries, extra, &[("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")])
+/// A scripted API and a throw-away home for the CLI.
+struct Room {
+    home: tempfile::TempDir,
+    runtime: tokio::runtime::Runtime,
+    api: MockApi,
 }
 
-fn run_with(scenario: &str, faults: &[&str], retries: u32, extra: &[&str], settings: &[(&str, &str)]) -> Run {
-    let home = tempfile::tempdir().unwrap();
-    let work = home.path().join("work");
-    fs::create_dir(&work).unwrap();
-    let text = builtin::text(scenario).unwrap();
-    let script = Scenario::parse(scenario, text).unwrap().script;
-    let faults = faults.iter().map(|fault| fault.parse::<Fault>().unwrap()).collect();
-    let mut options = Options::default();
-    options.faults = faults;
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let api = runtime.block_on(MockApi::start(script, options)).unwrap();
+const QUIET: (&str, &str) = ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
 
-    // A file, not a pipe: this version loses output on a slow pipe.
-    let stdout = home.path().join("stdout");
-    let mut child = Command::new(binary())
-        .args(["-p", "Do as scripted.", "--output-format", "stream-json", "--verbose"])
-        .args(["--model", "claude-sonnet-4-6", "--no-session-persistence", "--strict-mcp-config"])
-        .args(extra)
-        .current_dir(&work)
-        .env_clear()
-        .env("HOME", home.path())
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("CLAUDE_CODE_TMPDIR", home.path().join("tmp"))
-        .env("ANTHROPIC_BASE_URL", api.base_url())
-        .env("ANTHROPIC_API_KEY", "dummy-key-for-the-mock")
-        // Anything that tried to leave loopback would fail at a port where nobody listens.
-        .env("HTTPS_PROXY", "http://127.0.0.1:9")
-        .env("NO_PROXY", "127.0.0.1")
-        .envs(settings.iter().copied())
-        .env("DISABLE_AUTOUPDATER", "1")
-        .env("CLAUDE_CODE_MAX_RETRIES", retries.to_string())
-        .env("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1")
-        .env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")
-        .env("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1")
-        .env("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")
-        .env("MAX_THINKING_TOKENS", "0")
-        .stdin(Stdio::null())
-        .stdout(File::create(&stdout).unwrap())
-        .stderr(File::create(home.path().join("stderr")).unwrap())
-        .spawn()
-        .unwrap();
-    let deadline = Instant::now() + Duration::from_secs(90);
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        if Instant::now() > deadline {
-            child.kill().unwrap();
-            child.wait().unwrap();
-            panic!("the CLI did not end; journal: {:#?}", api.journal());
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    };
-    let journal = runtime.block_on(api.stop());
-    let text = fs::read_to_string(&stdout).unwrap();
-    let stderr = fs::read_to_string(home.path().join("stderr")).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(!lines.is_empty(), "no output; stderr: {stderr}");
-    let shown = serde_json::to_string(&journal).unwrap();
-    assert!(!shown.contains("dummy-key-for-the-mock"), "the key is in the journal");
-    Run { lines, exit: status.code(), journal }
+impl Room {
+    fn new(scenario: &str, faults: &[&str]) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("work")).unwrap();
+        let script = Scenario::parse("scenario.toml", scenario).unwrap().script;
+        let mut options = Options::default();
+        options.faults = faults.iter().map(|fault| fault.parse::<Fault>().unwrap()).collect();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let api = runtime.block_on(MockApi::start(script, options)).unwrap();
+        Room { home, runtime, api }
+    }
+
+    /// Runs the CLI with the settings that keep it on loopback.
+    fn run(&self, arguments: &[&str], settings: &[(&str, &str)]) -> (Vec<Value>, Option<i32>) {
+        let home = self.home.path();
+        // A file, not a pipe: this version loses output on a slow pipe.
+        let (stdout, stderr) = (home.join("stdout"), home.join("stderr"));
+        let mut child = Command::new(binary())
+            .args(arguments)
+            .args(["--output-format", "stream-json", "--verbose"])
+            .args(["--model", "claude-sonnet-4-6", "--strict-mcp-config"])
+            .current_dir(home.join("work"))
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("CLAUDE_CODE_TMPDIR", home.join("tmp"))
+            .env("ANTHROPIC_BASE_URL", self.api.base_url())
+            .env("ANTHROPIC_API_KEY", "dummy-key-for-the-mock")
+            // Anything that tried to leave loopback would fail at a port where nobody listens.
+            .env("HTTPS_PROXY", "http://127.0.0.1:9")
+            .env("NO_PROXY", "127.0.0.1")
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("CLAUDE_CODE_MAX_RETRIES", "0")
+            .env("CLAUDE_CODE_DISABLE_NONSTREAMING_FALLBACK", "1")
+            .env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS", "1")
+            .env("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1")
+            .env("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")
+            .env("MAX_THINKING_TOKENS", "0")
+            .envs(settings.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(File::create(&stdout).unwrap())
+            .stderr(File::create(&stderr).unwrap())
+            .spawn()
+            .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(90);
+        let status = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > deadline {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                panic!("the CLI did not end; journal: {:#?}", self.api.journal());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let text = fs::read_to_string(&stdout).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(!lines.is_empty(), "no output; stderr: {}", fs::read_to_string(&stderr).unwrap());
+        (lines, status.code())
+    }
+
+    fn end(self, (lines, exit): (Vec<Value>, Option<i32>)) -> Run {
+        let journal = self.runtime.block_on(self.api.stop());
+        let shown = serde_json::to_string(&journal).unwrap();
+        assert!(!shown.contains("dummy-key-for-the-mock"), "the key is in the journal");
+        Run { lines, exit, journal }
+    }
+}
+
+/// One run of a built-in scenario.
+fn run(scenario: &str, faults: &[&str], extra: &[&str], settings: &[(&str, &str)]) -> Run {
+    let room = Room::new(builtin::text(scenario).unwrap(), faults);
+    let arguments = [&["-p", "Do as scripted.", "--no-session-persistence"], extra].concat();
+    let seen = room.run(&arguments, settings);
+    room.end(seen)
 }
 
 fn assert_clean(run: &Run) {
@@ -122,7 +141,7 @@ fn assert_clean(run: &Run) {
 #[test]
 #[ignore = "needs the native Claude CLI in CLAWGATE_CLAUDE_BIN"]
 fn a_plain_run_completes() {
-    let run = run("plain", &[], 0, &[]);
+    let run = run("plain", &[], &[], &[QUIET]);
     assert_eq!(run.exit, Some(0));
     assert_eq!(run.result()["result"], "Hello from the scripted API. Grüße aus dem Süden! 🦀");
     assert_eq!(run.result()["is_error"], false);
@@ -133,7 +152,7 @@ fn a_plain_run_completes() {
 #[test]
 #[ignore = "needs the native Claude CLI in CLAWGATE_CLAUDE_BIN"]
 fn a_tool_is_run_and_its_result_comes_back() {
-    let run = run("tool-use", &[], 0, &["--allowedTools", "Bash"]);
+    let run = run("tool-use", &[], &["--allowedTools", "Bash"], &[QUIET]);
     assert_eq!(run.exit, Some(0), "{:#?}", run.lines);
     assert_eq!(run.result()["result"], "The command printed scripted-output.");
     assert_eq!(run.entries(), ["calls", "reports"]);
@@ -147,7 +166,7 @@ fn a_tool_is_run_and_its_result_comes_back() {
 #[test]
 #[ignore = "needs the native Claude CLI in CLAWGATE_CLAUDE_BIN"]
 fn a_sub_agent_has_a_conversation_of_its_own() {
-    let run = run("sub-agent", &[], 0, &["--allowedTools", "Agent", "Task"]);
+    let run = run("sub-agent", &[], &["--allowedTools", "Agent", "Task"], &[QUIET]);
     assert_eq!(run.exit, Some(0), "{:#?}", run.lines);
     assert_eq!(run.result()["result"], "The sub-agent counted three files.");
     assert_eq!(run.entries(), ["delegates", "agent-answers", "concludes"]);
@@ -157,7 +176,7 @@ fn a_sub_agent_has_a_conversation_of_its_own() {
 #[test]
 #[ignore = "needs the native Claude CLI in CLAWGATE_CLAUDE_BIN"]
 fn retries_reach_the_answer() {
-    let run = run("retry", &[], 3, &[]);
+    let run = run("retry", &[], &[], &[QUIET, ("CLAUDE_CODE_MAX_RETRIES", "3")]);
     assert_eq!(run.exit, Some(0), "{:#?}", run.lines);
     assert_eq!(run.result()["result"], "Third time lucky.");
     assert_eq!(run.entries(), ["turn-1", "turn-1", "turn-1"]);
@@ -189,7 +208,7 @@ fn faults_are_seen_for_what_they_are() {
         ("rst:before-headers", "ECONNRESET", Value::Null),
         ("html", "without receiving any events", Value::Null),
     ] {
-        let run = run("plain", &[fault], 0, &[]);
+        let run = run("plain", &[fault], &[], &[QUIET]);
         assert_eq!(run.exit, Some(1), "{fault}: {:#?}", run.result());
         assert_eq!(run.result()["is_error"], true, "{fault}");
         let said = run.result()["result"].as_str().unwrap();
@@ -198,17 +217,56 @@ fn faults_are_seen_for_what_they_are() {
     }
 }
 
+const ASIDE: &str = r#"
+[scenario]
+name = "aside"
+[[api.turns]]
+name = "searches"
+when = { user = "search, please" }
+tool = { name = "WebSearch", input = { query = "a scripted query" } }
+[[api.turns]]
+name = "runs"
+when = { user = "run, please" }
+tool = { name = "Bash", input = { command = "echo hi", description = "Say hi" } }
+[[api.turns]]
+name = "talks"
+when = { turn = "any" }
+text = "Fine, and how are you? This is long enough to be worth a summary."
+"#;
+
 #[test]
 #[ignore = "needs the native Claude CLI in CLAWGATE_CLAUDE_BIN"]
 fn work_on_the_side_uses_up_no_turn() {
-    // Without the setting that keeps it quiet the CLI asks for a title, which repeats the prompt. 2.1.325 does not.
-    let run = run_with("plain", &[], 0, &[], &[]);
+    // Searches, labels for tool calls and a compaction.
+    let room = Room::new(ASIDE, &[]);
+    let session = "11111111-1111-4111-8111-111111111111";
+    let allowed = ["--allowedTools", "WebSearch", "Bash"];
+    let settings = [QUIET, ("CLAUDE_CODE_EMIT_TOOL_USE_SUMMARIES", "1")];
+    room.run(&[&["-p", "Hello", "--session-id", session], &allowed[..]].concat(), &settings);
+    let mut last = None;
+    for prompt in ["search, please", "run, please", "and so on", "/compact", "go on"] {
+        last = Some(room.run(&[&["-p", prompt, "--resume", session], &allowed[..]].concat(), &settings));
+    }
+    let run = room.end(last.unwrap());
     assert_eq!(run.exit, Some(0), "{:#?}", run.lines);
-    assert_eq!(run.entries(), ["turn-1"]);
-    let aside: Vec<_> = run.journal.requests.iter().filter(|entry| entry.kind == Kind::Auxiliary).collect();
+    assert_eq!(run.entries(), ["talks", "searches", "talks", "runs", "talks", "talks", "talks"]);
+    let aside = run.journal.requests.iter().filter(|entry| entry.kind == Kind::Auxiliary);
+    let mut kinds: Vec<_> = aside.filter_map(|entry| entry.entry.as_deref()).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    assert_eq!(kinds, ["compaction", "tool-summary", "web-search"], "{:#?}", run.journal.requests);
+    assert_clean(&run);
+}
+
+#[test]
+#[ignore = "needs the native Claude CLI in CLAWGATE_CLAUDE_BIN"]
+fn a_title_uses_up_no_turn() {
+    // Without the setting that keeps it quiet the CLI asks for a title, which repeats the prompt. 2.1.325 does not.
+    let run = run("plain", &[], &[], &[]);
+    assert_eq!((run.exit, run.entries()), (Some(0), vec!["turn-1".to_owned()]), "{:#?}", run.lines);
     if run.lines.iter().any(|line| line["claude_code_version"] == "2.1.197") {
-        let title = aside.iter().find(|entry| entry.entry.as_deref() == Some("title"));
-        assert!(title.is_some(), "{:#?}", run.journal.requests);
+        let titles = run.journal.requests.iter().filter(|entry| entry.entry.as_deref() == Some("title"));
+        assert_eq!(titles.count(), 1, "{:#?}", run.journal.requests);
     }
     assert_clean(&run);
 }

@@ -3,6 +3,13 @@
 //! The CLI runs in a network namespace of its own with nothing but loopback, with a cleared environment, a throw-away
 //! home and no real key.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test code: a failure here is a failed test"
+)]
+
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};

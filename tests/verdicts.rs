@@ -1,5 +1,7 @@
 //! Verdicts on the labelled captures of the corpus.
 
+#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -257,6 +259,7 @@ const DONE: &str = r#"{"type":"result","subtype":"success","is_error":false,"res
 
 /// One row for each class and detail, with what triggers it; beside each what nearly does.
 #[test]
+#[expect(clippy::too_many_lines, reason = "the table of verdicts is as long as it is")]
 fn every_row_of_the_table_fires_and_holds_back() {
     let failed = |fields: &str| {
         format!(r#"{{"type":"result","subtype":"success","is_error":true,"num_turns":1,{fields}}}"#)

@@ -67,7 +67,7 @@ pub(super) fn open(name: &str) -> Result<(Contract, Bundle), FileError> {
 }
 
 fn list(format: Format) -> Result<u8, Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = format.stdout();
     for name in built_in() {
         let (contract, _) = open(name)?;
         let clauses = contract.clauses().len();
@@ -94,7 +94,7 @@ fn list(format: Format) -> Result<u8, Failure> {
 
 fn show(args: &ShowArgs) -> Result<u8, Failure> {
     let (contract, _) = open(&args.contract)?;
-    let mut out = anstream::stdout().lock();
+    let mut out = args.format.format.stdout();
     match args.format.format {
         Format::Human => write_contract(&mut out, &contract)?,
         Format::Json => {

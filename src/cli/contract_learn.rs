@@ -1,6 +1,171 @@
+//! `clawgate contract learn`: a contract from recordings, and whether new recordings still fit it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
 use clap::Args;
+
+use super::{Failure, FormatArg};
+use crate::exit_code;
+use crate::judge::{Source, find};
+use crate::recording::Recording;
+use crate::report::printable;
+use crate::schema::{ContractSet, Learner, Level, Protocol, Sample};
+
+/// Learn a contract from recordings: a schema for each kind of message, required where always seen
 #[derive(Debug, Args)]
-pub(super) struct LearnArgs {}
-pub(super) fn run(_: &LearnArgs) -> Result<u8, super::Failure> {
-    Ok(0)
+#[command(after_long_help = "\
+Examples:
+  clawgate contract learn recordings/ --out contracts/mine
+  clawgate contract learn new-recordings/ --out contracts/mine --check
+
+Exit codes: 0 learned, or everything fits; 100 --check found recordings that do not fit; 2 an input cannot be read;
+4 there was nothing to learn from.")]
+pub(super) struct LearnArgs {
+    /// Recordings, directories of them, or bare files
+    #[arg(required = true, value_name = "RECORDINGS")]
+    recordings: Vec<PathBuf>,
+    /// The directory of the contract; its name is the contract's
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Learn nothing: fail when the recordings do not fit the contract in DIR
+    #[arg(long)]
+    check: bool,
+    /// What the recordings are of, for the contract's source [default: the recordings' target and version]
+    #[arg(long, value_name = "TEXT")]
+    source: Option<String>,
+    /// The date or version that the clauses begin with
+    #[arg(long, value_name = "TEXT", default_value = "first recording")]
+    since: String,
+    /// A contract that the learned one builds on
+    #[arg(long, value_name = "NAME")]
+    extends: Vec<String>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
+    let mut samples = Vec::new();
+    for path in &args.recordings {
+        for input in find(path)? {
+            samples.push(read(&input.name, &input.source)?);
+        }
+    }
+    if samples.is_empty() {
+        super::complain("there is no recording and no .ndjson, .jsonl or .json file in what you named");
+        return Ok(exit_code::NOTHING_SELECTED);
+    }
+    if args.check { check(args, &samples) } else { learn(args, &samples) }
+}
+
+/// The most that is read of one output; a learner needs examples, not everything.
+const MAX_BYTES: u64 = 64 << 20;
+
+fn read(name: &str, source: &Source) -> Result<(String, Sample), Failure> {
+    let usage = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::Usage(printable(&format!("{}: {error}", path.display())).into_owned())
+    };
+    let mut sample = Sample::default();
+    match source {
+        Source::Recording(path) => {
+            let recording = Recording::open(path).map_err(|error| Failure::Usage(error.to_string()))?;
+            let take = |reader: std::io::Result<Box<dyn Read + '_>>| {
+                let mut bytes = Vec::new();
+                reader?.take(MAX_BYTES).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            };
+            sample.stdout = take(recording.stdout()).map_err(|error: std::io::Error| usage(path, &error))?;
+            sample.stderr =
+                Some(take(recording.stderr()).map_err(|error: std::io::Error| usage(path, &error))?);
+            sample.argv = (!recording.facts.argv.is_empty()).then(|| recording.facts.argv.clone());
+            sample.env = Some(recording.facts.env_set.clone());
+            sample.version = Some(recording.facts.target_version.clone());
+            sample.name = format!("{} {}", recording.facts.target, recording.facts.target_version);
+            sample.exit = Some(recording.facts.exit);
+        }
+        Source::File(path) => sample.stdout = fs::read(path).map_err(|error| usage(path, &error))?,
+        Source::Segments(_) => {
+            return Err(Failure::Usage(format!("{}: an event log teaches no contract", printable(name))));
+        }
+        Source::Stdin => {
+            std::io::stdin().take(MAX_BYTES).read_to_end(&mut sample.stdout)?;
+        }
+    }
+    Ok((name.to_string(), sample))
+}
+
+fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> {
+    let name = args.out.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.ok_or_else(|| Failure::Usage(format!("{}: names no directory", args.out.display())))?;
+    let is_stream = |(_, sample): &&(String, Sample)| {
+        let objects =
+            sample.stdout.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")).count();
+        objects > 1 && serde_json::from_slice::<serde_json::Value>(&sample.stdout).is_err()
+    };
+    let streams = samples.iter().filter(is_stream).count();
+    let protocol = if streams * 2 > samples.len() { Protocol::Stream } else { Protocol::Document };
+    let mut learner = Learner::new(name, protocol);
+    for (_, sample) in samples {
+        learner.add(sample);
+    }
+    if learner.runs() == 0 {
+        super::complain("none of the inputs holds JSON to learn from");
+        return Ok(exit_code::NOTHING_SELECTED);
+    }
+    let first = samples.iter().map(|(_, sample)| sample.name.as_str()).find(|name| !name.is_empty());
+    let source = args.source.clone().unwrap_or_else(|| first.unwrap_or("recordings").to_string());
+    let files = learner.contract(&source, &args.since, &args.extends);
+    for (name, text) in &files {
+        let path = args.out.join(name);
+        let write = || {
+            fs::create_dir_all(path.parent().unwrap_or(&args.out))?;
+            fs::write(&path, text)
+        };
+        write().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    }
+    let mut err = anstream::stderr();
+    let out = args.out.display().to_string();
+    let _ = writeln!(err, "learned {} from {} runs: {} files", printable(&out), learner.runs(), files.len());
+    // What was written must load and hold for what it was learned from, or it is of no use.
+    ContractSet::open(&out)?;
+    Ok(exit_code::OK)
+}
+
+fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> {
+    let set = ContractSet::open(&args.out.display().to_string())?;
+    let own = ContractSet::new(vec![crate::schema::Contract::load(&crate::schema::bundle(
+        &args.out.display().to_string(),
+    )?)?]);
+    let mut out = args.format.format.stdout();
+    let mut misfits = 0;
+    for (name, sample) in samples {
+        for finding in sample.judge(&own) {
+            if finding.level < Level::Should && !finding.clause.ends_with("/known-kinds") {
+                continue;
+            }
+            misfits += 1;
+            match args.format.format {
+                super::Format::Human => {
+                    let text = format!("{name}: {} {}", finding.clause, finding.message);
+                    writeln!(out, "{}", printable(&text))?;
+                }
+                super::Format::Json => {
+                    let mut line = serde_json::to_value(&finding)?;
+                    line["input"] = name.clone().into();
+                    writeln!(out, "{line}")?;
+                }
+            }
+        }
+    }
+    out.flush()?;
+    let _ = writeln!(
+        anstream::stderr(),
+        "{} of {} runs, {misfits} misfits with {}",
+        samples.len(),
+        samples.len(),
+        set.name()
+    );
+    Ok(if misfits == 0 { exit_code::OK } else { exit_code::FINDINGS })
 }

@@ -112,17 +112,14 @@ fn timeline(args: &TimelineArgs) -> Result<u8, Failure> {
     judge.finish(&mut timeline);
     timeline.finish();
     let name = args.log.display().to_string();
-    match &args.html {
-        Some(path) => {
-            let mut page = io::BufWriter::new(File::create(path).map_err(unreadable(path))?);
-            write_html(&mut page, &name, &timeline)?;
-            page.flush()?;
-        }
-        None => {
-            let mut out = anstream::stdout().lock();
-            write_text(&mut out, &name, &timeline)?;
-            out.flush()?;
-        }
+    if let Some(path) = &args.html {
+        let mut page = io::BufWriter::new(File::create(path).map_err(unreadable(path))?);
+        write_html(&mut page, &name, &timeline)?;
+        page.flush()?;
+    } else {
+        let mut out = anstream::stdout().lock();
+        write_text(&mut out, &name, &timeline)?;
+        out.flush()?;
     }
     Ok(exit_code::OK)
 }

@@ -30,7 +30,7 @@ pub(super) struct ExplainArgs {
 
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &ExplainArgs) -> Result<u8, Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = args.format.format.stdout();
     match &args.clause {
         None => catalogue(&mut out, args.format.format)?,
         Some(id) => explain(&mut out, id, args.format.format)?,

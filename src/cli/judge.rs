@@ -16,10 +16,11 @@ use crate::judge::{
 use crate::recording::{Exit, Recording};
 use crate::report::style::FAINT;
 use crate::report::{judgement_json, live_line, log_judgement_json, write_judgement, write_log_judgement};
-use crate::schema::{FileError, Level, Run};
+use crate::schema::{FileError, Finding, KnownFailures, Run};
 use crate::stream_json::Line;
 
 use super::Format;
+use super::today::today;
 
 /// Say what happened in a run, whose fault it was, and on what evidence
 ///
@@ -57,6 +58,9 @@ pub(super) struct JudgeArgs {
     /// A setting of the run's environment that changes how it is judged
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value)]
     env: Vec<(String, String)>,
+    /// Findings that are accepted for now; a stale or expired entry fails
+    #[arg(long, value_name = "FILE")]
+    known_failures: Option<PathBuf>,
     /// Do not guess at questions and lost background work
     #[arg(long)]
     no_heuristics: bool,
@@ -94,12 +98,18 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
         Some(name) => Shelf::only(name)?,
         None => Shelf::built_in(),
     };
+    let mut known = args.known_failures.as_deref().map(|path| read_known(path, &shelf)).transpose()?;
+    let today = today();
     let mut code = exit_code::OK;
-    let mut out = anstream::stdout().lock();
+    let mut out = args.format.format.stdout();
     for (i, input) in inputs.iter().enumerate() {
         // One unreadable input does not hide what is wrong with the others.
         match args.judge(input, &shelf) {
-            Ok(Judged::Log(judgement)) => {
+            Ok(Judged::Log(mut judgement)) => {
+                if let Some(known) = &mut known {
+                    let (target, scenario) = input.origin();
+                    known.mark(&mut judgement.findings, &target, &scenario, &today);
+                }
                 if i > 0 && args.format.format == Format::Human {
                     writeln!(out)?;
                 }
@@ -107,10 +117,14 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
                     Format::Json => writeln!(out, "{}", log_judgement_json(&input.name, &judgement)?)?,
                     Format::Human => write_log_judgement(&mut out, &input.name, &judgement)?,
                 }
-                let is_broken = judgement.findings.iter().any(|finding| finding.level == Level::Must);
+                let is_broken = judgement.findings.iter().any(Finding::fails);
                 code = exit_code::worst(code, if is_broken { exit_code::FINDINGS } else { exit_code::OK });
             }
-            Ok(Judged::Run(judgement)) => {
+            Ok(Judged::Run(mut judgement)) => {
+                if let Some(known) = &mut known {
+                    let (target, scenario) = input.origin();
+                    known.mark(&mut judgement.findings, &target, &scenario, &today);
+                }
                 if i > 0 && args.format.format == Format::Human {
                     writeln!(out)?;
                 }
@@ -118,6 +132,7 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
                     Format::Json => writeln!(out, "{}", judgement_json(&input.name, &judgement)?)?,
                     Format::Human => write_judgement(&mut out, &input.name, &judgement)?,
                 }
+                out.flush()?;
                 code = exit_code::worst(code, args.outcome(&judgement));
             }
             Err(error) => {
@@ -126,24 +141,33 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
             }
         }
     }
-    out.flush()?;
+    for complaint in known.iter().flat_map(|known| known.complaints(&today)) {
+        super::complain(&complaint.to_string());
+        code = exit_code::worst(code, exit_code::FINDINGS);
+    }
     Ok(code)
+}
+
+fn read_known(path: &Path, shelf: &Shelf) -> Result<KnownFailures, super::Failure> {
+    let text = std::fs::read_to_string(path).map_err(at(path))?;
+    Ok(KnownFailures::parse(&path.display().to_string(), &text, &|clause| shelf.has_clause(clause))?)
 }
 
 impl JudgeArgs {
     fn outcome(&self, judgement: &Judgement) -> u8 {
         let class = judgement.verdict.class;
         let is_fine = class == Class::Ok || self.allow.contains(&class);
-        let is_broken = judgement.findings.iter().any(|finding| finding.level == Level::Must);
+        let is_broken = judgement.findings.iter().any(Finding::fails);
         if is_fine && !is_broken { exit_code::OK } else { exit_code::FINDINGS }
     }
 
     fn settings(&self, background_disabled: bool) -> Settings {
-        let mut settings = Settings::default();
-        settings.heuristics = !self.no_heuristics;
         let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
-        settings.background_disabled = flag.map_or(background_disabled, |(_, value)| value == "1");
-        settings
+        Settings {
+            heuristics: !self.no_heuristics,
+            background_disabled: flag.map_or(background_disabled, |(_, value)| value == "1"),
+            ..Settings::default()
+        }
     }
 
     fn judge(&self, input: &Input, shelf: &Shelf) -> Result<Judged, JudgeError> {

@@ -60,7 +60,8 @@ pub(crate) fn run(args: Args) -> u8 {
             return exit_code::USAGE;
         }
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    // One thread beside wiremock's: answering is mostly waking each other up, and more threads wake more.
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
             note(&format!("error: cannot start: {error}"));
@@ -99,7 +100,11 @@ async fn serve(args: Args, scenario: Scenario) -> u8 {
         Ok(api) => api,
         Err(error) => {
             let (code, hint) = explain(&error);
-            note(&format!("error: {error}{hint}"));
+            let place = match &error {
+                StartError::Answer { line, .. } => format!("{}:{line}:1: ", args.scenario),
+                _ => String::new(),
+            };
+            note(&format!("error: {place}{error}{hint}"));
             return code;
         }
     };
@@ -239,8 +244,11 @@ fn conclude(journal: &Journal, format: Format) {
         data(&format!("unused turn: {}", clean(name)));
     }
     for entry in &journal.requests {
-        let Some(unmatched) = &entry.unmatched else { continue };
+        if entry.kind != Kind::Unmatched {
+            continue;
+        }
         data(&format!("unmatched request {}: {} {}", entry.number, entry.method, clean(&entry.path)));
+        let Some(unmatched) = &entry.unmatched else { continue };
         if let (Some(nearest), Some(line)) = (&unmatched.nearest, unmatched.line) {
             data(&format!("  nearest is turn {} (line {line}), which it misses by", clean(nearest)));
         }

@@ -1,5 +1,6 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
+mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
@@ -10,6 +11,7 @@ mod judge;
 mod mock;
 mod scenario_source;
 mod sweep;
+mod today;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -35,6 +37,7 @@ enum Command {
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
     Events(events::EventsArgs),
+    Audit(audit::AuditArgs),
     Mock(mock::Args),
     Sweep(sweep::Args),
 }
@@ -50,6 +53,17 @@ struct FormatArg {
 enum Format {
     Human,
     Json,
+}
+
+impl Format {
+    /// Where the output goes. What is meant for a terminal loses its colours where there is none; data passes
+    /// untouched, since the filter that removes colours would also remove bytes of a target's own.
+    fn stdout(self) -> Box<dyn Write> {
+        match self {
+            Self::Human => Box::new(anstream::stdout().lock()),
+            Self::Json => Box::new(io::BufWriter::new(io::stdout().lock())),
+        }
+    }
 }
 
 /// Why a command could not do its work.
@@ -91,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Events(args) => events::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Mock(args) => Ok(mock::run(args)),
         Command::Sweep(args) => Ok(sweep::run(&args)),
     };

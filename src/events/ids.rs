@@ -33,20 +33,15 @@ impl Ids {
 
     /// Remembers an id, and says where it was before.
     pub(crate) fn see(&mut self, id: u128, sight: Sight) -> Option<Sight> {
-        if let Some(before) = self.old.get(&id) {
+        if let Some(before) = self.young.get(&id).or_else(|| self.old.get(&id)) {
             return Some(*before);
         }
         if self.young.len() >= self.limit {
             std::mem::swap(&mut self.young, &mut self.old);
             self.young.clear();
         }
-        match self.young.entry(id) {
-            std::collections::hash_map::Entry::Occupied(before) => Some(*before.get()),
-            std::collections::hash_map::Entry::Vacant(place) => {
-                place.insert(sight);
-                None
-            }
-        }
+        self.young.insert(id, sight);
+        None
     }
 }
 
@@ -77,7 +72,9 @@ impl Hasher for Mixer {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.mix(u64::from(*byte)));
+        for byte in bytes {
+            self.mix(u64::from(*byte));
+        }
     }
 
     fn write_u128(&mut self, number: u128) {

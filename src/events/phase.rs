@@ -103,12 +103,17 @@ pub(crate) fn legality(from: Phase, to: Phase, recovering_from: Option<Phase>, p
         | (Harvest, Cleanup | Failed)
         | (Cleanup, Reflect | Failed) => Legality::Legal,
         // "Reachable from any non-terminal state" in the diagram, absent from the table.
-        (Plan, Failed) if profile == Profile::Strict => Legality::Contested,
-        (Plan, Failed) => Legality::Legal,
+        (Plan, Failed) => match profile {
+            Profile::Strict => Legality::Contested,
+            Profile::Lenient | Profile::Origin => Legality::Legal,
+        },
         // An arrow of the diagram, absent from the table.
         (Observe, Spawn) if profile == Profile::Lenient => Legality::Contested,
         // "May exit back to the same phase" in the text; the table leaves SPAWN out.
-        (Recover, Spawn) if profile == Profile::Lenient && recovering_from == Some(Spawn) => Legality::Legal,
+        (Recover, Spawn) => match (profile, recovering_from) {
+            (Profile::Lenient, Some(Spawn)) => Legality::Legal,
+            _ => Legality::Illegal,
+        },
         _ => Legality::Illegal,
     }
 }

@@ -24,6 +24,7 @@ pub enum Shape {
 
 /// What a line of a log is.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every line is a record, and it is never stored")]
 pub(crate) enum Entry<'a> {
     /// A record.
     Record(Record<'a>),

@@ -114,7 +114,7 @@ rules! {
     CompleteFailed "complete-failed" "A complete says ok in FAILED.",
     CompleteTotals "complete-totals" "The totals are negative or below the last heartbeat's.",
     CommandFields "command-fields" "A command lacks a required field.",
-    SetPhaseName "set-phase-name" "A set_phase names no phase.",
+    SetPhaseName "set-phase-name" "A `set_phase` names no phase.",
     AnswersRequest "answers-request" "A command answers a request that nobody made.",
     CommandTarget "command-target" "A command goes to a worker that is not there.",
     AnswerInTime "answer-in-time" "A request is not answered in time.",

@@ -184,7 +184,7 @@ impl<'a> Node<'a> {
 
     /// The number, if it is an integer that fits.
     pub fn integer(self) -> Option<i64> {
-        if self.kind() != Kind::Number { None } else { self.raw().parse().ok() }
+        if self.kind() == Kind::Number { self.raw().parse().ok() } else { None }
     }
 
     /// Whether this is `null`.

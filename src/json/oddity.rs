@@ -32,6 +32,19 @@ pub enum OddityKind {
 }
 
 impl OddityKind {
+    /// The name in machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NonFinite => "non-finite",
+            Self::LoneSurrogate => "lone-surrogate",
+            Self::NumberOverflow => "number-overflow",
+            Self::HugeInteger => "huge-integer",
+            Self::TooDeep => "too-deep",
+            Self::DuplicateKey => "duplicate-key",
+            Self::TooManyValues => "too-many-values",
+        }
+    }
+
     /// The kind in words, as warnings and reports show it.
     pub fn describe(self) -> &'static str {
         match self {

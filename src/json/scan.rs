@@ -22,7 +22,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { values: 1 << 19, oddities: 16, keys: 1 << 16 }
+        Self { values: 1 << 17, oddities: 16, keys: 1 << 16 }
     }
 }
 
@@ -141,23 +141,9 @@ impl Scanner {
                 b'{' | b'[' => {
                     let is_object = first == b'{';
                     self.nesting.push(is_object);
-                    let depth = self.nesting.depth;
-                    deepest = deepest.max(depth);
-                    if depth == MAX_DEPTH + 1 && keep {
-                        self.odd(OddityKind::TooDeep, start);
-                    }
+                    deepest = deepest.max(self.nesting.depth);
                     if keep {
-                        let kind = if is_object { Kind::Object } else { Kind::Array };
-                        self.keep(kind, start, start, false);
-                        if depth > MAX_DEPTH {
-                            kept_to = depth;
-                        } else if self.entries.len() >= self.limits.values {
-                            kept_to = self.collapse(start);
-                        }
-                        let entry = self.entries.len() as u32 - 1;
-                        if self.nesting.depth < kept_to || depth > MAX_DEPTH {
-                            self.open.push(Open { entry, first_key: self.keys.len() as u32, seen: 0 });
-                        }
+                        self.open(if is_object { Kind::Object } else { Kind::Array }, start, &mut kept_to);
                     }
                     at = skip_space(bytes, at + 1);
                     let close = if is_object { b'}' } else { b']' };
@@ -214,6 +200,22 @@ impl Scanner {
                 at += 1;
                 self.close(text, at, &mut kept_to);
             }
+        }
+    }
+
+    /// Starts to keep a container.
+    fn open(&mut self, kind: Kind, start: usize, kept_to: &mut usize) {
+        let depth = self.nesting.depth;
+        self.keep(kind, start, start, false);
+        if depth > MAX_DEPTH {
+            self.odd(OddityKind::TooDeep, start);
+            *kept_to = depth;
+        } else if self.entries.len() >= self.limits.values {
+            *kept_to = self.collapse(start);
+        }
+        let entry = self.entries.len() as u32 - 1;
+        if depth < *kept_to || depth > MAX_DEPTH {
+            self.open.push(Open { entry, first_key: self.keys.len() as u32, seen: 0 });
         }
     }
 
@@ -466,8 +468,8 @@ fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
         let mut word = [0; 8];
         word.copy_from_slice(chunk);
         let word = u64::from_le_bytes(word);
-        let quote = word ^ (ONES * b'"' as u64);
-        let backslash = word ^ (ONES * b'\\' as u64);
+        let quote = word ^ (ONES * 0x22);
+        let backslash = word ^ (ONES * 0x5c);
         // The lowest set high bit marks the first byte that is a quote, a backslash or below 0x20.
         let hits = ((quote.wrapping_sub(ONES) & !quote)
             | (backslash.wrapping_sub(ONES) & !backslash)

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::events::{Limits, Profile, Summary};
-use crate::json::Scanner;
+use crate::json::{Node, Scanner};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Protocol};
 
 use super::InputError;
@@ -41,8 +41,7 @@ pub fn looks_like_events(start: &[u8]) -> bool {
     let mut scanner = Scanner::default();
     let Ok(document) = scanner.scan(text.trim()) else { return false };
     let root = document.root();
-    let is_sidecar =
-        root.get("type").and_then(|kind| kind.text()).is_some_and(|kind| kind.starts_with("sidecar."));
+    let is_sidecar = root.get("type").and_then(Node::text).is_some_and(|kind| kind.starts_with("sidecar."));
     let is_record = root.get("topic").is_some_and(|topic| topic.text().is_some())
         && (root.get("payload").is_some() || root.get("data").is_some());
     is_sidecar || is_record

@@ -16,6 +16,24 @@ pub struct Input {
     pub source: Source,
 }
 
+impl Input {
+    /// The target and the scenario that a recording names; of anything else the scenario is its file name.
+    pub fn origin(&self) -> (String, String) {
+        let of_file = |path: &Path| {
+            path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        match &self.source {
+            Source::Recording(path) => match Recording::open(path) {
+                Ok(recording) => (recording.facts.target, recording.facts.scenario),
+                Err(_) => (String::new(), of_file(path)),
+            },
+            Source::File(path) => (String::new(), of_file(path)),
+            Source::Segments(_) => (String::new(), of_file(Path::new(&self.name))),
+            Source::Stdin => (String::new(), "-".into()),
+        }
+    }
+}
+
 /// Where an input comes from.
 #[derive(Debug, Clone)]
 #[non_exhaustive]

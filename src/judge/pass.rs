@@ -115,9 +115,10 @@ impl<'s> Judge<'s> {
         let body = if protocol.is_document() {
             Body::Document(Vec::new())
         } else {
-            let mut documented_settings = documented::Settings::default();
-            documented_settings.heuristics = settings.heuristics;
-            documented_settings.background_disabled = settings.background_disabled;
+            let documented_settings = documented::Settings {
+                heuristics: settings.heuristics,
+                background_disabled: settings.background_disabled,
+            };
             let choice = shelf.choose(protocol, None)?;
             Body::Stream(Box::new(Stream {
                 reader: StreamReader::new(limits),

@@ -61,19 +61,12 @@ impl Protocol {
             ];
             node.get("type").is_some_and(|kind| TYPES.iter().any(|name| kind.is_text(name)))
         };
+        let is = |name: &str| root.get("type").is_some_and(|kind| kind.is_text(name));
+        let is_alone = text.trim_start()[document.end()..].trim().is_empty();
         match root.kind() {
             Kind::Array if root.items().next().is_some_and(is_message) => Self::ClaudeJson,
-            Kind::Object
-                if !is_message(root) && root.get("type").is_none_or(|kind| kind.is_text("error")) =>
-            {
-                Self::ClawJson
-            }
-            Kind::Object
-                if extension == Some("json")
-                    && root.get("type").is_some_and(|kind| kind.is_text("result")) =>
-            {
-                Self::ClaudeJson
-            }
+            Kind::Object if root.get("type").is_none() || is("error") => Self::ClawJson,
+            Kind::Object if is("result") && is_alone && extension == Some("json") => Self::ClaudeJson,
             _ => Self::ClaudeStream,
         }
     }
@@ -116,10 +109,8 @@ mod tests {
     #[test]
     fn the_arguments_of_a_recording_decide() {
         let of = |target: &str, argv: &[&str]| {
-            let mut facts = Facts::default();
-            facts.target = target.into();
-            facts.argv = argv.iter().map(ToString::to_string).collect();
-            Protocol::of_recording(&facts)
+            let argv = argv.iter().map(ToString::to_string).collect();
+            Protocol::of_recording(&Facts { target: target.into(), argv, ..Facts::default() })
         };
         assert_eq!(of("claw", &["claw", "status", "--output-format", "json"]), Protocol::ClawJson);
         assert_eq!(of("claw", &["claw", "--output-format=json", "status"]), Protocol::ClawJson);
@@ -141,5 +132,6 @@ mod tests {
         assert_eq!(of("a.json", r#"{"command":"route"}"#), Protocol::ClawJson);
         assert_eq!(of("a.txt", r#"{"type":"system"}"#), Protocol::ClaudeStream);
         assert_eq!(of("a.txt", r#"{"type":"new_kind"}"#), Protocol::ClaudeStream);
+        assert_eq!(of("a.json", "{\"type\":\"result\"}\n{\"type\":\"system\"}"), Protocol::ClaudeStream);
     }
 }

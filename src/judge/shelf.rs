@@ -60,6 +60,17 @@ impl Shelf {
         Ok(Some(cell.get_or_init(|| set)))
     }
 
+    /// Whether there is such a clause, `<contract>/<clause>`.
+    pub fn has_clause(&self, id: &str) -> bool {
+        let Some((contract, clause)) = id.split_once('/') else { return false };
+        let has = |set: &ContractSet| {
+            set.contracts()
+                .iter()
+                .any(|known| known.name() == contract && known.clauses().iter().any(|c| c.id == clause))
+        };
+        self.chosen.as_ref().is_some_and(has) || self.get(contract).ok().flatten().is_some_and(has)
+    }
+
     /// The contract for an output that speaks this protocol; `document` is the envelope of a claw run, whose shape
     /// tells which of its contracts is meant.
     pub fn choose(

@@ -60,13 +60,8 @@ fn session_json(session: &Session) -> Value {
 }
 
 fn stream_json(summary: &Summary) -> Value {
-    let counts: serde_json::Map<_, _> = summary
-        .tally
-        .counts()
-        .filter_map(|(kind, count)| {
-            Some((serde_json::to_value(kind).ok()?.as_str()?.to_owned(), count.into()))
-        })
-        .collect();
+    let counts: serde_json::Map<_, _> =
+        summary.tally.counts().map(|(kind, count)| (kind.name().to_owned(), count.into())).collect();
     json!({
         "bytes": summary.bytes,
         "lines": summary.lines,

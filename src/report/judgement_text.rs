@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::classify::{Basis, Class, Evidence, Verdict};
 use crate::judge::Judgement;
-use crate::schema::{Finding, Level};
+use crate::schema::Finding;
 use crate::stream_json::{Session, Summary};
 
 use super::numbers::{counted, grouped};
@@ -124,7 +124,7 @@ fn findings(out: &mut dyn Write, judgement: &Judgement) -> io::Result<()> {
     let Some(contract) = judgement.contract.as_deref() else { return Ok(()) };
     let told =
         if judgement.contract_detected { " (told from the shape; --contract NAME decides)" } else { "" };
-    let broken = judgement.findings.iter().filter(|finding| finding.level == Level::Must).count();
+    let broken = judgement.findings.iter().filter(|finding| finding.fails()).count();
     let style = if broken > 0 { BAD } else { FAINT };
     let rest = judgement.findings.len() - broken;
     if judgement.findings.is_empty() {
@@ -145,7 +145,11 @@ pub(super) fn finding_line(finding: &Finding) -> String {
     let line = finding.line.map(|line| format!("line {line} ")).unwrap_or_default();
     let pointer =
         finding.pointer.as_deref().map(|pointer| format!("{} ", printable(pointer))).unwrap_or_default();
-    format!("{:<9} {} {line}{pointer}{}", finding.level.name(), finding.clause, printable(&finding.message))
+    let (level, reason) = match &finding.known {
+        Some(reason) => ("known", format!(" (accepted: {})", printable(reason))),
+        None => (finding.level.name(), String::new()),
+    };
+    format!("{level:<9} {} {line}{pointer}{}{reason}", finding.clause, printable(&finding.message))
 }
 
 fn write_session(out: &mut dyn Write, session: &Session, judgement: &Judgement) -> io::Result<()> {

@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::facts::{Fact, Facts};
 use super::pointer::Pointer;
 use super::tree::{FileError, Node, suggestion};
+use super::value::{JsonType, same, size};
 use super::version::VersionRange;
 
 /// A list of alternatives, each a list of terms that must all hold.
@@ -138,14 +139,14 @@ impl Condition {
         self.alternatives.iter().flatten().any(|term| matches!(term.subject, Subject::Message(_)))
     }
 
-    pub(crate) fn looks_at_late_facts(&self) -> bool {
-        self.facts().any(Fact::is_late)
-    }
-
-    fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
-        self.alternatives.iter().flatten().filter_map(|term| match term.subject {
-            Subject::Fact(fact) => Some(fact),
-            Subject::Message(_) => None,
+    /// Whether every message that meets `other` meets this too, because it only asks for the same type and subtype.
+    pub(crate) fn follows_from(&self, other: &Self) -> bool {
+        let [terms] = self.alternatives.as_slice() else { return false };
+        terms.iter().all(|term| match (&term.subject, &term.test) {
+            (Subject::Message(pointer), Test::Equal(Value::String(text))) => {
+                pointer.field().is_some_and(|field| other.field_equals(field) == Some(text))
+            }
+            _ => false,
         })
     }
 
@@ -246,6 +247,9 @@ impl Term {
         let Subject::Message(pointer) = &self.subject else { return None };
         if let Test::Present(wanted) = self.test {
             return Some(pointer.get(message).is_some() == wanted);
+        }
+        if !pointer.is_many() {
+            return Some(pointer.get(message).is_some_and(|value| self.test.holds(value)));
         }
         let mut held = false;
         pointer.visit(message, &mut |value, _| {
@@ -368,73 +372,6 @@ pub(crate) fn regex(node: Node<'_>) -> Result<Regex, FileError> {
         let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
         node.error(format_args!("the regular expression does not compile: {reason}"))
     })
-}
-
-/// Whether two JSON values are equal; `1` and `1.0` are.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(x), Value::Number(y)) => x == y || x.as_f64() == y.as_f64(),
-        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| same(x, y)),
-        (Value::Object(x), Value::Object(y)) => {
-            x.len() == y.len() && x.iter().all(|(key, x)| y.get(key).is_some_and(|y| same(x, y)))
-        }
-        _ => a == b,
-    }
-}
-
-fn size(value: &Value) -> Option<usize> {
-    match value {
-        Value::Array(list) => Some(list.len()),
-        Value::Object(map) => Some(map.len()),
-        Value::String(text) => Some(text.chars().count()),
-        _ => None,
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum JsonType {
-    Null,
-    Boolean,
-    Integer,
-    Number,
-    String,
-    Array,
-    Object,
-}
-
-impl JsonType {
-    const ALL: [Self; 7] =
-        [Self::Null, Self::Boolean, Self::Integer, Self::Number, Self::String, Self::Array, Self::Object];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Boolean => "boolean",
-            Self::Integer => "integer",
-            Self::Number => "number",
-            Self::String => "string",
-            Self::Array => "array",
-            Self::Object => "object",
-        }
-    }
-
-    fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    fn holds(self, value: &Value) -> bool {
-        match self {
-            Self::Null => value.is_null(),
-            Self::Boolean => value.is_boolean(),
-            Self::Integer => {
-                value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
-            }
-            Self::Number => value.is_number(),
-            Self::String => value.is_string(),
-            Self::Array => value.is_array(),
-            Self::Object => value.is_object(),
-        }
-    }
 }
 
 #[cfg(test)]

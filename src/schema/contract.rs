@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::condition::Condition;
+use super::condition::{Condition, Truth};
+use super::facts::{End, Facts, Run};
 use super::finding::Level;
 use super::frame::Root;
 use super::invocation::Invocation;
@@ -12,6 +13,7 @@ use super::pointer::Pointer;
 use super::rule::Check;
 use super::schemas::Schemas;
 use crate::events::Profile;
+use crate::recording::Exit;
 
 /// A named set of clauses with the schemas they use.
 #[derive(Debug)]
@@ -179,6 +181,19 @@ impl Contract {
         (0..=kinds.names.len()).map(of_kind).collect()
     }
 
+    /// The kind of a message and the schema of that kind, if it has both.
+    pub(crate) fn kind_schema(
+        &self,
+        message: &Value,
+        run: &Run,
+        exit: Option<&Exit>,
+    ) -> Option<(&str, &str)> {
+        let mut facts = Facts::at_start(run, &self.invocation);
+        facts.at_end(&End::new(exit.cloned(), None, None));
+        let kind = self.kinds.of(message, &facts)?;
+        Some((&self.kinds.names[kind], self.kinds.schemas[kind].as_deref()?))
+    }
+
     /// Removes a clause, to see whether anything else notices what it notices.
     #[must_use]
     pub fn without(mut self, clause: &str) -> Self {
@@ -218,8 +233,17 @@ impl Kinds {
         all
     }
 
+    /// The first kind whose condition a message meets.
+    pub(crate) fn of(&self, message: &Value, facts: &Facts) -> Option<usize> {
+        self.candidates(message).iter().copied().find(|kind| {
+            let condition = &self.conditions[*kind];
+            let mask = condition.mask(message);
+            mask != 0 && condition.decide(mask, facts) == Truth::Holds
+        })
+    }
+
     /// The kinds that a message could be, in order.
-    pub(crate) fn candidates(&self, message: &Value) -> &[usize] {
+    fn candidates(&self, message: &Value) -> &[usize] {
         let typed = message.get("type").and_then(Value::as_str).and_then(|name| self.by_type.get(name));
         typed.unwrap_or(&self.untyped)
     }

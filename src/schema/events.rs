@@ -185,6 +185,7 @@ impl EventCourt<'_> {
             seen: breach.seen.as_ref().map(excerpt),
             expected: None,
             consequences,
+            known: None,
         };
         if docket.kept.len() < KEPT {
             docket.kept.push(finding.clone());

@@ -74,6 +74,16 @@ pub struct Finding {
     /// What else is broken only because of this: clauses with their lines.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub consequences: Vec<String>,
+    /// Why the finding is accepted for now, if it is listed as a known failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+}
+
+impl Finding {
+    /// Whether a gate fails on it.
+    pub fn fails(&self) -> bool {
+        self.level == Level::Must && self.known.is_none()
+    }
 }
 
 /// A place in stdout and what is wrong there; becomes a [`Finding`] once the clause is known to apply.
@@ -92,7 +102,7 @@ impl Evidence {
     pub(crate) fn finding(self, clause: String, level: Level) -> Finding {
         let Self { message, line, offset, pointer, seen, expected } = self;
         let consequences = Vec::new();
-        Finding { clause, level, message, line, offset, pointer, seen, expected, consequences }
+        Finding { clause, level, message, line, offset, pointer, seen, expected, consequences, known: None }
     }
 }
 

@@ -38,18 +38,36 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// What is known of the run before its output is read.
+    pub fn run(&self) -> Run {
+        Run {
+            argv: self.argv.clone(),
+            env: self.env.clone(),
+            env_values: Vec::new(),
+            version: self.version.clone(),
+        }
+    }
+
+    /// The run as a recording, with `target` and `scenario` for its names.
+    pub fn recording(&self, target: &str, scenario: &str) -> recording::Recording {
+        let facts = recording::Facts {
+            target: target.to_string(),
+            target_version: self.version.clone().unwrap_or_default(),
+            scenario: scenario.to_string(),
+            argv: self.argv.clone().unwrap_or_default(),
+            env_set: self.env.clone().unwrap_or_default(),
+            exit: self.exit.clone().unwrap_or_else(|| Exit::with_code(0)),
+            ..recording::Facts::default()
+        };
+        recording::Recording::new(facts, self.stdout.clone(), self.stderr.clone().unwrap_or_default())
+    }
+
     /// The findings against this run.
     pub fn judge(&self, set: &ContractSet) -> Vec<Finding> {
         if set.protocol() == Protocol::Events {
             return judge_log(set, self.profile.unwrap_or_default(), &self.stdout);
         }
-        let run = Run {
-            argv: self.argv.clone(),
-            env: self.env.clone(),
-            env_values: Vec::new(),
-            version: self.version.clone(),
-        };
-        judge_output(set, &run, self.exit.clone(), &self.stdout, self.stderr.as_deref())
+        judge_output(set, &self.run(), self.exit.clone(), &self.stdout, self.stderr.as_deref())
     }
 }
 

@@ -210,7 +210,8 @@ mod tests {
 
     #[test]
     fn each_way_to_spoil_a_document_is_told_apart_at_its_byte() {
-        let cases: [(&[u8], &str, &[(&str, u64)]); 17] = [
+        type Case<'c> = (&'c [u8], &'c str, &'c [(&'c str, u64)]);
+        let cases: [Case<'_>; 17] = [
             (b"{\"a\":1}\n", "", &[]),
             (b"{\n \"a\": 1\n}\n", "", &[]),
             (b"", "", &[("empty", 0)]),

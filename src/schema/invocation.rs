@@ -64,7 +64,9 @@ impl Invocation {
     /// Reads the words after the program's name. The first known verb or alias is the command, wherever flags stand
     /// around it; where there is none, the first bare word is what the user took for one.
     pub(crate) fn read(&self, words: &[String], run: &Run) -> Call {
-        let mut json = self.json_env.as_ref().is_some_and(|name| asked_by_variable(name, run));
+        // A contract that does not say how JSON is asked for is about a target that always prints it.
+        let mut json = self.json_flag.is_none()
+            || self.json_env.as_ref().is_some_and(|name| asked_by_variable(name, run));
         let mut command = None;
         let mut bare = None;
         let mut unknown = Vec::new();

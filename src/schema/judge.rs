@@ -139,6 +139,11 @@ impl<'c> Judge<'c> {
     }
 }
 
+/// Whether a clause may still turn out to apply; if not, nothing need be worked out for it.
+fn can_apply(clause: &Clause, facts: &Facts) -> bool {
+    clause.applies.of_run(facts) != Truth::Fails
+}
+
 impl<'c> Court<'c> {
     fn new(contract: &'c Contract, run: &Run) -> Self {
         let facts = Facts::at_start(run, &contract.invocation);
@@ -146,7 +151,7 @@ impl<'c> Court<'c> {
             clause,
             watch: None,
             sink: Sink::default(),
-            open: clause.applies.looks_at_late_facts() || clause.applies.of_run(&facts) != Truth::Fails,
+            open: can_apply(clause, &facts),
         };
         Self {
             contract,
@@ -159,15 +164,6 @@ impl<'c> Court<'c> {
         }
     }
 
-    fn kind_of(&self, value: &Value) -> Option<usize> {
-        let kinds = &self.contract.kinds;
-        kinds.candidates(value).iter().copied().find(|kind| {
-            let condition = &kinds.conditions[*kind];
-            let mask = condition.mask(value);
-            mask != 0 && condition.decide(mask, &self.facts) == Truth::Holds
-        })
-    }
-
     fn message(&mut self, line: u64, offset: u64, value: &Value) {
         if self.wants_version
             && let Some(at) = &self.contract.version_at
@@ -175,6 +171,9 @@ impl<'c> Court<'c> {
         {
             self.facts.set(Fact::Version, version.clone());
             self.wants_version = false;
+            for state in &mut self.states {
+                state.open = can_apply(state.clause, &self.facts);
+            }
         }
         if self.facts.get(Fact::Command).is_none()
             && let Some((command, known)) = self.contract.invocation.named_by(value)
@@ -182,7 +181,7 @@ impl<'c> Court<'c> {
             self.facts.set(Fact::Command, command);
             self.facts.set(Fact::CommandKnown, known);
         }
-        let kind = self.kind_of(value);
+        let kind = self.contract.kinds.of(value, &self.facts);
         let message = Message { line, offset, value, kind };
         self.messages += 1;
         if let Some(kind) = kind {

@@ -213,7 +213,7 @@ fn load_policy(node: Node<'_>) -> Result<Policy, FileError> {
     Ok(policy)
 }
 
-fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
+pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
     let mut files = Vec::new();
     for name in bundle.names().filter(|name| name.ends_with(".schema.json") && !name.contains('/')) {
         files.push((name.to_string(), bundle.label(name), bundle.text(name)?.to_string()));

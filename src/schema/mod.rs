@@ -4,8 +4,10 @@
 //! the format. [`Contract::load`] reads one, [`Judge`] watches a run and answers with [`Finding`]s. A broken promise is
 //! data, never an `Err`; a broken *contract* is a [`FileError`] with file, line and reason.
 
+mod audit;
 mod condition;
 mod contract;
+mod diff;
 mod events;
 mod facts;
 mod fields;
@@ -14,6 +16,8 @@ mod fixture;
 mod frame;
 mod invocation;
 mod judge;
+mod known_failures;
+mod learn;
 mod library;
 mod load;
 mod pass;
@@ -21,14 +25,19 @@ mod pointer;
 mod rule;
 mod schemas;
 mod tree;
+mod value;
 mod version;
 
+pub use audit::{Audit, Mutant, Tally};
 pub use contract::{Clause, Contract, Protocol};
+pub use diff::{Change, Diff, Effect};
 pub use events::{EventJudge, EventWatch, judge_log};
 pub use facts::{End, Run};
 pub use finding::{Finding, Level};
 pub use fixture::{ClauseFixtures, Fixtures, Sample};
 pub use judge::Judge;
+pub use known_failures::{KnownFailure, KnownFailures};
+pub use learn::{Learned, Learner};
 pub use library::{ContractSet, built_in, bundle, detect};
 pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;

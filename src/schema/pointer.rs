@@ -23,6 +23,25 @@ pub(crate) enum Step<'v> {
     Index(usize),
 }
 
+/// Where a value was found. It is put into words only for evidence.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'p, 'v> {
+    /// Where the pointer says.
+    Written(&'p str),
+    /// Where `*` led to.
+    Found(&'p [Step<'v>]),
+}
+
+impl Place<'_, '_> {
+    /// The place as an RFC 6901 pointer.
+    pub(crate) fn render(self) -> String {
+        match self {
+            Self::Written(text) => text.to_string(),
+            Self::Found(path) => render(path),
+        }
+    }
+}
+
 impl Pointer {
     /// Compiles a pointer; the error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
@@ -32,16 +51,18 @@ impl Pointer {
         let segments: Vec<_> = text
             .split('/')
             .skip(1)
-            .map(|part| match part {
-                "*" => Segment::Any,
-                _ => {
-                    let name = part.replace("~1", "/").replace("~0", "~");
-                    Segment::Key { index: name.parse().ok(), name }
-                }
+            .map(|part| {
+                let name = part.replace("~1", "/").replace("~0", "~");
+                if part == "*" { Segment::Any } else { Segment::Key { index: name.parse().ok(), name } }
             })
             .collect();
         let many = segments.contains(&Segment::Any);
         Ok(Self { text: text.to_string(), segments, many })
+    }
+
+    /// Whether the pointer can lead to several values.
+    pub(crate) fn is_many(&self) -> bool {
+        self.many
     }
 
     /// The pointer as it was written.
@@ -67,10 +88,12 @@ impl Pointer {
     pub(crate) fn visit<'v>(
         &self,
         value: &'v Value,
-        show: &mut dyn FnMut(&'v Value, &[Step<'v>]) -> bool,
+        show: &mut dyn FnMut(&'v Value, Place<'_, 'v>) -> bool,
     ) -> bool {
-        let mut path = Vec::new();
-        walk(&self.segments, value, &mut path, show)
+        if !self.many {
+            return self.get(value).is_none_or(|found| show(found, Place::Written(&self.text)));
+        }
+        walk(&self.segments, value, &mut Vec::new(), &mut |value, path| show(value, Place::Found(path)))
     }
 
     /// The name of a top-level field, when the pointer is just that.
@@ -146,7 +169,7 @@ mod tests {
     fn found(pointer: &str, value: &Value) -> Vec<(String, Value)> {
         let mut all = Vec::new();
         Pointer::parse(pointer).unwrap().visit(value, &mut |value, path| {
-            all.push((render(path), value.clone()));
+            all.push((path.render(), value.clone()));
             true
         });
         all

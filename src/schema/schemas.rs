@@ -121,6 +121,23 @@ impl Schemas {
         Ok(compiled)
     }
 
+    /// A file as one document: what it refers to in other files is copied into it, for tools that read only one.
+    pub(crate) fn bundled(&self, name: &str) -> Option<Value> {
+        let mut whole = self.files.get(name)?.value.clone();
+        rewrite(&mut whole, name);
+        let others: serde_json::Map<String, Value> = self
+            .files
+            .iter()
+            .map(|(other, file)| {
+                let mut part = file.value.clone();
+                rewrite(&mut part, other);
+                (other.clone(), part)
+            })
+            .collect();
+        whole.as_object_mut()?.insert("$defs".into(), Value::Object(others));
+        Some(whole)
+    }
+
     fn name_of(&self, file: &SchemaFile) -> &str {
         self.files.iter().find(|(_, known)| std::ptr::eq(*known, file)).map_or("", |(name, _)| name)
     }
@@ -192,6 +209,27 @@ impl Schemas {
         }
         costs.insert(key, cost);
         Ok(cost)
+    }
+}
+
+/// Points every reference at the copy of its file under `$defs`.
+fn rewrite(schema: &mut Value, file: &str) {
+    match schema {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                if key == "$ref"
+                    && let Some(reference) = inner.as_str()
+                {
+                    let (target, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+                    let target = if target.is_empty() { file } else { target };
+                    *inner = format!("#/$defs/{target}{pointer}").into();
+                } else if key != "enum" && key != "const" {
+                    rewrite(inner, file);
+                }
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(|inner| rewrite(inner, file)),
+        _ => {}
     }
 }
 

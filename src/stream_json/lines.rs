@@ -127,7 +127,7 @@ mod tests {
         let mut seen = Vec::new();
         let mut splitter = Splitter::new(limit);
         let mut sink = |line: RawLine<'_>| {
-            seen.push((line.number, line.offset, line.bytes.to_vec(), line.length, line.terminated))
+            seen.push((line.number, line.offset, line.bytes.to_vec(), line.length, line.terminated));
         };
         for chunk in chunks {
             splitter.push(chunk, &mut sink);

@@ -248,7 +248,7 @@ impl<'a> Assistant<'a> {
 
     /// Whether the CLI made this message up, to show an error or the output of a local command.
     pub fn is_synthetic(self) -> bool {
-        self.api_message().is_some_and(|message| message.is_synthetic())
+        self.api_message().is_some_and(ApiMessage::is_synthetic)
     }
 }
 

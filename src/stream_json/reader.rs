@@ -138,12 +138,15 @@ impl Decoder {
             }
         };
         for odd in document.oddities() {
-            tally.note(odd.kind.into(), raw.number, offset + odd.offset as u64, None);
+            tally.note(Irregularity::Odd(odd.kind), raw.number, offset + odd.offset as u64, None);
         }
         if document.odd_count() > document.oddities().len() {
             // Only the first of very many are kept apart; the rest are most likely more of the last kind.
             let kind = document.oddities().last().map_or(OddityKind::TooManyValues, |odd| odd.kind);
-            tally.note_more(kind.into(), (document.odd_count() - document.oddities().len()) as u64);
+            tally.note_more(
+                Irregularity::Odd(kind),
+                (document.odd_count() - document.oddities().len()) as u64,
+            );
         }
         if !document.root().is_object() {
             tally.note(Irregularity::NotAnObject, raw.number, offset, None);
@@ -244,7 +247,7 @@ mod tests {
         assert_eq!(
             places,
             [
-                (Irregularity::NonFinite, 1, 5),
+                (Irregularity::Odd(OddityKind::NonFinite), 1, 5),
                 (Irregularity::ByteOrderMark, 2, 10),
                 (Irregularity::NotAnObject, 3, 16),
                 (Irregularity::Nul, 4, 20),

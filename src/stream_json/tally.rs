@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::json::OddityKind;
 
 /// A way in which a line is not what the protocol says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Irregularity {
     /// The line is not JSON.
@@ -25,23 +24,25 @@ pub enum Irregularity {
     Oversized,
     /// The stream ends without a line end.
     Unterminated,
-    /// `NaN` or `Infinity`.
-    NonFinite,
-    /// Half of a surrogate pair.
-    LoneSurrogate,
-    /// A number that overflows a double.
-    NumberOverflow,
-    /// An integer of more than 308 digits.
-    HugeInteger,
-    /// Nesting beyond what is kept.
-    TooDeep,
-    /// A key that its object already has.
-    DuplicateKey,
-    /// More values than are kept.
-    TooManyValues,
+    /// The line can be read but is not strict JSON.
+    Odd(OddityKind),
 }
 
 impl Irregularity {
+    /// The name in machine-readable output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Malformed => "malformed",
+            Self::NotAnObject => "not-an-object",
+            Self::InvalidUtf8 => "invalid-utf8",
+            Self::ByteOrderMark => "byte-order-mark",
+            Self::Nul => "nul",
+            Self::Oversized => "oversized",
+            Self::Unterminated => "unterminated",
+            Self::Odd(kind) => kind.name(),
+        }
+    }
+
     /// The irregularity in words.
     pub fn describe(self) -> &'static str {
         match self {
@@ -52,28 +53,14 @@ impl Irregularity {
             Self::Nul => "NUL byte",
             Self::Oversized => "line longer than the limit",
             Self::Unterminated => "last line without a line end",
-            Self::NonFinite => OddityKind::NonFinite.describe(),
-            Self::LoneSurrogate => OddityKind::LoneSurrogate.describe(),
-            Self::NumberOverflow => OddityKind::NumberOverflow.describe(),
-            Self::HugeInteger => OddityKind::HugeInteger.describe(),
-            Self::TooDeep => OddityKind::TooDeep.describe(),
-            Self::DuplicateKey => OddityKind::DuplicateKey.describe(),
-            Self::TooManyValues => OddityKind::TooManyValues.describe(),
+            Self::Odd(kind) => kind.describe(),
         }
     }
 }
 
-impl From<OddityKind> for Irregularity {
-    fn from(kind: OddityKind) -> Self {
-        match kind {
-            OddityKind::NonFinite => Self::NonFinite,
-            OddityKind::LoneSurrogate => Self::LoneSurrogate,
-            OddityKind::NumberOverflow => Self::NumberOverflow,
-            OddityKind::HugeInteger => Self::HugeInteger,
-            OddityKind::TooDeep => Self::TooDeep,
-            OddityKind::DuplicateKey => Self::DuplicateKey,
-            OddityKind::TooManyValues => Self::TooManyValues,
-        }
+impl Serialize for Irregularity {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

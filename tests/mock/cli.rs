@@ -87,6 +87,30 @@ fn serves_until_interrupted_and_sums_up() {
 }
 
 #[test]
+fn an_interrupt_ends_a_stalled_connection_too() {
+    let mock = Running::start(&["mock", "plain", "--fault", "stall:after-headers"]);
+    let mut client = mock.connect();
+    client.send(&post(&question(true))).read_response(false);
+    let (code, rest, errors) = mock.end("-INT");
+    assert_eq!(code, Some(0));
+    assert!(rest.starts_with("1 requests: 1 turns"), "{rest}");
+    assert!(errors.contains("stalled"), "{errors}");
+    assert!(client.read_to_end().0.is_empty());
+}
+
+#[test]
+fn a_reader_that_has_left_is_no_failure() {
+    let mut child = clawgate(&["sweep", "plain", "--list"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[test]
 fn json_is_one_object_a_line_and_holds_no_key() {
     let mock = Running::start(&["mock", "tool-use", "--format", "json"]);
     let first = mock.first.clone();
@@ -239,7 +263,9 @@ fn mistakes_in_a_scenario_are_shown_where_they_are() {
     fs::write(&file, b"[scenario]\nname = \"\xff\"\n").unwrap();
     clawgate(&["mock", name]).assert().code(2).stderr(predicate::str::contains(":2:9: expected UTF-8 text"));
     fs::write(&file, "[scenario]\nname = \"mine\"\n[[api.turns]]\nstop_reason = \"tired\"\n").unwrap();
-    clawgate(&["mock", name]).assert().code(2).stderr(predicate::str::contains("turn `turn-1` (line 3)"));
+    clawgate(&["mock", name]).assert().code(2).stderr(predicate::str::contains(format!(
+        "error: {name}:3:1: turn `turn-1` is not what the Messages API sends: \"tired\" is not one of"
+    )));
 }
 
 #[test]

@@ -474,6 +474,13 @@ fn refused_after_so_many_requests() {
 }
 
 #[test]
+fn a_scenario_can_refuse_too() {
+    let server =
+        Server::new("scenario.name = \"t\"\n[api]\nfaults = [\"refuse\"]\n[[api.turns]]\ntext = \"x\"", &[]);
+    assert_eq!(TcpStream::connect(server.address()).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+}
+
+#[test]
 fn refused_for_a_time() {
     let server = Server::with_fault("refuse:for-ms=50");
     let deadline = Instant::now() + DEADLINE;

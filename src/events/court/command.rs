@@ -298,13 +298,11 @@ impl Court {
         let sure = self.sure(id).min(Grade::Full);
         let life = &mut self.peers.get_mut(id).life;
         match timer {
-            Timer::Answer(line) => {
-                if life.requests.iter().any(|open| open.line == line) {
-                    let limit = clock::span(self.limits.answer);
-                    self.tell(out, Rule::AnswerInTime, sure, place, Some(id), || {
-                        format!("the request on line {line} is still open after {limit}")
-                    });
-                }
+            Timer::Answer(line) if life.requests.iter().any(|open| open.line == line) => {
+                let limit = clock::span(self.limits.answer);
+                self.tell(out, Rule::AnswerInTime, sure, place, Some(id), || {
+                    format!("the request on line {line} is still open after {limit}")
+                });
             }
             Timer::Abort(line) if life.abort == Some(line) => {
                 life.abort = None;

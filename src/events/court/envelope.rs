@@ -208,7 +208,7 @@ impl Court {
         }
         if let Some(server) = record.time.filter(|_| record.has_server_time) {
             let late = server.saturating_sub(time);
-            if late > SKEW || late < -AHEAD {
+            if !(-AHEAD..=SKEW).contains(&late) {
                 self.blame(
                     out,
                     Rule::ClockSkew,

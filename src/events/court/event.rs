@@ -1,13 +1,13 @@
 //! The events that a worker publishes within a phase.
 
-use crate::json::{Kind, Node};
+use crate::json::{Key, Kind, Node};
 
 use super::super::breach::{Grade, Happening, Observer};
 use super::super::peer::{PeerId, Request, key_of};
 use super::super::record::Record;
 use super::super::uuid::Uuid;
 use super::super::{Profile, Rule};
-use super::fields::{bad_artifact, be, is_one_of, list, missing, said};
+use super::fields::{bad_artifact, be, is_one_of, list, said};
 use super::{Court, Timer, shown};
 
 const REQUIRED: [&str; 3] = ["kind", "severity", "message"];
@@ -16,8 +16,11 @@ const SEVERITIES: [&str; 4] = ["info", "warn", "error", "fatal"];
 
 impl Court {
     pub(super) fn event(&mut self, record: &Record<'_>, id: PeerId, out: &mut impl Observer) {
-        let is_fatal = record.field("kind").is_some_and(|kind| kind.is_text("ERROR"))
-            && record.field("severity").is_some_and(|severity| severity.is_text("fatal"));
+        const KEYS: [Key; 3] = [Key::new("kind"), Key::new("severity"), Key::new("message")];
+        let fields = record.data.map(|data| data.pick(KEYS)).unwrap_or_default();
+        let [kind, severity, message] = fields;
+        let is_fatal = kind.is_some_and(|kind| kind.is_text("ERROR"))
+            && severity.is_some_and(|severity| severity.is_text("fatal"));
         let complete = self.peers.get(id).life.complete_line;
         if let Some(line) = complete
             && is_fatal
@@ -31,13 +34,13 @@ impl Court {
             return;
         }
         self.after_fatal(record, id);
-        let missing = missing(record, &REQUIRED);
+        let missing: Vec<_> =
+            REQUIRED.iter().zip(fields).filter(|(_, node)| node.is_none()).map(|(key, _)| *key).collect();
         if !missing.is_empty() {
             self.blame(out, Rule::EventFields, Grade::Full, record, "", record.data, || {
                 format!("{} {} missing from the event", list(&missing), be(&missing))
             });
         }
-        let kind = record.field("kind");
         let known = kind.is_some_and(|kind| is_one_of(kind, &KINDS));
         // The document tells consumers to ignore kinds that they do not know.
         if !known && kind.is_some() && self.profile != Profile::Lenient {
@@ -45,13 +48,11 @@ impl Court {
                 "kind is none of the seven of the protocol".into()
             });
         }
-        let severity = record.field("severity");
         if severity.is_some_and(|severity| !is_one_of(severity, &SEVERITIES)) {
             self.blame(out, Rule::EventSeverity, Grade::Full, record, "severity", severity, || {
                 "severity is none of info, warn, error, fatal".into()
             });
         }
-        let message = record.field("message");
         if message.is_some() && said(message).is_none() {
             self.blame(out, Rule::EventMessage, Grade::Full, record, "message", message, || {
                 "message says nothing".into()

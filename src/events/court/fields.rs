@@ -12,7 +12,7 @@ pub(super) fn missing<'k>(record: &Record<'_>, required: &[&'k str]) -> Vec<&'k 
 }
 
 /// A string with something in it.
-pub(super) fn said<'a>(node: Option<Node<'a>>) -> Option<Cow<'a, str>> {
+pub(super) fn said(node: Option<Node<'_>>) -> Option<Cow<'_, str>> {
     node.and_then(Node::text).filter(|text| !text.trim().is_empty())
 }
 

@@ -1,6 +1,6 @@
 //! Heartbeats: what they hold. Their pace is watched in `silence`.
 
-use crate::json::{Kind, Node};
+use crate::json::{Key, Kind, Node};
 
 use super::super::breach::{Grade, Happening, Observer};
 use super::super::clock;
@@ -8,23 +8,63 @@ use super::super::peer::{PeerId, key_of};
 use super::super::phase::Phase;
 use super::super::record::Record;
 use super::super::{Profile, Rule};
-use super::fields::{be, count, list, missing};
+use super::fields::{be, count, list};
 use super::{Court, shown};
 
 const REQUIRED: [&str; 4] = ["current_phase", "time_in_phase_ms", "tokens_used", "cost_usd"];
 /// How far `time_in_phase_ms` may be off.
 const PHASE_TIME_SLACK: f64 = 2_000.0;
 
+/// The fields of a heartbeat, looked up once: most records of a log are heartbeats.
+#[derive(Clone, Copy)]
+struct Beat<'a> {
+    required: [Option<Node<'a>>; 4],
+    last_event_id: Option<Node<'a>>,
+    active_sub_workers: Option<Node<'a>>,
+    severity: Option<Node<'a>>,
+}
+
+impl<'a> Beat<'a> {
+    fn of(data: Option<Node<'a>>) -> Self {
+        const KEYS: [Key; 7] = [
+            Key::new("current_phase"),
+            Key::new("time_in_phase_ms"),
+            Key::new("tokens_used"),
+            Key::new("cost_usd"),
+            Key::new("last_event_id"),
+            Key::new("active_sub_workers"),
+            Key::new("severity"),
+        ];
+        let [phase, time, tokens, cost, last_event_id, active_sub_workers, severity] =
+            data.map(|data| data.pick(KEYS)).unwrap_or_default();
+        Self { required: [phase, time, tokens, cost], last_event_id, active_sub_workers, severity }
+    }
+
+    fn phase(&self) -> Option<Node<'a>> {
+        self.required[0]
+    }
+}
+
 impl Court {
     pub(super) fn heartbeat(&mut self, record: &Record<'_>, id: PeerId, out: &mut impl Observer) {
-        let missing = if self.profile == Profile::Origin { Vec::new() } else { missing(record, &REQUIRED) };
+        let beat = Beat::of(record.data);
+        let missing: Vec<_> = if self.profile == Profile::Origin {
+            Vec::new()
+        } else {
+            REQUIRED
+                .iter()
+                .zip(beat.required)
+                .filter(|(_, node)| node.is_none())
+                .map(|(key, _)| *key)
+                .collect()
+        };
         if !missing.is_empty() {
             self.blame(out, Rule::HeartbeatFields, Grade::Full, record, "", record.data, || {
                 format!("{} {} missing from the heartbeat", list(&missing), be(&missing))
             });
         }
-        self.heartbeat_types(record, out);
-        if record.field("severity").is_some_and(|severity| severity.is_text("fatal")) {
+        self.heartbeat_types(record, &beat, out);
+        if beat.severity.is_some_and(|severity| severity.is_text("fatal")) {
             self.peers.get_mut(id).life.last_will = true;
             if self.profile != Profile::Lenient {
                 self.blame(out, Rule::HeartbeatFatal, Grade::Full, record, "severity", None, || {
@@ -40,21 +80,21 @@ impl Court {
             });
         } else {
             self.after_fatal(record, id);
-            self.heartbeat_phase(record, id, out);
-            self.heartbeat_facts(record, id, out);
-            self.children(record, id, out);
+            self.heartbeat_phase(record, &beat, id, out);
+            self.heartbeat_facts(record, &beat, id, out);
+            self.children(record, &beat, id, out);
         }
         self.pace(record, id, out);
     }
 
-    fn heartbeat_types(&self, record: &Record<'_>, out: &mut impl Observer) {
+    fn heartbeat_types(&self, record: &Record<'_>, beat: &Beat<'_>, out: &mut impl Observer) {
         let mut wrong = Vec::new();
-        for key in &REQUIRED[1..] {
-            if record.field(key).is_some() && count(record.field(key)).is_none() {
+        for (key, node) in REQUIRED.iter().zip(beat.required).skip(1) {
+            if node.is_some() && count(node).is_none() {
                 wrong.push(*key);
             }
         }
-        let phase = record.field("current_phase");
+        let phase = beat.phase();
         if phase.is_some_and(|phase| phase.text().is_none_or(|name| Phase::from_name(&name).is_none())) {
             wrong.push("current_phase");
         }
@@ -65,13 +105,13 @@ impl Court {
         }
     }
 
-    fn heartbeat_phase(&self, record: &Record<'_>, id: PeerId, out: &mut impl Observer) {
+    fn heartbeat_phase(&self, record: &Record<'_>, beat: &Beat<'_>, id: PeerId, out: &mut impl Observer) {
         let life = &self.peers.get(id).life;
         if life.phase_unsure {
             return;
         }
         let Some(phase) = life.phase else { return };
-        let node = record.field("current_phase");
+        let node = beat.phase();
         let current = node.and_then(Node::text).and_then(|name| Phase::from_name(&name));
         let sure = self.sure(id);
         if current.is_some_and(|current| current != phase) {
@@ -80,20 +120,20 @@ impl Court {
             });
             return;
         }
-        let stated = count(record.field("time_in_phase_ms"));
+        let stated = count(beat.required[1]);
         let elapsed = record.time.zip(life.entered).map(|(now, entered)| now.saturating_sub(entered) as f64);
         if let (Some(stated), Some(elapsed)) = (stated, elapsed)
             && (stated - elapsed).abs() > PHASE_TIME_SLACK
         {
-            let node = record.field("time_in_phase_ms");
+            let node = beat.required[1];
             self.blame(out, Rule::HeartbeatPhaseTime, sure, record, "time_in_phase_ms", node, || {
                 format!("the phase was published {} ago", clock::span(elapsed as i64))
             });
         }
     }
 
-    fn heartbeat_facts(&mut self, record: &Record<'_>, id: PeerId, out: &mut impl Observer) {
-        let (tokens, cost) = (count(record.field("tokens_used")), count(record.field("cost_usd")));
+    fn heartbeat_facts(&mut self, record: &Record<'_>, beat: &Beat<'_>, id: PeerId, out: &mut impl Observer) {
+        let (tokens, cost) = (count(beat.required[2]), count(beat.required[3]));
         let life = &self.peers.get(id).life;
         let fell =
             |now: Option<f64>, before: Option<f64>| now.zip(before).is_some_and(|(now, before)| now < before);
@@ -102,7 +142,7 @@ impl Court {
                 "tokens_used or cost_usd is less than in the heartbeat before".into()
             });
         }
-        let node = record.field("last_event_id").filter(|node| !node.is_null());
+        let node = beat.last_event_id.filter(|node| !node.is_null());
         if let Some(last) = node.and_then(Node::text)
             && life.last_event.is_some_and(|known| known != key_of(&last))
         {
@@ -115,8 +155,8 @@ impl Court {
         life.cost = cost.or(life.cost);
     }
 
-    fn children(&self, record: &Record<'_>, id: PeerId, out: &mut impl Observer) {
-        let Some(node) = record.field("active_sub_workers").filter(|node| node.kind() == Kind::Array) else {
+    fn children(&self, record: &Record<'_>, beat: &Beat<'_>, id: PeerId, out: &mut impl Observer) {
+        let Some(node) = beat.active_sub_workers.filter(|node| node.kind() == Kind::Array) else {
             return;
         };
         let name = &self.peers.get(id).name;

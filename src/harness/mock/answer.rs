@@ -98,6 +98,8 @@ impl Answer {
         const LINE: &str = "all work and no play makes a long text.\n";
         let mut text = LINE.repeat(bytes / LINE.len() + 1);
         text.truncate(bytes);
+        // Counting its characters for the usage would take longer than sending them.
+        self.usage.output_tokens = Some(self.output_tokens() + bytes as u64 / 4);
         self.blocks.insert(0, Block::Text(text));
         self.tool_ids.insert(0, String::new());
         self.chunk = Chunk::Characters(1 << 16);

@@ -78,7 +78,9 @@ impl Auxiliary {
             Some(Auxiliary::CommandPrefix)
         } else if user.contains("create a detailed summary of") {
             Some(Auxiliary::Compaction)
-        } else if system.contains("performing a web search tool use") {
+        } else if system.contains("performing a web search tool use")
+            || (tools == 1 && searches(body) && user.starts_with("Perform a web search"))
+        {
             Some(Auxiliary::WebSearch)
         } else {
             None
@@ -101,6 +103,11 @@ impl Auxiliary {
             Auxiliary::WebSearch => "The search found nothing.",
         }
     }
+}
+
+/// Whether the first tool offered is the API's own search.
+fn searches(body: &Value) -> bool {
+    body["tools"][0]["type"].as_str().is_some_and(|kind| kind.starts_with("web_search"))
 }
 
 fn mentions_prefixes(text: &str) -> bool {
@@ -145,6 +152,16 @@ mod tests {
             kind(&ask("You are an assistant for performing a web search tool use", "x")),
             Some("web-search")
         );
+    }
+
+    #[test]
+    fn a_search_of_the_cli_is_told_from_a_turn_that_may_search() {
+        let body = |tools: Value, user: &str| json!({"tools": tools, "messages": [{"role": "user", "content": user}]});
+        let search = json!({"name": "web_search", "type": "web_search_20250305"});
+        let bash = json!({"name": "Bash", "input_schema": {}});
+        assert_eq!(kind(&body(json!([search]), "Perform a web search for the query: x")), Some("web-search"));
+        assert_eq!(kind(&body(json!([search]), "What is new?")), None);
+        assert_eq!(kind(&body(json!([search, bash]), "Perform a web search, please")), None);
     }
 
     #[test]

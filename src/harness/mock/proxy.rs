@@ -124,6 +124,7 @@ impl Clock<'_> {
 
     async fn carry_out(&self, client: &mut Connection, plan: Plan) -> Ended {
         let mut sent_any = false;
+        let mut sent = Sent { clock: self, bytes: 0 };
         for step in plan.steps {
             match step {
                 Step::Send(bytes) => {
@@ -134,7 +135,7 @@ impl Clock<'_> {
                     if client.stream.write_all(&bytes).await.is_err() {
                         return Ended::ClientLeft;
                     }
-                    self.ledger.sent(self.number, bytes.len());
+                    sent.bytes += bytes.len();
                 }
                 Step::Pause(duration) => {
                     if timeout(duration, left(&mut client.stream)).await.is_ok() {
@@ -142,11 +143,13 @@ impl Clock<'_> {
                     }
                 }
                 Step::Silence => {
+                    drop(sent);
                     self.ledger.turned(self.number, Outcome::Stalled);
                     left(&mut client.stream).await;
                     return Ended::Close(Outcome::Stalled);
                 }
                 Step::Repeat(bytes, every) => {
+                    drop(sent);
                     self.ledger.turned(self.number, Outcome::Pinging);
                     while client.stream.write_all(&bytes).await.is_ok() {
                         self.ledger.sent(self.number, bytes.len());
@@ -166,6 +169,18 @@ impl Clock<'_> {
     /// A close that no fault asked for ends a complete answer.
     fn ending(&self) -> Outcome {
         if self.ledger.has_cut(self.number) { Outcome::Closed } else { Outcome::Complete }
+    }
+}
+
+/// Bytes on their way into the journal: written down once, however the delivery ends, and not at every event.
+struct Sent<'c, 'l> {
+    clock: &'c Clock<'l>,
+    bytes: usize,
+}
+
+impl Drop for Sent<'_, '_> {
+    fn drop(&mut self) {
+        self.clock.ledger.sent(self.clock.number, self.bytes);
     }
 }
 

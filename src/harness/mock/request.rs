@@ -259,6 +259,7 @@ fn tool_of(turns: &[&Value], id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     fn facts(body: &Value) -> Facts {
@@ -322,5 +323,76 @@ mod tests {
         assert_eq!(endpoint("/prefix/"), Endpoint::Root);
         assert_eq!(endpoint("/api/hello"), Endpoint::Hello);
         assert_eq!(endpoint("/v2/other"), Endpoint::Other);
+    }
+
+    /// Any JSON, with the words that mean something here more often than chance would have them.
+    fn any_body() -> impl Strategy<Value = Value> {
+        let word = prop_oneof![
+            Just("user"),
+            Just("assistant"),
+            Just("system"),
+            Just("tool_use"),
+            Just("tool_result"),
+            Just("text"),
+            Just("Warmup"),
+            Just("quota"),
+            Just("t1"),
+        ];
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            word.prop_map(Value::from),
+            any::<String>().prop_map(Value::from),
+        ];
+        let key = prop::sample::select(vec![
+            "model",
+            "messages",
+            "role",
+            "content",
+            "type",
+            "text",
+            "id",
+            "tool_use_id",
+            "name",
+            "input",
+            "system",
+            "stream",
+            "tools",
+            "max_tokens",
+            "is_error",
+            "thinking",
+            "budget_tokens",
+        ]);
+        leaf.prop_recursive(6, 60, 6, move |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::vec((key.clone(), inner), 0..8).prop_map(|pairs| pairs
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value))
+                    .collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_body_is_too_strange_to_be_looked_at(body in any_body(), target in "\\PC{0,20}", bytes: Vec<u8>) {
+            use crate::harness::mock::journal::{JournalEntry, Unmatched};
+            use crate::harness::mock::{Scenario, builtin, matcher, validate};
+            let text = body.to_string();
+            let turns = Scenario::parse("tool-use", builtin::text("tool-use").unwrap()).unwrap().script.turns;
+            for (target, body) in [("/v1/messages", text.as_bytes()), (&target, text.as_bytes()), ("/v1/messages", &bytes)] {
+                let request = ApiRequest::new("POST", target, Vec::new(), body);
+                validate::check_request(&request);
+                let entry = JournalEntry::new(1, 0.0, &request, body);
+                prop_assert_eq!(entry.body.map_or(0, |digest| digest.bytes), body.len());
+                Unmatched::new(&request, matcher::nearest(&turns, &request));
+                for turn in &turns {
+                    let by_words = turn.when.compare(&request).iter().all(|comparison| comparison.holds);
+                    prop_assert_eq!(turn.when.matches(&request), by_words && request.is_message());
+                }
+            }
+        }
     }
 }

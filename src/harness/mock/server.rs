@@ -60,7 +60,7 @@ pub enum StartError {
     #[error("{0}")]
     Fault(String),
     /// A turn would be sent in a form that the Messages API never sends.
-    #[error("turn `{turn}` (line {line}) is not what the Messages API sends: {message}")]
+    #[error("turn `{turn}` is not what the Messages API sends: {message}")]
     Answer {
         /// The turn.
         turn: String,
@@ -287,8 +287,8 @@ impl Door {
                                 Ok((stream, _)) => {
                                     connections.spawn(serve(stream, Arc::clone(&ledger), engine));
                                 }
-                                // Out of descriptors for the moment: the client waits in the backlog.
-                                Err(_) => tokio::task::yield_now().await,
+                                // Out of descriptors for the moment: the client waits in the backlog, and so do we.
+                                Err(_) => pause_or_forever(Some(10)).await,
                             },
                             _ = changes.changed(), if refusal.is_some() => {
                                 if ledger.is_spent() {

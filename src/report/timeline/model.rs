@@ -217,6 +217,94 @@ impl Lane {
         Some(self.entries.len() - 1)
     }
 
+    /// Takes in a join, boot, complete or leave.
+    fn milestone(&mut self, time: Option<Millis>, line: u64, what: Happening<'_>) {
+        let text = match what {
+            Happening::Joined { role, name } => {
+                self.role = cut(role);
+                self.name = cut(name);
+                "joined".to_owned()
+            }
+            Happening::Booted { parent, mission, name } => {
+                self.booted = true;
+                self.parent = parent.map(cut);
+                self.mission = cut(mission);
+                if !name.is_empty() {
+                    self.name = cut(name);
+                }
+                if self.role.is_empty() {
+                    self.role = "worker".into();
+                }
+                "booted".to_owned()
+            }
+            Happening::Completed(result) => {
+                self.close_phase(time);
+                self.end = Some(format!("complete, {}", cut(result)));
+                format!("complete: {}", cut(result))
+            }
+            Happening::Left(reason) => {
+                self.close_phase(time);
+                let reason = cut(reason);
+                self.end = Some(match self.end.take() {
+                    Some(end) => format!("{end}; left, {reason}"),
+                    None => format!("left, {reason}"),
+                });
+                format!("left: {reason}")
+            }
+            _ => return,
+        };
+        self.add(time, line, EntryKind::Milestone, text);
+    }
+
+    /// Takes in what happens between; answers with the length of a recovery that ends here.
+    fn work(&mut self, time: Option<Millis>, line: u64, what: Happening<'_>) -> Option<Millis> {
+        match what {
+            Happening::Entered(phase) => {
+                self.close_phase(time);
+                self.add(time, line, EntryKind::Phase(phase), phase.name().into());
+                if phase == Phase::Recover {
+                    self.recovering = self.recovering.or(time);
+                    return None;
+                }
+                let recovered = self.recovering.take().zip(time).map(|(from, to)| to.saturating_sub(from));
+                // Going down is no recovery.
+                return recovered.filter(|_| phase != Phase::Failed);
+            }
+            Happening::Noted { kind, message } => {
+                self.add(time, line, EntryKind::Note, format!("{} {}", cut(kind), cut(message)));
+            }
+            Happening::Asked { id, blocked, message } => {
+                let word = if blocked { "BLOCKED" } else { "REQUEST" };
+                let text = format!("{word} {}", cut(message));
+                if let Some(at) = self.add(time, line, EntryKind::Request, text) {
+                    self.open.push((cut(id), at));
+                }
+            }
+            Happening::Answered { id, verb, .. } => {
+                let id = cut(id);
+                if let Some(open) = self.open.iter().position(|(known, _)| *known == id) {
+                    let (_, at) = self.open.remove(open);
+                    if let Some(entry) = self.entries.get_mut(at) {
+                        entry.until = time;
+                        entry.text = format!("{} → {}", entry.text, cut(verb));
+                    }
+                }
+            }
+            Happening::Commanded(verb) => {
+                self.add(time, line, EntryKind::Command, cut(verb));
+            }
+            Happening::Silent(until) => {
+                let at = self.add(time, line, EntryKind::Silence, "no heartbeat".to_owned());
+                if let Some(entry) = at.and_then(|at| self.entries.get_mut(at)) {
+                    entry.until = Some(until);
+                }
+                self.touch(Some(until));
+            }
+            _ => {}
+        }
+        None
+    }
+
     /// Ends the phase that lasts.
     fn close_phase(&mut self, time: Option<Millis>) {
         let last = self.entries.iter_mut().rev().find(|entry| matches!(entry.kind, EntryKind::Phase(_)));
@@ -259,95 +347,17 @@ impl EventWatch for Timeline {
         if starts_anew {
             self.current.remove(peer);
         }
+        match what {
+            Happening::Heartbeat(Some(gap)) => self.heartbeats.add(gap),
+            Happening::Answered { after: Some(after), .. } => self.answers.add(after),
+            _ => {}
+        }
         let Some(lane) = self.lane(peer) else { return };
         lane.touch(time);
-        match what {
-            Happening::Joined { role, name } => {
-                lane.role = cut(role);
-                lane.name = cut(name);
-                lane.add(time, line, EntryKind::Milestone, "joined".into());
-            }
-            Happening::Booted { parent, mission, name } => {
-                lane.booted = true;
-                lane.parent = parent.map(cut);
-                lane.mission = cut(mission);
-                if !name.is_empty() {
-                    lane.name = cut(name);
-                }
-                if lane.role.is_empty() {
-                    lane.role = "worker".into();
-                }
-                lane.add(time, line, EntryKind::Milestone, "booted".into());
-            }
-            Happening::Entered(phase) => {
-                lane.close_phase(time);
-                let recovered = if phase == Phase::Recover {
-                    lane.recovering = lane.recovering.or(time);
-                    None
-                } else {
-                    lane.recovering.take().zip(time).map(|(from, to)| to.saturating_sub(from))
-                };
-                lane.add(time, line, EntryKind::Phase(phase), phase.name().into());
-                // Going down is no recovery.
-                if let Some(recovered) = recovered.filter(|_| phase != Phase::Failed) {
-                    self.recovery.add(recovered);
-                }
-            }
-            Happening::Heartbeat(gap) => {
-                if let Some(gap) = gap {
-                    self.heartbeats.add(gap);
-                }
-            }
-            Happening::Noted { kind, message } => {
-                lane.add(time, line, EntryKind::Note, format!("{} {}", cut(kind), cut(message)));
-            }
-            Happening::Asked { id, blocked, message } => {
-                let word = if blocked { "BLOCKED" } else { "REQUEST" };
-                if let Some(at) = lane.add(time, line, EntryKind::Request, format!("{word} {}", cut(message)))
-                {
-                    lane.open.push((id.to_owned(), at));
-                }
-            }
-            Happening::Answered { id, verb, after } => {
-                if let Some(open) = lane.open.iter().position(|(known, _)| known == id) {
-                    let (_, at) = lane.open.remove(open);
-                    if let Some(entry) = lane.entries.get_mut(at) {
-                        entry.until = time;
-                        entry.text = format!("{} → {}", entry.text, cut(verb));
-                    }
-                }
-                if let Some(after) = after {
-                    self.answers.add(after);
-                }
-            }
-            Happening::Commanded(verb) => {
-                lane.add(time, line, EntryKind::Command, cut(verb));
-            }
-            Happening::Silent(until) => {
-                let text = "no heartbeat".to_owned();
-                if let Some(at) = lane.add(time, line, EntryKind::Silence, text)
-                    && let Some(entry) = lane.entries.get_mut(at)
-                {
-                    entry.until = Some(until);
-                }
-                lane.touch(Some(until));
-            }
-            Happening::Completed(result) => {
-                lane.close_phase(time);
-                lane.end = Some(format!("complete, {}", cut(result)));
-                lane.add(time, line, EntryKind::Milestone, format!("complete: {}", cut(result)));
-            }
-            Happening::Left(reason) => {
-                lane.close_phase(time);
-                let reason = cut(reason);
-                lane.end = Some(
-                    lane.end
-                        .take()
-                        .map_or_else(|| format!("left, {reason}"), |end| format!("{end}; left, {reason}")),
-                );
-                lane.add(time, line, EntryKind::Milestone, format!("left: {reason}"));
-            }
-            _ => {}
+        lane.milestone(time, line, what);
+        let recovered = lane.work(time, line, what);
+        if let Some(recovered) = recovered {
+            self.recovery.add(recovered);
         }
     }
 

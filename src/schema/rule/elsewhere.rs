@@ -22,8 +22,11 @@ struct Nothing;
 
 impl Watch for Nothing {}
 
+/// The name of a check and what stands in for it.
+type Named = (&'static str, Box<dyn Rule>);
+
 /// Loads a check of the form `{ events = RULE }`, `{ live = REASON }` or `{ unjudged = REASON }`.
-pub(super) fn load(fields: &Fields<'_>) -> Result<Option<(&'static str, Box<dyn Rule>)>, FileError> {
+pub(super) fn load(fields: &Fields<'_>) -> Result<Option<Named>, FileError> {
     if let Some(node) = fields.get("events") {
         let name = node.str()?;
         if events::Rule::from_name(name).is_none() {

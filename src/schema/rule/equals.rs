@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::condition::same;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::value::same;
 use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
 
 #[derive(Debug)]
@@ -119,7 +119,7 @@ impl Watching<'_> {
             return;
         }
         if self.open.len() < 20 {
-            let values = values.map(|value| value.cloned());
+            let values = values.map(Option::<&Value>::cloned);
             self.open.push(Open { values, line: message.line, offset: message.offset });
         } else {
             self.more += 1;

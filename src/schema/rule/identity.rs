@@ -5,9 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
-use super::super::condition::same;
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::tree::{Fields, FileError};
+use super::super::value::same;
 use super::{Message, Names, Rule, Source, Watch};
 
 #[derive(Debug)]

@@ -19,6 +19,7 @@ struct KnownFields {
     trees: Vec<Option<Arc<FieldTree>>>,
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "every rule is loaded through the same type")]
 pub(super) fn load_kinds(_: &Fields<'_>, _: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
     Ok(Box::new(KnownKinds))
 }

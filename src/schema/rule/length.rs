@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::super::finding::{Evidence, Sink};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError};
+use super::super::value::same;
 use super::select::pointer;
 use super::{Message, Names, Rule, Selector, Watch};
 
@@ -43,7 +44,8 @@ impl Watch for Watching<'_> {
         }
         if let Some(list) = rule.of.get(message.value).and_then(Value::as_array)
             && let Some(number) = rule.equals.get(message.value)
-            && number.as_f64().is_some_and(|number| number != list.len() as f64)
+            && number.is_number()
+            && !same(number, &Value::from(list.len()))
         {
             let text =
                 format!("{} is {number}, but {} has {}", rule.equals.text(), rule.of.text(), list.len());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jsonschema::Validator;
 
 use super::super::finding::{Evidence, Sink};
-use super::super::pointer::{Pointer, render};
+use super::super::pointer::{Place, Pointer};
 use super::super::schemas;
 use super::super::tree::{Fields, FileError};
 use super::select::pointer;
@@ -41,7 +41,7 @@ impl Rule for SchemaRule {
 struct Watching<'r>(&'r SchemaRule);
 
 impl Watching<'_> {
-    fn judge(&self, value: &serde_json::Value, base: &str, message: &Message<'_>, sink: &mut Sink) {
+    fn judge(&self, value: &serde_json::Value, base: Place<'_, '_>, message: &Message<'_>, sink: &mut Sink) {
         // Whether it is valid is far cheaper to ask than why it is not.
         if self.0.validator.is_valid(value) {
             return;
@@ -50,7 +50,7 @@ impl Watching<'_> {
             sink.count(1);
             return;
         }
-        for evidence in schemas::evidence(&self.0.validator, value, base) {
+        for evidence in schemas::evidence(&self.0.validator, value, &base.render()) {
             sink.push(Evidence { line: Some(message.line), offset: Some(message.offset), ..evidence });
         }
     }
@@ -62,10 +62,10 @@ impl Watch for Watching<'_> {
             return;
         }
         match &self.0.at {
-            None => self.judge(message.value, "", message, sink),
+            None => self.judge(message.value, Place::Written(""), message, sink),
             Some(at) => {
                 at.visit(message.value, &mut |value, path| {
-                    self.judge(value, &render(path), message, sink);
+                    self.judge(value, path, message, sink);
                     true
                 });
             }

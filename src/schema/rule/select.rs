@@ -12,8 +12,16 @@ use super::{Message, Names};
 pub(crate) enum Selector {
     All,
     Kinds(Vec<usize>),
-    /// A condition, and the kinds whose messages could meet it.
-    When(Condition, Vec<usize>),
+    /// A condition, and for each kind what is already known of its messages.
+    When(Condition, Vec<Known>),
+}
+
+/// What the kind of a message says about a condition, so that most need not be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    Yes,
+    No,
+    Ask,
 }
 
 impl Selector {
@@ -31,10 +39,13 @@ impl Selector {
         let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Node::is_table));
         if is_condition {
             let condition = Condition::load(node, Scope::Message)?;
-            let possible =
-                (0..names.kinds.len()).filter(|kind| !condition.excludes(&names.conditions[*kind]));
-            let possible = possible.collect();
-            return Ok(Self::When(condition, possible));
+            let known = names.conditions.iter().map(|kind| match kind {
+                kind if condition.follows_from(kind) => Known::Yes,
+                kind if condition.excludes(kind) => Known::No,
+                _ => Known::Ask,
+            });
+            let known = known.collect();
+            return Ok(Self::When(condition, known));
         }
         let mut kinds = Vec::new();
         for name in node.strings()? {
@@ -51,7 +62,11 @@ impl Selector {
         match self {
             Self::All => true,
             Self::Kinds(kinds) => message.kind.is_some_and(|kind| kinds.contains(&kind)),
-            Self::When(condition, _) => condition.holds(message.value),
+            Self::When(condition, known) => match message.kind.map(|kind| known[kind]) {
+                Some(Known::Yes) => true,
+                Some(Known::No) => false,
+                Some(Known::Ask) | None => condition.holds(message.value),
+            },
         }
     }
 
@@ -59,7 +74,7 @@ impl Selector {
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         match self {
             Self::Kinds(kinds) => kind.is_some_and(|kind| kinds.contains(&kind)),
-            Self::When(_, possible) => kind.is_none_or(|kind| possible.contains(&kind)),
+            Self::When(_, known) => kind.is_none_or(|kind| known[kind] != Known::No),
             Self::All => true,
         }
     }
@@ -133,7 +148,7 @@ impl Source {
         }
         let Some(each) = &self.each else {
             self.at.visit(message.value, &mut |value, path| {
-                show(value, &|| render(path));
+                show(value, &|| path.render());
                 true
             });
             return;
@@ -142,14 +157,14 @@ impl Source {
             let mut element = |step: Step<'m>, element: &'m Value| {
                 if self.filter.holds(element) {
                     self.at.visit(element, &mut |value, inner| {
-                        show(value, &|| format!("{}{}{}", render(outer), render(&[step]), render(inner)));
+                        show(value, &|| format!("{}{}{}", outer.render(), render(&[step]), inner.render()));
                         true
                     });
                 }
             };
             match container {
                 Value::Array(list) => {
-                    list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value))
+                    list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value));
                 }
                 Value::Object(map) => map.iter().for_each(|(key, value)| element(Step::Key(key), value)),
                 _ => {}

@@ -131,7 +131,9 @@ impl Watch for Watching<'_> {
             Pick::Last => self.open = broken,
             Pick::First | Pick::Every => {
                 self.done = rule.pick == Pick::First;
-                broken.into_iter().for_each(|evidence| sink.push(evidence));
+                if let Some(evidence) = broken {
+                    sink.push(evidence);
+                }
             }
         }
     }

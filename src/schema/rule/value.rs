@@ -3,11 +3,12 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::super::condition::{regex, same};
+use super::super::condition::regex;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::pointer::{Pointer, render};
+use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::value::same;
 use super::{Message, Names, Rule, Selector, Watch};
 
 #[derive(Debug)]
@@ -118,7 +119,7 @@ impl Watch for Watching<'_> {
         pointer.visit(message.value, &mut |value, path| {
             if !self.0.holds(value) {
                 sink.add(|| {
-                    let place = render(path);
+                    let place = path.render();
                     let evidence = self.0.evidence(&place, value);
                     let pointer = Some(place);
                     Evidence { line: Some(message.line), offset: Some(message.offset), pointer, ..evidence }

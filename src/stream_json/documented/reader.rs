@@ -83,6 +83,7 @@ pub struct Run {
 
 /// Folds a stream the way the documented reader does.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is something the documented reader has seen or not")]
 pub struct Reader {
     settings: Settings,
     limits: Limits,
@@ -95,7 +96,8 @@ pub struct Reader {
     waiting_beyond: bool,
     warnings: Vec<String>,
     unlisted_warnings: u64,
-    api_key_source: Option<Option<String>>,
+    saw_init: bool,
+    api_key_source: Option<String>,
     saw_result: bool,
     error: Option<String>,
     input_tokens: Count,
@@ -121,6 +123,7 @@ impl Reader {
             waiting_beyond: false,
             warnings: Vec::new(),
             unlisted_warnings: 0,
+            saw_init: false,
             api_key_source: None,
             saw_result: false,
             error: None,
@@ -177,8 +180,9 @@ impl Reader {
             Message::Unknown(_) if root.get("type").is_none() => return,
             Message::Assistant(assistant) => self.assistant(assistant, line),
             Message::Result(_) => self.result(root, line),
-            Message::Init(init) if self.api_key_source.is_none() => {
-                self.api_key_source = Some(init.api_key_source().map(std::borrow::Cow::into_owned));
+            Message::Init(init) if !self.saw_init => {
+                self.saw_init = true;
+                self.api_key_source = init.api_key_source().map(std::borrow::Cow::into_owned);
             }
             _ => {}
         }
@@ -300,7 +304,7 @@ impl Reader {
             cost_usd: self.cost_usd,
             duration_seconds: duration / 1000.0,
             output_truncated: self.output.is_truncated(),
-            api_key_source: self.api_key_source.flatten(),
+            api_key_source: self.api_key_source,
             events: self.events,
             succeeded,
             succeeded_cleanly: succeeded && clean,

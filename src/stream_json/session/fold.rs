@@ -171,12 +171,12 @@ impl Session {
             Message::TaskUpdated(updated) => self.tasks.updated(updated),
             Message::TaskNotification(notice) => self.tasks.notified(notice),
             Message::Informational(note) if note.prevent_continuation() == Some(true) => {
-                self.hook_stop.get_or_insert(line);
+                self.hook_stop = self.hook_stop.or(Some(line));
             }
             Message::PermissionDenied(denied) => self.denied(denied.tool_name().map(Cow::into_owned), line),
             Message::RateLimitEvent(event) => self.rate_limit(event, line),
             Message::Unknown(unknown) => {
-                self.unknown(unknown.kind().as_deref(), unknown.subtype().as_deref())
+                self.unknown(unknown.kind().as_deref(), unknown.subtype().as_deref());
             }
             _ => {}
         }
@@ -313,7 +313,7 @@ impl Session {
     fn rate_limit(&mut self, event: RateLimitEvent<'_>, line: u64) {
         let Some(info) = event.rate_limit_info() else { return };
         if info.get("status").is_some_and(|status| status.is_text("rejected")) {
-            let resets_at = info.get("resetsAt").and_then(Node::integer);
+            let resets_at = info.get("resetsAt").and_then(Node::float).map(|seconds| seconds as i64);
             self.rate_limit = Some(RateLimit { resets_at, line });
         }
     }

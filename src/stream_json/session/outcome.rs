@@ -96,7 +96,7 @@ impl ResultFacts {
 }
 
 /// The denied tools of a result.
-pub(super) fn denied_tools<'a>(result: RunResult<'a>) -> impl Iterator<Item = Option<String>> + 'a {
+pub(super) fn denied_tools(result: RunResult<'_>) -> impl Iterator<Item = Option<String>> {
     result
         .permission_denials()
         .map(|denial| denial.get("tool_name").and_then(Node::text).map(std::borrow::Cow::into_owned))

@@ -1,0 +1,104 @@
+//! `clawgate audit`: which broken runs the gate lets through.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::contract::open;
+use super::{Failure, Format, FormatArg};
+use crate::exit_code;
+use crate::report::printable;
+use crate::report::style::{BAD, FAINT, GOOD, NAME};
+use crate::schema::{Audit, built_in};
+
+/// Measure whether the contracts can fail: break good runs and see which ones pass
+///
+/// From each good fixture broken runs are made (a field dropped, retyped, null or renamed, messages dropped, doubled or
+/// moved, stray bytes, another exit code), and the bad fixtures are added. The score is the part that was noticed.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit codes: 0 the score is at least --min-score; 100 it is lower; 2 a contract cannot be read.")]
+pub(super) struct AuditArgs {
+    /// Names or paths of contracts [default: all built-in ones]
+    #[arg(value_name = "CONTRACT")]
+    contracts: Vec<String>,
+    /// Fail below this score, from 0 to 1
+    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    min_score: f64,
+    /// Where random choices begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Write each surviving run as a recording below this directory
+    #[arg(long, value_name = "DIR")]
+    write_survivors: Option<PathBuf>,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &AuditArgs) -> Result<u8, Failure> {
+    let names = if args.contracts.is_empty() {
+        built_in().map(str::to_string).collect()
+    } else {
+        args.contracts.clone()
+    };
+    let mut audit = Audit::default();
+    let mut out = args.format.format.stdout();
+    for name in &names {
+        let (contract, bundle) = open(name)?;
+        let part = Audit::run(contract, &bundle, args.seed)?;
+        if args.format.format == Format::Human {
+            let (mutants, killed) = (part.mutants(), part.killed());
+            let style = if killed == mutants { GOOD } else { BAD };
+            let score = part.score() * 100.0;
+            writeln!(
+                out,
+                "{NAME}{name:<20}{NAME:#} {style}{score:6.2} %{style:#}  {killed} of {mutants} noticed"
+            )?;
+        }
+        audit.extend(part);
+    }
+    match args.format.format {
+        Format::Human => {
+            for mutant in audit.survivors() {
+                let aim =
+                    mutant.aim.as_ref().map(|aim| format!(", which {aim} should notice")).unwrap_or_default();
+                let text = format!("{}/{}: {}{aim}", mutant.contract, mutant.base, mutant.mutation);
+                writeln!(out, "{BAD}survived{BAD:#}  {}", printable(&text))?;
+            }
+            if audit.survivors().next().is_some() && args.write_survivors.is_none() {
+                writeln!(out, "{FAINT}--write-survivors DIR writes them out{FAINT:#}")?;
+            }
+        }
+        Format::Json => {
+            let survivors: Vec<_> = audit
+                .survivors()
+                .map(|mutant| {
+                    json!({"contract": mutant.contract, "base": mutant.base, "mutation": mutant.mutation, "clause": mutant.aim})
+                })
+                .collect();
+            let line = json!({
+                "score": audit.score(),
+                "mutants": audit.mutants(),
+                "killed": audit.killed(),
+                "excused": audit.excused(),
+                "survivors": survivors,
+                "clauses": audit.clauses(),
+            });
+            writeln!(out, "{line}")?;
+        }
+    }
+    out.flush()?;
+    if let Some(directory) = &args.write_survivors {
+        for (number, mutant) in audit.survivors().enumerate() {
+            let path = directory.join(format!("{:03}-{}-{}", number + 1, mutant.contract, mutant.base));
+            let recording = mutant.sample.recording(&mutant.contract, &mutant.mutation);
+            recording
+                .save(&path)
+                .map_err(|error| Failure::Usage(printable(&error.to_string()).into_owned()))?;
+        }
+    }
+    Ok(if audit.score() < args.min_score { exit_code::FINDINGS } else { exit_code::OK })
+}

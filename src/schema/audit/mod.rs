@@ -1,0 +1,227 @@
+//! Can the gate fail? Broken runs are made from good ones and judged; each that passes is a hole.
+//!
+//! Mutants come from three places: the fields that the schema of a message's kind promises, the bytes and the ending
+//! that every run of a protocol has, and the bad fixtures of each clause. The first two are killed by any finding that
+//! the good run does not have; a bad fixture is killed only by the clause it was written for. Where a contract can only
+//! note a change (a new kind of message, a clause that documents contradict) the mutant is excused: it is no hole, and
+//! no proof either.
+
+mod bytes;
+mod fields;
+mod stream;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::contract::{Contract, Protocol};
+use super::finding::{Finding, Level};
+use super::fixture::{Fixtures, Sample};
+use super::library::ContractSet;
+use super::load::Bundle;
+use super::tree::FileError;
+
+/// How many mutants aimed at a clause there were, or were noticed by it, and how many it killed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Tally {
+    /// Mutants that concern the clause.
+    pub mutants: usize,
+    /// Those that it noticed.
+    pub killed: usize,
+}
+
+/// A broken run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Mutant {
+    /// The contract it was judged against.
+    pub contract: String,
+    /// The good run it was made from.
+    pub base: String,
+    /// What was done to it.
+    pub mutation: String,
+    /// The clause it is aimed at, with its contract; none when any may notice it.
+    pub aim: Option<String>,
+    /// The clauses of level must or should that noticed it.
+    pub noticed_by: BTreeSet<String>,
+    /// The run itself.
+    pub sample: Sample,
+}
+
+impl Mutant {
+    /// Whether it was noticed, by a clause other than `without` if one is given.
+    fn is_killed(&self, without: Option<&str>) -> bool {
+        match &self.aim {
+            Some(aim) => without != Some(aim) && self.noticed_by.contains(aim),
+            None => self.noticed_by.iter().any(|clause| Some(clause.as_str()) != without),
+        }
+    }
+}
+
+/// What an audit found.
+#[derive(Debug, Default)]
+pub struct Audit {
+    mutants: Vec<Mutant>,
+    excused: usize,
+}
+
+/// A small generator of numbers that only depends on the seed (splitmix64).
+#[derive(Debug, Clone)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        if limit == 0 { 0 } else { ((z ^ (z >> 31)) % limit as u64) as usize }
+    }
+}
+
+impl Audit {
+    /// Audits a contract with its own fixtures.
+    pub fn run(contract: Contract, bundle: &Bundle, seed: u64) -> Result<Self, FileError> {
+        let fixtures = Fixtures::load(bundle)?;
+        let mut contracts = vec![contract];
+        for parent in contracts[0].extends.clone() {
+            contracts.push(Contract::load(&super::library::bundle(&parent)?)?);
+        }
+        let set = ContractSet::new(contracts);
+        let mut audit = Self::default();
+        let mut dice = Dice(seed);
+        for (name, base) in &fixtures.base {
+            let usual = base.judge(&set);
+            // A run whose ending is wrong already cannot show that another wrong one is noticed.
+            let ends_well = noticed(&usual, Level::Must).is_empty();
+            for broken in mutants_of(&set.contracts()[0], base, ends_well, &mut dice) {
+                let Broken { what: mutation, sample, other_kind } = broken;
+                let found = sample.judge(&set);
+                let noticed_by = &noticed(&found, Level::Should) - &noticed(&usual, Level::Should);
+                let noted = || noticed(&found, Level::Note) != noticed(&usual, Level::Note);
+                if noticed_by.is_empty() && (other_kind || noted()) {
+                    audit.excused += 1;
+                    continue;
+                }
+                audit.mutants.push(Mutant {
+                    contract: set.name().to_string(),
+                    base: name.clone(),
+                    mutation,
+                    aim: None,
+                    noticed_by,
+                    sample,
+                });
+            }
+        }
+        audit.add_fixtures(&set, &fixtures);
+        Ok(audit)
+    }
+
+    fn add_fixtures(&mut self, set: &ContractSet, fixtures: &Fixtures) {
+        for (clause, samples) in &fixtures.clauses {
+            for (number, sample) in samples.bad.iter().enumerate() {
+                let noticed_by = sample.judge(set).into_iter().map(|finding| finding.clause).collect();
+                self.mutants.push(Mutant {
+                    contract: set.name().to_string(),
+                    base: sample.name.clone(),
+                    mutation: format!("bad fixture {} of {clause}", number + 1),
+                    aim: Some(format!("{}/{clause}", set.name())),
+                    noticed_by,
+                    sample: sample.clone(),
+                });
+            }
+        }
+    }
+
+    /// Adds the mutants of another audit.
+    pub fn extend(&mut self, other: Self) {
+        self.mutants.extend(other.mutants);
+        self.excused += other.excused;
+    }
+
+    /// How many mutants there were.
+    pub fn mutants(&self) -> usize {
+        self.mutants.len()
+    }
+
+    /// How many more there were that the contract can only note.
+    pub fn excused(&self) -> usize {
+        self.excused
+    }
+
+    /// How many were noticed.
+    pub fn killed(&self) -> usize {
+        self.mutants.iter().filter(|mutant| mutant.is_killed(None)).count()
+    }
+
+    /// The part of the mutants that was noticed, from 0 to 1.
+    pub fn score(&self) -> f64 {
+        self.score_without(None)
+    }
+
+    /// The score that would be left if a clause (`<contract>/<clause>`) were not there.
+    pub fn score_without(&self, clause: Option<&str>) -> f64 {
+        let killed = self.mutants.iter().filter(|mutant| mutant.is_killed(clause)).count();
+        if self.mutants.is_empty() { 1.0 } else { killed as f64 / self.mutants.len() as f64 }
+    }
+
+    /// The mutants that nobody noticed.
+    pub fn survivors(&self) -> impl Iterator<Item = &Mutant> {
+        self.mutants.iter().filter(|mutant| !mutant.is_killed(None))
+    }
+
+    /// For each clause the mutants that concern it.
+    pub fn clauses(&self) -> BTreeMap<String, Tally> {
+        let mut clauses: BTreeMap<String, Tally> = BTreeMap::new();
+        for mutant in &self.mutants {
+            let concerned =
+                mutant.aim.iter().chain(mutant.noticed_by.iter().filter(|_| mutant.aim.is_none()));
+            for clause in concerned {
+                let tally = clauses.entry(clause.clone()).or_default();
+                tally.mutants += 1;
+                tally.killed += usize::from(mutant.noticed_by.contains(clause));
+            }
+        }
+        clauses
+    }
+}
+
+/// The clauses of at least this level that have something to say.
+fn noticed(findings: &[Finding], level: Level) -> BTreeSet<String> {
+    let loud = findings.iter().filter(|finding| finding.level >= level);
+    loud.map(|finding| finding.clause.clone()).collect()
+}
+
+/// A run that was broken.
+struct Broken {
+    what: String,
+    sample: Sample,
+    /// The message is of another kind now, and may be a good one of that kind.
+    other_kind: bool,
+}
+
+impl From<(String, Sample)> for Broken {
+    fn from((what, sample): (String, Sample)) -> Self {
+        Self { what, sample, other_kind: false }
+    }
+}
+
+/// All mutants of one good run, with what was done to it.
+fn mutants_of(contract: &Contract, base: &Sample, ends_well: bool, dice: &mut Dice) -> Vec<Broken> {
+    let mut mutants = fields::mutants(contract, base);
+    match contract.protocol {
+        Protocol::Document => {
+            mutants.extend(bytes::mutants(base, dice).into_iter().map(Broken::from));
+            // The exit codes of claw are a table of their own.
+            let is_claw =
+                contract.name == "claw-stdout" || contract.extends.iter().any(|name| name == "claw-stdout");
+            if ends_well {
+                mutants.extend(bytes::endings(base, is_claw).into_iter().map(Broken::from));
+            }
+        }
+        Protocol::Stream => mutants.extend(stream::mutants(base, dice).into_iter().map(Broken::from)),
+        // A log may lose or repeat almost any line and still keep the protocol; its bad fixtures are aimed.
+        Protocol::Events => {}
+    }
+    mutants
+}
