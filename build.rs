@@ -1,24 +1,36 @@
-//! Lists the data files that travel inside the binary, so that adding a contract is adding a directory.
+//! Lists the data files that travel inside the binary, so that adding a contract, a scenario or a target is adding a
+//! file.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    println!("cargo:rerun-if-changed=schemas");
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?);
+    embed("schemas", None, "contracts.rs", "include_bytes!")?;
+    embed("scenarios", Some("toml"), "scenarios.rs", "include_str!")?;
+    embed("targets", Some("toml"), "targets.rs", "include_str!")
+}
+
+/// Writes a list of the files below a folder: path without the extension that all of them have, and content.
+fn embed(folder: &str, extension: Option<&str>, into: &str, include: &str) -> io::Result<()> {
+    println!("cargo:rerun-if-changed={folder}");
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?).join(folder);
     let mut files = Vec::new();
-    list(&root.join("schemas"), &mut files)?;
+    list(&root, &mut files)?;
     files.sort();
     let mut code = String::from("&[\n");
     for file in files {
-        let name = file.strip_prefix(root.join("schemas")).map_err(io::Error::other)?;
+        if extension.is_some() && file.extension().and_then(|found| found.to_str()) != extension {
+            continue;
+        }
+        let name = file.strip_prefix(&root).map_err(io::Error::other)?;
+        let name = if extension.is_some() { name.with_extension("") } else { name.to_owned() };
         let name = name.to_string_lossy().replace('\\', "/");
-        let _ = writeln!(code, "    ({name:?}, include_bytes!({:?})),", file.to_string_lossy());
+        let _ = writeln!(code, "    ({name:?}, {include}({:?})),", file.to_string_lossy());
     }
     code += "]\n";
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);
-    fs::write(out.join("contracts.rs"), code)
+    fs::write(out.join(into), code)
 }
 
 fn list(directory: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

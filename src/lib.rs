@@ -43,6 +43,7 @@ pub mod harness;
 pub mod json;
 pub mod judge;
 pub mod recording;
+pub mod reference;
 pub mod report;
 pub mod schema;
 pub mod stream_json;

@@ -18,7 +18,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clawgate::harness::mock::journal::Kind;
-use clawgate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, builtin};
+use clawgate::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
+use clawgate::harness::scenario::library;
 use serde_json::Value;
 
 fn binary() -> PathBuf {
@@ -127,7 +128,7 @@ impl Room {
 
 /// One run of a built-in scenario.
 fn run(scenario: &str, faults: &[&str], extra: &[&str], settings: &[(&str, &str)]) -> Run {
-    let room = Room::new(builtin::text(scenario).unwrap(), faults);
+    let room = Room::new(library::text(scenario).unwrap(), faults);
     let arguments = [&["-p", "Do as scripted.", "--no-session-persistence"], extra].concat();
     let seen = room.run(&arguments, settings);
     room.end(seen)

@@ -9,10 +9,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::format::{self, Format, clean, data, note};
 use super::scenario_source;
 use crate::exit_code;
-use crate::harness::mock::builtin::SCENARIOS;
 use crate::harness::mock::fault_catalogue;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartError};
+use crate::harness::scenario::library::SCENARIOS;
 
 /// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
 ///

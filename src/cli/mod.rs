@@ -9,8 +9,11 @@ mod explain;
 mod format;
 mod judge;
 mod mock;
+mod play;
+mod run;
 mod scenario_source;
 mod sweep;
+mod target;
 mod today;
 
 use std::io::{self, Write};
@@ -20,6 +23,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::events::Profile;
 use crate::exit_code;
+use crate::harness::supervise;
+use crate::reference;
 use crate::report::printable;
 use crate::report::style::BAD;
 
@@ -33,6 +38,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::RunArgs),
     Judge(judge::JudgeArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
@@ -40,6 +46,8 @@ enum Command {
     Audit(audit::AuditArgs),
     Mock(mock::Args),
     Sweep(sweep::Args),
+    Target(target::TargetArgs),
+    Play(play::PlayArgs),
 }
 
 #[derive(Debug, Args)]
@@ -100,7 +108,15 @@ fn complain(message: &str) {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    // Before anything starts a thread: neither of these is a command of the user's.
+    if std::env::args_os().nth(1).is_some_and(|word| word == supervise::COMMAND) {
+        return supervise::main();
+    }
+    if let Ok(role) = std::env::var(reference::ACT_AS) {
+        return reference::main(&role);
+    }
     let result = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
@@ -108,6 +124,8 @@ pub fn main() -> ExitCode {
         Command::Audit(args) => audit::run(&args),
         Command::Mock(args) => Ok(mock::run(args)),
         Command::Sweep(args) => Ok(sweep::run(&args)),
+        Command::Target(args) => target::run(&args),
+        Command::Play(args) => play::run(&args),
     };
     ExitCode::from(match result {
         Ok(code) => code,

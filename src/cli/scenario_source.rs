@@ -4,11 +4,11 @@ use std::path::Path;
 
 use crate::harness::document::nearest;
 use crate::harness::mock::Scenario;
-use crate::harness::mock::builtin::{self, SCENARIOS};
+use crate::harness::scenario::library::{self, SCENARIOS};
 
 /// Reads the scenario, or says what is wrong with it.
 pub(crate) fn read(named: &str) -> Result<Scenario, String> {
-    if let Some(text) = builtin::text(named) {
+    if let Some(text) = library::text(named) {
         return Scenario::parse(named, text).map_err(|error| error.render().to_string());
     }
     let looks_like_a_file = Path::new(named).exists() || named.contains(['/', '.']);

@@ -1,5 +1,13 @@
 //! Makes recordings: what a target is driven by and what is observed of it. The only part of the library with an
 //! asynchronous runtime.
 
+pub mod capture;
 pub mod document;
 pub mod mock;
+pub mod room;
+pub mod run;
+pub mod scenario;
+pub mod secrets;
+pub mod supervise;
+pub mod target;
+pub mod timers;

@@ -23,9 +23,9 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of a recorded run, from its target and its arguments.
+    /// The protocol of a recorded run, from what its target promises or is called, and from its arguments.
     pub fn of_recording(facts: &Facts) -> Self {
-        let is_claw = facts.target.starts_with("claw");
+        let is_claw = facts.contract().unwrap_or(&facts.target).starts_with("claw");
         let format =
             output_format(&facts.argv).or_else(|| facts.env("CLAW_OUTPUT_FORMAT").filter(|_| is_claw));
         match format {

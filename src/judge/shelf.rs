@@ -71,14 +71,20 @@ impl Shelf {
         self.chosen.as_ref().is_some_and(has) || self.get(contract).ok().flatten().is_some_and(has)
     }
 
-    /// The contract for an output that speaks this protocol; `document` is the envelope of a claw run, whose shape
-    /// tells which of its contracts is meant.
+    /// The contract for an output that speaks this protocol: the one that the user chose, or that is `promised`.
+    /// Without either, `document` is the envelope of a claw run, whose shape tells which of its contracts is meant.
     pub fn choose(
         &self,
         protocol: Protocol,
+        promised: Option<&str>,
         document: Option<&Value>,
     ) -> Result<Option<Choice<'_>>, FileError> {
         if let Some(set) = &self.chosen {
+            return Ok(Some(Choice { set, detected: false }));
+        }
+        if protocol != Protocol::ClaudeText
+            && let Some(set) = promised.map(|name| self.get(name)).transpose()?.flatten()
+        {
             return Ok(Some(Choice { set, detected: false }));
         }
         let (name, detected) = match protocol {

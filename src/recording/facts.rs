@@ -113,6 +113,11 @@ impl Facts {
         Value::Object(fields)
     }
 
+    /// The contract that the target promises, if the recording says so.
+    pub fn contract(&self) -> Option<&str> {
+        self.other.get("contract")?.as_str()
+    }
+
     /// The public value of an environment setting.
     pub fn env(&self, name: &str) -> Option<&str> {
         self.env_public.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

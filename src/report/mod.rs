@@ -6,6 +6,7 @@ mod live;
 mod log_judgement;
 mod numbers;
 mod printable;
+mod run_text;
 pub mod style;
 pub mod timeline;
 
@@ -14,3 +15,4 @@ pub use judgement_text::write_judgement;
 pub use live::live_line;
 pub use log_judgement::{log_judgement_json, write_log_judgement};
 pub use printable::printable;
+pub use run_text::RunText;

@@ -141,6 +141,8 @@ pub struct Run {
     pub env_values: Vec<(String, String)>,
     /// The target's version, if it is known.
     pub version: Option<String>,
+    /// The contract that the target promises, if it is known.
+    pub contract: Option<String>,
 }
 
 impl Run {
@@ -152,6 +154,7 @@ impl Run {
             env: known(&facts.env_set),
             env_values: facts.env_public.clone(),
             version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),
+            contract: facts.contract().map(str::to_owned),
         }
     }
 }

@@ -45,6 +45,7 @@ impl Sample {
             env: self.env.clone(),
             env_values: Vec::new(),
             version: self.version.clone(),
+            contract: None,
         }
     }
 

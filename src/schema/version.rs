@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A range of versions: all of its bounds must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct VersionRange {
+pub struct VersionRange {
     text: String,
     bounds: Vec<(Bound, String)>,
 }
@@ -20,7 +20,7 @@ enum Bound {
 
 impl VersionRange {
     /// Reads a range; the error says what is wrong with it.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let mut bounds = Vec::new();
         for part in text.split(',').map(str::trim) {
             let operators = [
@@ -43,7 +43,7 @@ impl VersionRange {
 
     /// Whether a version is inside. An unknown one counts as the newest, one that is no dotted number meets only
     /// itself.
-    pub(crate) fn holds(&self, version: Option<&str>) -> bool {
+    pub fn holds(&self, version: Option<&str>) -> bool {
         self.bounds.iter().all(|(bound, limit)| {
             let Some(version) = version else {
                 return matches!(bound, Bound::AtLeast | Bound::Above);
@@ -63,7 +63,7 @@ impl VersionRange {
     }
 
     /// The range as it was written.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.text
     }
 }

@@ -29,7 +29,6 @@
 //! ```
 
 pub mod auxiliary;
-pub mod builtin;
 pub mod error_body;
 pub mod fault;
 pub mod fault_catalogue;

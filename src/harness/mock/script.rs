@@ -25,18 +25,7 @@ use serde_json::Value;
 use super::fault::Fault;
 use super::matcher::When;
 use super::pace::Pace;
-
-/// One thing to make a target do. Only its API side so far.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Scenario {
-    /// Its name, as used on the command line and in ids.
-    pub name: String,
-    /// What it is for, in a sentence.
-    pub description: String,
-    /// What the API answers.
-    pub script: Script,
-}
+pub use crate::harness::scenario::Scenario;
 
 /// What the API answers in one case.
 #[derive(Debug, Clone)]
@@ -50,6 +39,18 @@ pub struct Script {
     pub turns: Vec<Turn>,
     /// Faults of the server as a whole (refused connections).
     pub server_faults: Vec<Fault>,
+}
+
+impl Script {
+    /// A script of an API that is not to be asked: every request is one that nothing matches.
+    pub fn silent() -> Self {
+        Self {
+            seed: 0,
+            invalid_requests: InvalidRequests::Report,
+            turns: Vec::new(),
+            server_faults: Vec::new(),
+        }
+    }
 }
 
 /// What happens to a request that the Messages API would refuse. It is a finding in any case.

@@ -1,4 +1,4 @@
-//! Reads scenarios from TOML; every complaint has its place in the file.
+//! Reads the API's script from TOML; every complaint has its place in the file.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::auxiliary::Auxiliary;
 use super::fault::{Fault, FaultError, FaultKind};
 use super::matcher::{Agent, Position, ToolResultCondition, When};
 use super::pace::Pace;
-use super::script::{Block, Chunk, InvalidRequests, Scenario, Script, ToolInput, Turn, Usage};
-use crate::harness::document::{Document, DocumentError, Item, Table};
+use super::script::{Block, Chunk, InvalidRequests, Script, ToolInput, Turn, Usage};
+use crate::harness::document::{DocumentError, Item, Table};
 
 /// What `[api]` says for turns that do not say it themselves.
 struct Defaults {
@@ -16,27 +16,9 @@ struct Defaults {
     model: Option<String>,
 }
 
-impl Scenario {
-    /// Reads a scenario; `file` names it in errors.
-    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
-        let mut root = Document::parse(file, text)?;
-        let mut head = root.require("scenario", "a table with the scenario's name")?.into_table()?;
-        let name = head.require("name", "what the scenario is called")?;
-        let place = name.place();
-        let name = name.into_string()?;
-        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '#') {
-            return Err(place.complain("expected a name without blanks and `#`, which ids are made of"));
-        }
-        let description = head.string("description")?.unwrap_or_default();
-        head.finish()?;
-        let script = Script::read(root.require("api", "a table with the API's script")?.into_table()?)?;
-        root.finish()?;
-        Ok(Scenario { name, description, script })
-    }
-}
-
 impl Script {
-    fn read(mut api: Table<'_>) -> Result<Self, DocumentError> {
+    /// Reads the table of the API's script.
+    pub(crate) fn read(mut api: Table<'_>) -> Result<Self, DocumentError> {
         let seed = api.unsigned("seed")?.unwrap_or(0);
         let invalid_requests = match api.take("invalid_requests") {
             None => InvalidRequests::Report,

@@ -192,7 +192,7 @@ pub(super) fn probe(scenario: &Scenario, index: usize) -> Option<Probe> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::mock::builtin::SCENARIOS;
+    use crate::harness::scenario::library::SCENARIOS;
     use std::collections::BTreeSet;
 
     fn scenario(text: &str) -> Scenario {

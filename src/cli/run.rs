@@ -1,0 +1,328 @@
+//! `clawgate run`: scenarios on targets, recorded and judged.
+
+use std::io::{self, IsTerminal as _, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde_json::json;
+
+use super::{Failure, Format, complain};
+use crate::exit_code;
+use crate::harness::document::nearest;
+use crate::harness::run::{
+    Event, LastRun, Planned, RunOptions, Setting, Shard, Stop, Suite, plan, run as run_cases, select,
+};
+use crate::harness::supervise::{Containment, NetworkMode};
+use crate::harness::target::{Choice, Located};
+use crate::report::RunText;
+use crate::schema::Level;
+
+/// Runs scenarios on targets, records what happens, and judges it
+///
+/// Without a target the whole built-in suite runs on `reference`, an agent command line inside clawgate.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 every case is as expected; 100 a case is not; 2 a scenario, target file or flag \
+is wrong; 3 a target is missing or the harness failed; 4 nothing was selected; 130 interrupted."
+)]
+pub(super) struct RunArgs {
+    /// Which cases: a name or its beginning, a glob, a tag, a contract, a clause, or a scenario file
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    /// What to run on: reference, reference+MISBEHAVIOUR, claude, claude@VERSION, claw=PATH, or a target file
+    #[arg(
+        long,
+        value_name = "T",
+        default_value = "reference",
+        env = "CLAWGATE_TARGET",
+        value_delimiter = ','
+    )]
+    target: Vec<String>,
+    /// List the cases and stop
+    #[arg(long)]
+    list: bool,
+    /// How many cases run at a time [default: one for each processor]
+    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Only part K of N, the same cases each time
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Shard>,
+    /// The most that a case may take, instead of what its target says
+    #[arg(long, value_name = "SECONDS", env = "CLAWGATE_TIMEOUT", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Try a case that failed so many times again; one that then passes is flaky
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    retries: u32,
+    /// Run each case so many times
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Only what failed the last time
+    #[arg(long, value_enum, value_name = "WHICH")]
+    rerun: Option<Rerun>,
+    /// Stop at the first failure
+    #[arg(long)]
+    fail_fast: bool,
+    /// The least level of a clause that fails a case
+    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = FailOn::Must, env = "CLAWGATE_FAIL_ON")]
+    fail_on: FailOn,
+    /// Where recordings go
+    #[arg(long, value_name = "DIR", default_value = "clawgate-out", env = "CLAWGATE_OUT")]
+    out: PathBuf,
+    /// Whether targets are kept away from every network but the scripted API
+    #[arg(long, value_enum, default_value_t = Network::Auto, env = "CLAWGATE_NETWORK")]
+    network: Network,
+    #[command(flatten)]
+    format: super::FormatArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Rerun {
+    Failed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    Must,
+    Should,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Network {
+    /// Where the kernel allows it; recordings say when it does not
+    Auto,
+    /// Always: exit 3 where the kernel does not allow it
+    Require,
+    /// Never
+    Off,
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| "expected seconds, such as 30".into())
+}
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
+    let (suite, filters) = args.suite()?;
+    let targets = match args.targets()? {
+        Ok(targets) => targets,
+        Err(message) => {
+            complain(&message);
+            return Ok(exit_code::ENVIRONMENT);
+        }
+    };
+    let mut last = LastRun::read(&args.out);
+    let mut planned = select(plan(&suite, &targets, args.repeat), &filters, args.shard);
+    if args.rerun == Some(Rerun::Failed) {
+        if !last.is_known() {
+            complain(&format!("there is no last run in {}", args.out.display()));
+            return Ok(exit_code::NOTHING_SELECTED);
+        }
+        planned.retain(|case| last.failed(&case.key()));
+    }
+    if planned.is_empty() {
+        complain(&args.nothing(&suite));
+        return Ok(exit_code::NOTHING_SELECTED);
+    }
+    if args.list {
+        return list(&planned, args.format.format);
+    }
+    args.perform(planned, &mut last)
+}
+
+impl RunArgs {
+    /// The scenarios, and the filters that are no files.
+    fn suite(&self) -> Result<(Suite, Vec<String>), Failure> {
+        let usage = |error: crate::harness::run::SuiteError| Failure::Usage(error.to_string());
+        let is_file =
+            |filter: &&String| Path::new(filter).extension().is_some_and(|extension| extension == "toml");
+        let (files, filters): (Vec<&String>, Vec<&String>) = self.filters.iter().partition(is_file);
+        // Whoever names files wants what is in them.
+        let mut suite = if files.is_empty() { Suite::built_in().map_err(usage)? } else { Suite::default() };
+        for file in &files {
+            suite.add_path(Path::new(file)).map_err(usage)?;
+        }
+        if files.is_empty() && Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir() {
+            suite.add_path(Path::new("scenarios")).map_err(usage)?;
+        }
+        Ok((suite, filters.into_iter().cloned().collect()))
+    }
+
+    /// The targets; the inner error is about what is not installed.
+    fn targets(&self) -> Result<Result<Vec<Arc<Located>>, String>, Failure> {
+        let folder = Path::new("clawgate.toml").is_file().then_some(Path::new("targets"));
+        let mut targets = Vec::new();
+        for typed in &self.target {
+            let choice = Choice::parse(typed, folder).map_err(|error| Failure::Usage(error.to_string()))?;
+            match choice.locate(|name| std::env::var_os(name)) {
+                Ok(located) => targets.push(Arc::new(located)),
+                Err(error) => return Ok(Err(error.to_string())),
+            }
+        }
+        Ok(Ok(targets))
+    }
+
+    /// What to say when nothing is left.
+    fn nothing(&self, suite: &Suite) -> String {
+        if self.rerun.is_some() {
+            return "nothing failed the last time".into();
+        }
+        let names = suite.cases().iter().map(|(case, _)| case.name.as_str());
+        let hint = self.filters.first().and_then(|filter| nearest(filter, names));
+        match hint {
+            Some(name) => format!("no case is selected; did you mean `{name}`? (--list shows all)"),
+            None => "no case is selected (clawgate run --list shows all)".into(),
+        }
+    }
+
+    fn perform(&self, planned: Vec<Planned>, last: &mut LastRun) -> Result<u8, Failure> {
+        let environment = |what: &str, error: &io::Error| {
+            complain(&format!("{what}: {error}"));
+            exit_code::ENVIRONMENT
+        };
+        let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
+        {
+            Ok(runtime) => runtime,
+            Err(error) => return Ok(environment("cannot start", &error)),
+        };
+        let stop = match Stop::new() {
+            Ok(stop) => Arc::new(stop),
+            Err(error) => return Ok(environment("cannot start", &error)),
+        };
+        listen_for_interrupts(&runtime, &stop);
+        let setting = Setting::new(
+            runtime.handle().clone(),
+            Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from)),
+            &self.out,
+            &stop,
+        )
+        .with_network(match self.network {
+            Network::Auto => NetworkMode::Auto,
+            Network::Require => NetworkMode::Require,
+            Network::Off => NetworkMode::Off,
+        })
+        .with_fail_on(match self.fail_on {
+            FailOn::Must => Level::Must,
+            FailOn::Should => Level::Should,
+        })
+        .with_wall(self.timeout);
+        let mut options = RunOptions::default();
+        options.jobs = self.jobs.map_or(options.jobs, usize::from);
+        options.retries = self.retries;
+        options.fail_fast = self.fail_fast;
+        let mut reporter = Reporter::new(self.format.format);
+        let finished = run_cases(planned, &setting, &options, last, &mut |event| reporter.hear(event));
+        if let Err(error) = last.save(&self.out) {
+            complain(&format!("{}: {error}", self.out.display()));
+        }
+        reporter.finish()?;
+        Ok(finished.exit_code)
+    }
+}
+
+/// The first Ctrl-C ends the run in good order, the second at once: the supervisors then end their targets.
+fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
+    let stop = Arc::clone(stop);
+    runtime.spawn(async move {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return;
+        };
+        for first in [true, false] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+            if first {
+                stop.ask();
+            } else {
+                std::process::exit(i32::from(exit_code::INTERRUPTED));
+            }
+        }
+    });
+}
+
+/// Passes events on, and remembers when that fails.
+struct Reporter {
+    format: Format,
+    text: RunText,
+    running: Vec<(String, std::time::Instant)>,
+    error: Option<io::Error>,
+}
+
+impl Reporter {
+    fn new(format: Format) -> Self {
+        Self { format, text: RunText::default(), running: Vec::new(), error: None }
+    }
+
+    fn hear(&mut self, event: &Event) {
+        self.progress(event);
+        if self.error.is_some() {
+            return;
+        }
+        let mut out = anstream::stdout().lock();
+        let written = match self.format {
+            Format::Human => self.text.event(&mut out, event),
+            Format::Json => {
+                serde_json::to_string(event).map_err(io::Error::from).and_then(|line| writeln!(out, "{line}"))
+            }
+        };
+        self.error = written.and_then(|()| out.flush()).err();
+    }
+
+    /// Says on a terminal what is running, and for how long.
+    fn progress(&mut self, event: &Event) {
+        let mut err = io::stderr().lock();
+        if !err.is_terminal() {
+            return;
+        }
+        match event {
+            Event::CaseStarted { case, .. } => self.running.push((case.clone(), std::time::Instant::now())),
+            Event::CaseFinished(finished) => self.running.retain(|(case, _)| *case != finished.case),
+            _ => {}
+        }
+        let running: Vec<String> = self
+            .running
+            .iter()
+            .map(|(case, since)| format!("{case} {:.0} s", since.elapsed().as_secs_f64()))
+            .collect();
+        // One line that the next one overwrites; nobody minds when it cannot be shown.
+        _ = write!(err, "\r\x1b[K{}\r", running.join(" · ")).and_then(|()| err.flush());
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.error.map_or(Ok(()), Err)
+    }
+}
+
+fn list(planned: &[Planned], format: Format) -> Result<u8, Failure> {
+    let mut out = anstream::stdout().lock();
+    for case in planned {
+        match format {
+            Format::Human => {
+                writeln!(
+                    out,
+                    "{:<44} {:<12} {}",
+                    case.case.name,
+                    case.target_label(),
+                    case.case.description
+                )?;
+            }
+            Format::Json => {
+                let value = json!({
+                    "type": "case", "case": case.case.name, "target": case.target_label(),
+                    "description": case.case.description, "contract": case.case.contract, "tags": case.case.tags,
+                    "expected": case.expect.verdict.name(), "skip": case.skip,
+                });
+                writeln!(out, "{value}")?;
+            }
+        }
+    }
+    Ok(exit_code::OK)
+}

@@ -1,0 +1,410 @@
+//! Watches one run: drains its streams at once, keeps its timers, plays the user's part, and stops it at its limits.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
+
+use super::supervise::{Ended, Order, Report, Streams, SuperviseError, Supervisor};
+use super::timers::{Limits, Progress};
+use crate::recording::{Exit, SpawnError, Timer};
+
+/// As large as an unprivileged process may make a pipe. Some targets drop output on exit that does not fit.
+const PIPE_BYTES: usize = 1 << 20;
+/// Arrivals kept; later ones are not.
+const MOST_ARRIVALS: usize = 4096;
+/// How long a supervisor may take to end everything once it was told.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The timer's name for a target that printed more than it may.
+const OUTPUT_LIMIT: &str = "output-limit";
+
+/// What listens to the target's output.
+pub trait Sink {
+    /// The next bytes of standard output.
+    fn stdout(&mut self, bytes: &[u8]) -> io::Result<Seen>;
+    /// The next bytes of standard error.
+    fn stderr(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Whether what looked like the result is one.
+    fn has_result(&mut self) -> bool;
+}
+
+/// What the output meant for the timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing in particular.
+    Output,
+    /// It may have been the result.
+    Result,
+    /// The run goes on after a result.
+    GoesOn,
+}
+
+/// Something that the user does in the middle of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Step {
+    /// Once the target has printed this; at once without it.
+    pub after: Option<String>,
+    /// What the user does.
+    pub action: Action,
+}
+
+/// What a user can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Types something.
+    Type(String),
+    /// Closes standard input.
+    CloseStdin,
+    /// Stops reading standard output.
+    CloseStdout,
+    /// Sends a signal.
+    Signal(i32),
+}
+
+/// The ends of the pipes that the harness reads.
+#[derive(Debug)]
+pub struct Outlets {
+    stdout: Option<File>,
+    stderr: Option<File>,
+}
+
+/// Pipes for the target's output: what it writes to, and what is read.
+pub fn pipes() -> io::Result<(Streams, Outlets)> {
+    let pipe = || -> io::Result<(File, OwnedFd)> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
+        // A user whose pipes use up their allowance gets a smaller one; it is drained at once all the same.
+        _ = fcntl_setpipe_size(&read, PIPE_BYTES);
+        rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK)?;
+        Ok((read.into(), write))
+    };
+    let ((stdout, stdout_end), (stderr, stderr_end)) = (pipe()?, pipe()?);
+    Ok((
+        Streams { stdout: stdout_end, stderr: stderr_end },
+        Outlets { stdout: Some(stdout), stderr: Some(stderr) },
+    ))
+}
+
+/// How a run is watched.
+#[derive(Debug)]
+pub struct Watch<'w> {
+    /// The timers.
+    pub limits: Limits,
+    /// The most that it may print.
+    pub most_stdout: u64,
+    /// The user's part.
+    pub steps: Vec<Step>,
+    /// The user's end of standard input.
+    pub stdin: Option<OwnedFd>,
+    /// Becomes readable when the run is to be ended.
+    pub cancel: BorrowedFd<'w>,
+}
+
+/// What was seen of a run.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Captured {
+    /// How it ended.
+    pub exit: Exit,
+    /// Whether it left a core dump.
+    pub core_dumped: bool,
+    /// How long it took.
+    pub duration: Duration,
+    /// Offset and time of the chunks of standard output.
+    pub arrivals: Vec<(u64, Duration)>,
+    /// What was found when it had exited.
+    pub ended: Ended,
+    /// Whether it was ended because the user wanted to stop.
+    pub cancelled: bool,
+    /// When the exit was noticed.
+    pub exited_at: Instant,
+}
+
+/// Watches a target that was just started until nothing of it is left.
+pub fn watch(
+    mut supervisor: Supervisor,
+    mut outlets: Outlets,
+    watch: Watch<'_>,
+    sink: &mut dyn Sink,
+) -> Result<Captured, SuperviseError> {
+    let started = Instant::now();
+    let mut state = State {
+        progress: Progress::new(started),
+        exit: Exit::default(),
+        core_dumped: false,
+        exited_at: None,
+        ended: None,
+        ordered_at: None,
+        cancelled: false,
+        arrivals: Vec::new(),
+        printed: 0,
+        user: User { steps: watch.steps.into(), stdin: watch.stdin, recent: Vec::new() },
+        started,
+        limits: watch.limits,
+        most_stdout: watch.most_stdout,
+    };
+    state.user.act(&supervisor, &mut outlets, &[])?;
+    while state.ended.is_none() {
+        let ready = wait(&supervisor, &outlets, watch.cancel, state.deadline())?;
+        if ready.stdout {
+            state.drain_stdout(&supervisor, &mut outlets, sink)?;
+        }
+        if ready.stderr {
+            drain_stderr(&mut outlets, sink)?;
+        }
+        if ready.reports {
+            match supervisor.reports()? {
+                Some(reports) => reports.into_iter().for_each(|report| state.hear(report)),
+                None => return Err(SuperviseError::Lost(io::ErrorKind::UnexpectedEof.into())),
+            }
+        }
+        if ready.cancel && !state.cancelled {
+            state.cancelled = true;
+            state.end(&supervisor, &Order::Terminate)?;
+        }
+        state.look_at_the_clock(&supervisor, sink)?;
+    }
+    // Everything that could write is gone, so what is in the pipes is all there is.
+    state.drain_stdout(&supervisor, &mut outlets, sink)?;
+    drain_stderr(&mut outlets, sink)?;
+    let exited_at = state.exited_at.unwrap_or_else(Instant::now);
+    Ok(Captured {
+        exit: state.exit,
+        core_dumped: state.core_dumped,
+        duration: exited_at - started,
+        arrivals: state.arrivals,
+        ended: state.ended.unwrap_or_default(),
+        cancelled: state.cancelled,
+        exited_at,
+    })
+}
+
+/// What there is to do.
+#[expect(clippy::struct_excessive_bools, reason = "each says of one descriptor whether it has something")]
+struct Ready {
+    stdout: bool,
+    stderr: bool,
+    reports: bool,
+    cancel: bool,
+}
+
+fn wait(
+    supervisor: &Supervisor,
+    outlets: &Outlets,
+    cancel: BorrowedFd<'_>,
+    deadline: Option<Instant>,
+) -> io::Result<Ready> {
+    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    let limit = left.and_then(|left| Timespec::try_from(left).ok());
+    let mut fds =
+        vec![PollFd::new(supervisor, PollFlags::IN), PollFd::from_borrowed_fd(cancel, PollFlags::IN)];
+    let stdout = outlets.stdout.as_ref().map(|file| {
+        fds.push(PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN));
+        fds.len() - 1
+    });
+    let stderr = outlets.stderr.as_ref().map(|file| {
+        fds.push(PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN));
+        fds.len() - 1
+    });
+    match poll(&mut fds, limit.as_ref()) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let is_ready = |at: Option<usize>| at.is_some_and(|at| !fds[at].revents().is_empty());
+    Ok(Ready {
+        stdout: is_ready(stdout),
+        stderr: is_ready(stderr),
+        reports: is_ready(Some(0)),
+        cancel: is_ready(Some(1)),
+    })
+}
+
+struct State {
+    progress: Progress,
+    exit: Exit,
+    core_dumped: bool,
+    exited_at: Option<Instant>,
+    ended: Option<Ended>,
+    /// When the supervisor was told to end everything.
+    ordered_at: Option<Instant>,
+    cancelled: bool,
+    arrivals: Vec<(u64, Duration)>,
+    printed: u64,
+    user: User,
+    started: Instant,
+    limits: Limits,
+    most_stdout: u64,
+}
+
+impl State {
+    fn deadline(&self) -> Option<Instant> {
+        match (self.ordered_at, self.exited_at) {
+            (Some(at), _) => Some(at + PATIENCE),
+            (None, Some(_)) => None,
+            (None, None) => Some(self.progress.next(&self.limits).1),
+        }
+    }
+
+    fn hear(&mut self, report: Report) {
+        match report {
+            Report::Ready(_) | Report::Started(_) => {}
+            Report::NotStarted { kind, message } => {
+                self.exit.spawn_error = Some(SpawnError::new(kind, message));
+                self.ended = Some(Ended::default());
+            }
+            Report::Exited { code, signal, core_dumped } => {
+                self.exit.code = code;
+                self.exit.signal = signal;
+                self.core_dumped = core_dumped;
+                self.exited_at = Some(Instant::now());
+            }
+            Report::Over(ended) => self.ended = Some(ended),
+        }
+    }
+
+    fn end(&mut self, supervisor: &Supervisor, order: &Order) -> io::Result<()> {
+        self.ordered_at = Some(Instant::now());
+        supervisor.order(order)
+    }
+
+    fn look_at_the_clock(
+        &mut self,
+        supervisor: &Supervisor,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SuperviseError> {
+        let now = Instant::now();
+        if self.ended.is_some() || self.deadline().is_none_or(|deadline| now < deadline) {
+            return Ok(());
+        }
+        if self.ordered_at.is_some() {
+            return Err(SuperviseError::Lost(io::ErrorKind::TimedOut.into()));
+        }
+        let (timer, _) = self.progress.next(&self.limits);
+        if timer == Timer::AfterResult && !sink.has_result() {
+            self.progress.goes_on();
+            return Ok(());
+        }
+        self.exit.timed_out = Some(timer);
+        Ok(self.end(supervisor, &Order::Terminate)?)
+    }
+
+    fn drain_stdout(
+        &mut self,
+        supervisor: &Supervisor,
+        outlets: &mut Outlets,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SuperviseError> {
+        // As much as a pipe holds, so that the other streams and the clock get their turn.
+        let mut room = PIPE_BYTES;
+        let mut chunk = vec![0; 256 << 10];
+        while room > 0 {
+            let Some(file) = &mut outlets.stdout else { return Ok(()) };
+            let read = match file.read(&mut chunk) {
+                Ok(0) => {
+                    outlets.stdout = None;
+                    return Ok(());
+                }
+                Ok(read) => read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error.into()),
+            };
+            room = room.saturating_sub(read);
+            self.take(&chunk[..read], supervisor, outlets, sink)?;
+        }
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        bytes: &[u8],
+        supervisor: &Supervisor,
+        outlets: &mut Outlets,
+        sink: &mut dyn Sink,
+    ) -> Result<(), SuperviseError> {
+        let now = Instant::now();
+        if self.arrivals.len() < MOST_ARRIVALS {
+            self.arrivals.push((self.printed, now - self.started));
+        }
+        let room = self.most_stdout.saturating_sub(self.printed);
+        let kept = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        self.printed += bytes.len() as u64;
+        self.progress.printed(now);
+        match sink.stdout(kept)? {
+            Seen::Output => {}
+            Seen::Result => self.progress.gave_result(now),
+            Seen::GoesOn => self.progress.goes_on(),
+        }
+        if kept.len() < bytes.len() && self.ordered_at.is_none() && self.exited_at.is_none() {
+            self.exit.timed_out = Some(Timer::Unknown(OUTPUT_LIMIT.into()));
+            self.end(supervisor, &Order::Kill)?;
+        }
+        Ok(self.user.act(supervisor, outlets, bytes)?)
+    }
+}
+
+fn drain_stderr(outlets: &mut Outlets, sink: &mut dyn Sink) -> io::Result<()> {
+    let mut room = PIPE_BYTES;
+    let mut chunk = vec![0; 64 << 10];
+    while room > 0 {
+        let Some(file) = &mut outlets.stderr else { return Ok(()) };
+        match file.read(&mut chunk) {
+            Ok(0) => outlets.stderr = None,
+            Ok(read) => {
+                room = room.saturating_sub(read);
+                sink.stderr(&chunk[..read])?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The user's part of a run.
+struct User {
+    steps: std::collections::VecDeque<Step>,
+    stdin: Option<OwnedFd>,
+    /// The end of what was printed, in which the next step's text may begin.
+    recent: Vec<u8>,
+}
+
+impl User {
+    fn act(&mut self, supervisor: &Supervisor, outlets: &mut Outlets, printed: &[u8]) -> io::Result<()> {
+        if self.steps.is_empty() {
+            return Ok(());
+        }
+        self.recent.extend_from_slice(printed);
+        while let Some(step) = self.steps.front() {
+            if let Some(text) = &step.after {
+                let Some(at) = memchr::memmem::find(&self.recent, text.as_bytes()) else {
+                    let kept = self.recent.len().saturating_sub(text.len());
+                    self.recent.drain(..kept);
+                    return Ok(());
+                };
+                self.recent.drain(..at + text.len());
+            }
+            match &step.action {
+                Action::Type(text) => {
+                    if let Some(stdin) = self.stdin.take() {
+                        let mut stdin = File::from(stdin);
+                        // A target that no longer listens is no failure of ours.
+                        _ = stdin.write_all(text.as_bytes());
+                        self.stdin = Some(stdin.into());
+                    }
+                }
+                Action::CloseStdin => self.stdin = None,
+                Action::CloseStdout => outlets.stdout = None,
+                Action::Signal(number) => supervisor.order(&Order::Signal(*number))?,
+            }
+            self.steps.pop_front();
+        }
+        Ok(())
+    }
+}

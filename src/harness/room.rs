@@ -1,0 +1,215 @@
+//! The clean room of a case: a home, a working directory and a temporary directory that nobody else uses.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+
+/// A larger file is not read for its digest.
+const MOST_BYTES: u64 = 16 << 20;
+/// More files are counted, not listed.
+const MOST_FILES: usize = 1000;
+
+/// Three directories that vanish with the value.
+#[derive(Debug)]
+pub struct Room {
+    root: TempDir,
+    before: Vec<WrittenFile>,
+}
+
+/// A file to put into the working directory, or the home when its path begins with `~/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RoomFile {
+    /// Where, relative.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+    /// Its permissions; those of an ordinary file without it. `dir` files are directories.
+    pub mode: Option<u32>,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+}
+
+impl RoomFile {
+    /// A file with this text.
+    pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { path: path.into(), text: text.into(), mode: None, is_dir: false }
+    }
+}
+
+/// A file that a run made or changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct WrittenFile {
+    /// Its path in the room: `work/…`, `home/…` or `tmp/…`.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+    /// The digest of its content, unless it is too large.
+    pub sha256: Option<String>,
+}
+
+/// Why there is no room.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot make the clean room: {}: {source}", path.display())]
+pub struct RoomError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What the operating system said.
+    pub source: io::Error,
+}
+
+impl Room {
+    /// Makes the directories and the files.
+    pub fn new(files: &[RoomFile]) -> Result<Self, RoomError> {
+        let temporary = std::env::temp_dir();
+        let root = tempfile::Builder::new()
+            .prefix("clawgate-")
+            .tempdir_in(&temporary)
+            .map_err(|source| RoomError { path: temporary, source })?;
+        let mut room = Self { root, before: Vec::new() };
+        for folder in [room.home(), room.work(), room.tmp()] {
+            fs::create_dir(&folder).map_err(|source| RoomError { path: folder, source })?;
+        }
+        for file in files {
+            let path = room.place(&file.path);
+            write(&path, file).map_err(|source| RoomError { path, source })?;
+        }
+        // Only now: a directory may be one that nothing can be written into.
+        for file in files {
+            if let Some(mode) = file.mode {
+                let path = room.place(&file.path);
+                let change = fs::set_permissions(&path, fs::Permissions::from_mode(mode));
+                change.map_err(|source| RoomError { path, source })?;
+            }
+        }
+        room.before = room.list();
+        Ok(room)
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
+    /// The working directory.
+    pub fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    /// The temporary directory.
+    pub fn tmp(&self) -> PathBuf {
+        self.root.path().join("tmp")
+    }
+
+    /// The directory that holds the others.
+    pub fn root(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Where a scenario's file stands. A path cannot leave the room.
+    pub fn place(&self, path: &str) -> PathBuf {
+        let (base, rest) = match path.strip_prefix("~/") {
+            Some(rest) => (self.home(), rest),
+            None => (self.work(), path),
+        };
+        let inside = Path::new(rest).components().filter(|part| matches!(part, Component::Normal(_)));
+        base.join(inside.collect::<PathBuf>())
+    }
+
+    /// What was made or changed since the room was made.
+    pub fn written(&self) -> Vec<WrittenFile> {
+        let mut files = self.list();
+        files.retain(|file| !self.before.contains(file));
+        files
+    }
+
+    fn list(&self) -> Vec<WrittenFile> {
+        let mut files = Vec::new();
+        list(self.root.path(), self.root.path(), &mut files);
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        files
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        unlock(self.root.path());
+    }
+}
+
+fn write(path: &Path, file: &RoomFile) -> io::Result<()> {
+    if file.is_dir {
+        return fs::create_dir_all(path);
+    }
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    fs::write(path, &file.text)
+}
+
+fn list(root: &Path, folder: &Path, files: &mut Vec<WrittenFile>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        let path = entry.path();
+        if kind.is_dir() {
+            list(root, &path, files);
+        } else if kind.is_file() && files.len() < MOST_FILES {
+            let bytes = entry.metadata().map_or(0, |file| file.len());
+            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+            let content = (bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
+            let sha256 = content.map(|content| {
+                Sha256::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+            });
+            files.push(WrittenFile { path: name, bytes, sha256 });
+        }
+    }
+}
+
+/// Directories that forbid writing would outlive the room.
+fn unlock(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let path = entry.path();
+            if fs::metadata(&path).is_ok_and(|folder| folder.permissions().mode() & 0o700 != 0o700) {
+                _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o700));
+            }
+            unlock(&path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_room_tells_what_was_written_and_vanishes() {
+        let mut locked = RoomFile::new("locked", "");
+        locked.is_dir = true;
+        locked.mode = Some(0o555);
+        let room =
+            Room::new(&[RoomFile::new("a/b.txt", "b"), RoomFile::new("~/.conf", "c"), locked]).unwrap();
+        assert!(room.written().is_empty());
+        fs::write(room.work().join("new.txt"), "new").unwrap();
+        fs::write(room.work().join("a/b.txt"), "B").unwrap();
+        let names: Vec<_> = room.written().into_iter().map(|file| file.path).collect();
+        assert_eq!(names, ["work/a/b.txt", "work/new.txt"]);
+        let root = room.root().to_owned();
+        drop(room);
+        assert!(!root.exists());
+    }
+
+    #[test]
+    fn a_path_cannot_leave_the_room() {
+        let room = Room::new(&[RoomFile::new("../../escape", "x"), RoomFile::new("/abs", "x")]).unwrap();
+        assert!(room.work().join("escape").is_file() && room.work().join("abs").is_file());
+    }
+}

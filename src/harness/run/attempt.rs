@@ -1,0 +1,336 @@
+//! One attempt at one case: a clean room, a scripted API, a supervised target, a recording, a judgement.
+
+use std::fs;
+use std::io::{self, Seek as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use super::command_line::{self, CommandLine};
+use super::compare::{Failure, Observed, compare};
+use super::live::Live;
+use super::plan::Planned;
+use super::stop::Stop;
+use super::{Status, journal};
+use crate::classify::Verdict;
+use crate::harness::capture::{self, Action, Captured, Watch};
+use crate::harness::mock::fault::FaultKind;
+use crate::harness::mock::{Journal, MockApi, Options, StartError};
+use crate::harness::room::{Room, RoomError};
+use crate::harness::secrets::Masker;
+use crate::harness::supervise::{Containment, Isolation, NetworkMode, Start, SuperviseError, Supervisor};
+use crate::harness::timers::Limits;
+use crate::judge::{Ending, Judge, Protocol, Settings, Shelf};
+use crate::recording::{FACTS_FILE, Facts, Recording};
+use crate::schema::{FileError, Finding, Level, Run};
+
+/// How long a target may take to end after TERM, and what it started after that.
+const GRACE: (u64, u64) = (100, 50);
+
+/// What all cases of a run share.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Setting<'r> {
+    /// The runtime of the scripted APIs.
+    pub runtime: Handle,
+    /// What holds the targets.
+    pub containment: Containment,
+    /// Whether they are kept away from the network.
+    pub network: NetworkMode,
+    /// Where recordings go.
+    pub out: &'r Path,
+    /// The wish to stop.
+    pub stop: &'r Stop,
+    /// A wall limit instead of the targets' own.
+    pub wall: Option<Duration>,
+    /// The least level of a clause that fails a case.
+    pub fail_on: Level,
+}
+
+/// What became of an attempt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// What became of the run.
+    pub verdict: Verdict,
+    /// Clauses that were broken.
+    pub findings: Vec<Finding>,
+    /// Why it failed.
+    pub failures: Vec<Failure>,
+    /// How long the target ran.
+    pub duration: Duration,
+    /// From the target's exit to its verdict.
+    pub to_verdict: Duration,
+    /// Where the recording is.
+    pub recording: PathBuf,
+    /// Whether it was ended because the user wanted to stop.
+    pub cancelled: bool,
+}
+
+impl Attempt {
+    /// Whether it was as expected.
+    pub fn status(&self) -> Status {
+        if self.failures.is_empty() { Status::Pass } else { Status::Fail }
+    }
+}
+
+/// Why a case could not be run: not the target's doing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AttemptError {
+    /// No clean room.
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    /// No supervisor.
+    #[error(transparent)]
+    Supervise(#[from] SuperviseError),
+    /// No scripted API.
+    #[error("the scripted API: {0}")]
+    Api(#[from] StartError),
+    /// No contract.
+    #[error(transparent)]
+    Contract(#[from] FileError),
+    /// No place for the recording.
+    #[error("cannot write the recording: {0}")]
+    Disk(#[from] io::Error),
+    /// The target cannot be asked that way.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+impl<'r> Setting<'r> {
+    /// Runs with the targets' own limits, and away from the network where the kernel allows it.
+    pub fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
+        Self { runtime, containment, network: NetworkMode::Auto, out, stop, wall: None, fail_on: Level::Must }
+    }
+
+    /// With this wish about the network.
+    #[must_use]
+    pub fn with_network(self, network: NetworkMode) -> Self {
+        Self { network, ..self }
+    }
+
+    /// With clauses of this level failing a case.
+    #[must_use]
+    pub fn with_fail_on(self, fail_on: Level) -> Self {
+        Self { fail_on, ..self }
+    }
+
+    /// With this wall limit instead of the targets' own.
+    #[must_use]
+    pub fn with_wall(self, wall: Option<Duration>) -> Self {
+        Self { wall, ..self }
+    }
+}
+
+impl Setting<'_> {
+    /// Runs a case once.
+    pub fn attempt(&self, planned: &Planned, shelf: &Shelf, number: u32) -> Result<Attempt, AttemptError> {
+        let room = Room::new(&planned.run.files)?;
+        let (streams, outlets) = capture::pipes()?;
+        let network = if needs_own_socket(planned) { NetworkMode::Off } else { self.network };
+        let (supervisor, isolation, listener) = Supervisor::prepare(&self.containment, network, streams)?;
+        let options = Options { listener, faults: planned.case.faults.clone(), ..Options::default() };
+        let api = self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?;
+        let line = command_line::build(planned, &room, &api.base_url()).map_err(AttemptError::Unfit)?;
+        let masker = Masker::new(line.secrets.iter().map(String::as_str));
+        let mut facts = known_facts(planned, &line, &masker);
+
+        let partial = Partial::new(self.out, planned, number)?;
+        let protocol = Protocol::of_recording(&facts);
+        let settings = Settings {
+            background_disabled: facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1"),
+            ..Settings::default()
+        };
+        let judge = Judge::new(protocol, settings, shelf, &Run::of(&facts))?;
+        let mut live = Live::new(judge, protocol, &masker, &partial.folder)?;
+
+        let (stdin, typing) = stdin(planned, &line)?;
+        supervisor
+            .start(start(planned, line, &room, api.address().port()), stdin.as_ref().map(OwnedFd::as_fd))?;
+        // The target has its own copy; ours would keep a pipe open.
+        drop(stdin);
+        let watch = Watch {
+            limits: limits(planned, self.wall),
+            most_stdout: planned.run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
+            steps: planned.run.steps.clone(),
+            stdin: typing,
+            cancel: self.stop.as_fd(),
+        };
+        let captured = capture::watch(supervisor, outlets, watch, &mut live)?;
+        let heard = live.finish()?;
+        facts.exit = captured.exit.clone();
+        facts.duration_ms = Some(captured.duration.as_millis() as u64);
+        let judgement =
+            heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()), &mut |_| {})?;
+        let to_verdict = captured.exited_at.elapsed();
+
+        let journal = self.runtime.block_on(api.stop());
+        let observed = Observed {
+            judgement: &judgement,
+            captured: &captured,
+            journal: &journal,
+            room: &room,
+            stdout_start: &heard.stdout_head,
+            stderr_start: &heard.stderr_head,
+            masked: heard.masked,
+        };
+        let failures = compare(&planned.expect, &observed, self.fail_on);
+        let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
+        facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
+        let recording = partial.keep(&facts)?;
+        Ok(Attempt {
+            verdict: judgement.verdict,
+            findings: judgement.findings,
+            failures,
+            duration: captured.duration,
+            to_verdict,
+            recording,
+            cancelled: captured.cancelled,
+        })
+    }
+
+    /// What is known when it is over.
+    fn observed_facts(
+        &self,
+        captured: &Captured,
+        isolation: &Isolation,
+        room: &Room,
+        journal: &Journal,
+        counts: &Value,
+    ) -> Vec<(String, Value)> {
+        let milliseconds = |time: &Duration| (time.as_secs_f64() * 1e5).round() / 100.0;
+        let arrivals: Vec<Value> =
+            captured.arrivals.iter().map(|(offset, time)| json!([offset, milliseconds(time)])).collect();
+        let mut fields = vec![
+            ("arrivals".to_owned(), arrivals.into()),
+            ("files".to_owned(), json!(room.written())),
+            ("leftovers".to_owned(), json!(captured.ended.leftovers)),
+            ("listening".to_owned(), json!(captured.ended.listening)),
+            ("core_dumped".to_owned(), captured.core_dumped.into()),
+            ("isolation".to_owned(), json!(isolation)),
+            ("containment".to_owned(), self.containment.name().into()),
+            ("room".to_owned(), json!(room.root())),
+            ("counts".to_owned(), counts.clone()),
+        ];
+        fields.extend(journal::fields(journal));
+        fields
+    }
+}
+
+/// What is known before the start.
+fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts {
+    let mut facts = Facts::default();
+    facts.target.clone_from(&planned.target.choice.target.name);
+    facts.target_version = planned.target.version_for(&planned.speaks);
+    facts.scenario.clone_from(&planned.case.name);
+    facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
+    facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
+    facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
+    facts.other.insert("contract".into(), planned.case.contract.clone().into());
+    facts
+}
+
+/// A port that refuses for a while has to be made again, which only its own network can do.
+fn needs_own_socket(planned: &Planned) -> bool {
+    let mut faults = planned.case.faults.iter().chain(&planned.script.server_faults);
+    faults.any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
+}
+
+fn limits(planned: &Planned, wall: Option<Duration>) -> Limits {
+    let mut limits = planned.target.choice.target.limits;
+    let [own_wall, first_event, idle, after_result] =
+        planned.run.timers.map(|ms| ms.map(Duration::from_millis));
+    limits.wall = own_wall.or(wall).unwrap_or(limits.wall);
+    limits.first_event = first_event.unwrap_or(limits.first_event);
+    limits.idle = idle.unwrap_or(limits.idle);
+    limits.after_result = after_result.unwrap_or(limits.after_result);
+    limits
+}
+
+fn start(planned: &Planned, line: CommandLine, room: &Room, api_port: u16) -> Start {
+    let work = room.work();
+    let cwd = planned.run.cwd.as_ref().map_or(work.clone(), |cwd| work.join(cwd));
+    Start {
+        program: line.program,
+        args: line.args,
+        env: line.env,
+        cwd: cwd.to_string_lossy().into_owned(),
+        term_grace_ms: GRACE.0,
+        leftover_grace_ms: GRACE.1,
+        api_port,
+    }
+}
+
+/// The target's end of standard input, and the user's. Text that stands there from the start is a file, which no
+/// target can fail to read in time.
+fn stdin(planned: &Planned, line: &CommandLine) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
+    let types =
+        planned.run.steps.iter().any(|step| matches!(step.action, Action::Type(_) | Action::CloseStdin));
+    if types {
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut write = fs::File::from(write);
+        if let Some(text) = &line.stdin {
+            write.write_all(text.as_bytes())?;
+        }
+        return Ok((Some(read), Some(write.into())));
+    }
+    let Some(text) = &line.stdin else { return Ok((None, None)) };
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok((Some(file.into()), None))
+}
+
+/// A recording in the making. It gets its name when it is whole, so that there is no half of one.
+struct Partial {
+    folder: PathBuf,
+    final_name: PathBuf,
+}
+
+impl Partial {
+    fn new(out: &Path, planned: &Planned, number: u32) -> io::Result<Self> {
+        let safe = |text: &str| -> String {
+            text.chars()
+                .map(|c| if c.is_ascii_alphanumeric() || "@+._-".contains(c) { c } else { '_' })
+                .collect()
+        };
+        let mut final_name = out.join(safe(planned.target_label()));
+        final_name.extend(planned.case.name.split('/').map(safe));
+        if planned.repetition > 1 || number > 1 {
+            let name = final_name.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            final_name.set_file_name(format!("{name}~{}.{number}", planned.repetition));
+        }
+        fs::create_dir_all(out)?;
+        let folder = tempfile::Builder::new().prefix(".partial-").tempdir_in(out)?.keep();
+        Ok(Self { folder, final_name })
+    }
+
+    fn keep(self, facts: &Facts) -> io::Result<PathBuf> {
+        fs::write(self.folder.join(FACTS_FILE), format!("{:#}\n", facts.to_value()))?;
+        if let Some(parent) = self.final_name.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        // Only what is a recording is replaced.
+        if Recording::is_at(&self.final_name) {
+            fs::remove_dir_all(&self.final_name)?;
+        }
+        fs::rename(&self.folder, &self.final_name)?;
+        Ok(self.final_name.clone())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Kept ones have gone to their final name.
+        _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// How long ago it was, for reports.
+pub(super) fn milliseconds_since(start: Instant) -> u64 {
+    start.elapsed().as_millis() as u64
+}

@@ -1,0 +1,95 @@
+//! What a target is started with: arguments, environment, standard input.
+
+use crate::harness::room::Room;
+use crate::harness::scenario::OutputMode;
+
+use super::plan::Planned;
+
+/// As long as one argument may be on Linux, with room to spare.
+const LONGEST_ARGUMENT: usize = 100 << 10;
+/// What makes the reference target misbehave.
+pub(crate) const MISBEHAVE: &str = "CLAWGATE_MISBEHAVE";
+
+/// What a target is started with.
+#[derive(Debug, Default)]
+pub(super) struct CommandLine {
+    pub(super) program: String,
+    pub(super) args: Vec<String>,
+    pub(super) env: Vec<(String, String)>,
+    /// The values that change behaviour and are no secret.
+    pub(super) public: Vec<(String, String)>,
+    pub(super) stdin: Option<String>,
+    pub(super) secrets: Vec<String>,
+}
+
+/// Puts it together; the reason when the target cannot be asked that way.
+pub(super) fn build(planned: &Planned, room: &Room, api: &str) -> Result<CommandLine, String> {
+    let (run, speaks, target) = (&planned.run, &planned.speaks, &planned.target.choice.target);
+    let mut line = CommandLine {
+        program: match &run.program {
+            Some(other) => fill(other, room, api),
+            None => planned.target.program.display().to_string(),
+        },
+        stdin: run.stdin.clone(),
+        ..CommandLine::default()
+    };
+    if let Some(prompt) = run.whole_prompt() {
+        // A question that looks like a flag or is too long for an argument goes through standard input.
+        if prompt.len() > LONGEST_ARGUMENT || prompt.starts_with('-') {
+            let Some(args) = &speaks.prompt_on_stdin else {
+                return Err("the target does not read a question from standard input".into());
+            };
+            line.args.extend(args.iter().cloned());
+            line.stdin = Some(prompt);
+        } else {
+            if speaks.prompt.is_empty() {
+                return Err("the target's file does not say how to ask a question".into());
+            }
+            line.args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", &prompt)));
+        }
+    }
+    line.args.extend(run.args.iter().map(|word| fill(word, room, api)));
+    if !run.bare && run.output == OutputMode::Contract {
+        line.args.extend(speaks.args.iter().cloned());
+    }
+    for (name, value) in target.env.iter().chain(&speaks.env) {
+        line.set(name, &fill(value, room, api), !value.contains('{'));
+    }
+    for (name, value) in &target.secrets {
+        line.set(name, value, false);
+        line.secrets.push(value.clone());
+    }
+    for (name, value) in &run.env {
+        if value.is_empty() {
+            line.env.retain(|(known, _)| known != name);
+            line.public.retain(|(known, _)| known != name);
+        } else {
+            line.set(name, &fill(value, room, api), !value.contains('{'));
+        }
+    }
+    if let Some(wrong) = planned.target.choice.misbehaviour {
+        line.set(MISBEHAVE, wrong.name(), true);
+    }
+    Ok(line)
+}
+
+impl CommandLine {
+    fn set(&mut self, name: &str, value: &str, is_public: bool) {
+        self.env.retain(|(known, _)| known != name);
+        self.public.retain(|(known, _)| known != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+        if is_public {
+            self.public.push((name.to_owned(), value.to_owned()));
+        }
+    }
+}
+
+fn fill(text: &str, room: &Room, api: &str) -> String {
+    if !text.contains('{') {
+        return text.to_owned();
+    }
+    text.replace("{home}", &room.home().to_string_lossy())
+        .replace("{work}", &room.work().to_string_lossy())
+        .replace("{tmp}", &room.tmp().to_string_lossy())
+        .replace("{api}", api)
+}

@@ -1,0 +1,182 @@
+//! What was expected against what was observed: a pure function.
+
+use std::fs;
+
+use serde::Serialize;
+
+use crate::classify::Class;
+use crate::harness::capture::Captured;
+use crate::harness::mock::Journal;
+use crate::harness::mock::journal::Kind;
+use crate::harness::room::Room;
+use crate::harness::scenario::{Expect, ExpectedFile};
+use crate::judge::Judgement;
+use crate::schema::Level;
+
+/// Something that was not as expected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Failure {
+    /// What it is about, as a word.
+    pub kind: &'static str,
+    /// What is wrong, in a sentence.
+    pub message: String,
+}
+
+impl Failure {
+    pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+}
+
+/// Everything that was observed.
+#[derive(Debug)]
+pub(super) struct Observed<'o> {
+    pub(super) judgement: &'o Judgement,
+    pub(super) captured: &'o Captured,
+    pub(super) journal: &'o Journal,
+    pub(super) room: &'o Room,
+    pub(super) stdout_start: &'o [u8],
+    pub(super) stderr_start: &'o [u8],
+    /// How many secrets the target printed.
+    pub(super) masked: u64,
+}
+
+/// Every way in which a run was not as expected. A clause of level `fail_on` or above has to hold.
+pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    verdict(expect, observed, &mut failures);
+    findings(expect, observed.judgement, fail_on, &mut failures);
+    requests(expect, observed.journal, &mut failures);
+    for file in &expect.files {
+        failures.extend(check_file(file, observed.room));
+    }
+    for (channel, wanted, bytes) in [
+        ("stdout", &expect.stdout_contains, observed.stdout_start),
+        ("stderr", &expect.stderr_contains, observed.stderr_start),
+    ] {
+        if let Some(wanted) = wanted
+            && memchr::memmem::find(bytes, wanted.as_bytes()).is_none()
+        {
+            failures.push(Failure::new(channel, format!("{channel} does not contain {wanted:?}")));
+        }
+    }
+    if observed.masked > 0 {
+        let message =
+            format!("{} times a credential was printed; the recording has it masked", observed.masked);
+        failures.push(Failure::new("secret", message));
+    }
+    let ended = &observed.captured.ended;
+    if !expect.leftovers {
+        for left in &ended.leftovers {
+            failures.push(Failure::new(
+                "leftover",
+                format!("left running: {} (process {})", left.command, left.pid),
+            ));
+        }
+    } else if ended.leftovers.is_empty() {
+        failures.push(Failure::new("leftover", "expected a process to be left running"));
+    }
+    if ended.survivors {
+        failures.push(Failure::new("leftover", "a process could not be ended"));
+    }
+    failures
+}
+
+fn verdict(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
+    let verdict = &observed.judgement.verdict;
+    let named = |class: Class, detail: Option<&str>| match detail {
+        Some(detail) => format!("{class} ({detail})"),
+        None => class.to_string(),
+    };
+    let detail_differs = expect.detail.is_some() && expect.detail != verdict.detail;
+    if verdict.class != expect.verdict || detail_differs {
+        let wanted = named(expect.verdict, expect.detail.as_deref());
+        let found = named(verdict.class, verdict.detail.as_deref());
+        let why = verdict
+            .evidence
+            .first()
+            .map_or(String::new(), |evidence| format!(": {} {}", evidence.rule, evidence.value));
+        failures.push(Failure::new("verdict", format!("expected {wanted}, found {found}{why}")));
+    }
+    for wanted in &expect.advisories {
+        if !verdict.advisories.iter().any(|advisory| advisory.name() == wanted) {
+            failures.push(Failure::new("advisory", format!("expected the advisory {wanted}")));
+        }
+    }
+    let exit = &observed.captured.exit;
+    if let Some(wanted) = expect.exit
+        && exit.code != Some(wanted)
+    {
+        let found = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "no exit".to_owned(),
+        };
+        failures.push(Failure::new("exit", format!("expected exit code {wanted}, found {found}")));
+    }
+}
+
+fn findings(expect: &Expect, judgement: &Judgement, fail_on: Level, failures: &mut Vec<Failure>) {
+    for finding in judgement.findings.iter().filter(|finding| finding.level >= fail_on) {
+        if !expect.findings.contains(&finding.clause) {
+            failures.push(Failure::new("finding", format!("{}: {}", finding.clause, finding.message)));
+        }
+    }
+    for clause in &expect.findings {
+        if !judgement.findings.iter().any(|finding| finding.clause == *clause) {
+            let message = format!("{clause} was expected to be broken and is not: take it off the list");
+            failures.push(Failure::new("stale", message));
+        }
+    }
+}
+
+fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
+    let asked = |kind: Kind| matches!(kind, Kind::Turn | Kind::Unmatched | Kind::Refused);
+    let count = journal.requests.iter().filter(|entry| asked(entry.kind)).count() as u64 + journal.not_kept;
+    match expect.requests {
+        Some(wanted) if wanted != count => {
+            failures.push(Failure::new(
+                "requests",
+                format!("expected {wanted} requests for an answer, found {count}"),
+            ));
+        }
+        Some(_) => {}
+        // Whoever counts requests knows which turns they are for.
+        None => failures.extend(
+            journal
+                .unused
+                .iter()
+                .map(|turn| Failure::new("unused-turn", format!("nobody asked for turn `{turn}`"))),
+        ),
+    }
+    for entry in &journal.requests {
+        if let Some(unmatched) = &entry.unmatched {
+            let because = unmatched.because.join("; ");
+            let nearest = unmatched.nearest.as_deref().unwrap_or("none");
+            let message = format!(
+                "{} {} was answered by no turn; nearest is {nearest}: {because}",
+                entry.method, entry.path
+            );
+            failures.push(Failure::new("unmatched-request", message));
+        }
+        for finding in &entry.findings {
+            let message = format!("request {}: {} {}", entry.number, finding.pointer, finding.message);
+            failures.push(Failure::new("invalid-request", message));
+        }
+    }
+}
+
+fn check_file(file: &ExpectedFile, room: &Room) -> Option<Failure> {
+    let content = fs::read(room.place(&file.path));
+    let message = match (&file.contains, content) {
+        (None, Err(_)) => return None,
+        (None, Ok(_)) => format!("{} exists and should not", file.path),
+        (Some(_), Err(error)) => format!("{}: {error}", file.path),
+        (Some(text), Ok(content)) if memchr::memmem::find(&content, text.as_bytes()).is_some() => {
+            return None;
+        }
+        (Some(text), Ok(_)) => format!("{} does not contain {text:?}", file.path),
+    };
+    Some(Failure::new("file", message))
+}

@@ -1,0 +1,77 @@
+//! What the last run left behind: which cases failed, and how long each took.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::event::{CaseFinished, Status};
+
+const FILE: &str = "last-run.json";
+
+/// The cases of the last run.
+#[derive(Debug, Clone, Default)]
+pub struct LastRun {
+    cases: BTreeMap<(String, String), (String, f64)>,
+}
+
+impl LastRun {
+    /// Reads what is in the output folder; nothing when there is none.
+    pub fn read(out: &Path) -> Self {
+        let text = fs::read(out.join(FILE)).unwrap_or_default();
+        let value: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let case = |case: &Value| {
+            let text = |key: &str| Some(case.get(key)?.as_str()?.to_owned());
+            let key = (text("target")?, text("case")?);
+            Some((key, (text("status")?, case.get("duration_ms")?.as_f64()?)))
+        };
+        let cases =
+            value.get("cases").and_then(Value::as_array).into_iter().flatten().filter_map(case).collect();
+        Self { cases }
+    }
+
+    /// Whether there was a run.
+    pub fn is_known(&self) -> bool {
+        !self.cases.is_empty()
+    }
+
+    /// Whether the case failed.
+    pub fn failed(&self, key: &(String, String)) -> bool {
+        self.cases.get(key).is_some_and(|(status, _)| status == "fail")
+    }
+
+    /// How long the case took.
+    pub fn duration(&self, key: &(String, String)) -> Option<Duration> {
+        let (_, ms) = self.cases.get(key)?;
+        Duration::try_from_secs_f64(ms / 1000.0).ok()
+    }
+
+    /// Takes note of a case. What was not run stays as it was.
+    pub fn note(&mut self, finished: &CaseFinished) {
+        if finished.status == Status::Skipped {
+            return;
+        }
+        let key = (finished.target.clone(), finished.case.clone());
+        let status = finished.status.name().to_owned();
+        self.cases.insert(key, (status, finished.duration_ms));
+    }
+
+    /// Writes it down.
+    pub fn save(&self, out: &Path) -> io::Result<()> {
+        let cases: Vec<Value> = self
+            .cases
+            .iter()
+            .map(|((target, case), (status, ms))| {
+                json!({"target": target, "case": case, "status": status, "duration_ms": ms})
+            })
+            .collect();
+        fs::create_dir_all(out)?;
+        // Renamed into place: whoever reads it meanwhile sees the old one or the new one.
+        let new = out.join(format!(".{FILE}.new"));
+        fs::write(&new, format!("{:#}\n", json!({"schema_version": 1, "cases": cases})))?;
+        fs::rename(new, out.join(FILE))
+    }
+}

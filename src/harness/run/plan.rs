@@ -1,0 +1,100 @@
+//! Which scenario runs on which target.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::memory::LastRun;
+use super::suite::Suite;
+use crate::classify::Class;
+use crate::harness::mock::Script;
+use crate::harness::scenario::{Case, Expect, RunPart};
+use crate::harness::target::{Located, Speaks};
+
+/// A case on a target.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Planned {
+    /// The case.
+    pub case: Arc<Case>,
+    /// What the API answers.
+    pub script: Arc<Script>,
+    /// The target.
+    pub target: Arc<Located>,
+    /// How the target keeps the case's contract.
+    pub speaks: Speaks,
+    /// What it is to do, for this target.
+    pub run: RunPart,
+    /// What is expected, for this target.
+    pub expect: Expect,
+    /// Why it is not run.
+    pub skip: Option<String>,
+    /// Which repetition it is, from 1.
+    pub repetition: u32,
+}
+
+/// Every case on every target that promises its contract.
+pub fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<Planned> {
+    let mut planned = Vec::new();
+    for target in targets {
+        for (case, script) in suite.cases() {
+            let Some(speaks) = target.choice.target.speaking(&case.contract) else { continue };
+            let version = target.version_for(speaks);
+            let version = (!version.is_empty()).then_some(version);
+            let differs = case.for_target(&target.choice.target.name, version.as_deref());
+            let (run, expect) =
+                differs.map_or((&case.run, &case.expect), |differs| (&differs.run, &differs.expect));
+            for repetition in 1..=repeat.max(1) {
+                planned.push(Planned {
+                    case: Arc::clone(case),
+                    script: Arc::clone(script),
+                    target: Arc::clone(target),
+                    speaks: speaks.clone(),
+                    run: run.clone(),
+                    expect: expect.clone(),
+                    skip: differs.and_then(|differs| differs.skip.clone()),
+                    repetition,
+                });
+            }
+        }
+    }
+    planned
+}
+
+impl Planned {
+    /// The target as it was chosen.
+    pub fn target_label(&self) -> &str {
+        &self.target.choice.label
+    }
+
+    /// What tells it from every other case of a run.
+    pub fn key(&self) -> (String, String) {
+        (self.target_label().to_owned(), self.case.name.clone())
+    }
+
+    /// The command that runs exactly this case again.
+    pub fn replay(&self) -> String {
+        let quoted = |word: &str| {
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "@+._-/=".contains(c);
+            if word.chars().all(is_plain) {
+                word.to_owned()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+        };
+        format!("clawgate run {} --target {}", quoted(&self.case.name), quoted(self.target_label()))
+    }
+
+    /// How long it will probably take: as long as the last time, or as the timer that it waits for.
+    pub fn cost(&self, last: &LastRun) -> Duration {
+        if let Some(known) = last.duration(&self.key()) {
+            return known;
+        }
+        match self.expect.verdict {
+            Class::Timeout => {
+                let shortest = self.run.timers.iter().flatten().min();
+                shortest.map_or(self.target.choice.target.limits.wall, |ms| Duration::from_millis(*ms))
+            }
+            _ => Duration::from_millis(u64::from(self.run.timers[3].is_some())),
+        }
+    }
+}

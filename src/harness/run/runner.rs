@@ -1,0 +1,223 @@
+//! Runs the planned cases, several at a time.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::attempt::{AttemptError, Setting, milliseconds_since};
+use super::compare::Failure;
+use super::event::{CaseFinished, Event, RunFinished, SCHEMA_VERSION, Status, TargetInfo};
+use super::memory::LastRun;
+use super::plan::Planned;
+use crate::exit_code;
+use crate::judge::Shelf;
+use crate::report::printable;
+
+/// How cases are run.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// How many at a time.
+    pub jobs: usize,
+    /// How often a case that failed is tried again.
+    pub retries: u32,
+    /// Whether the first failure ends the run.
+    pub fail_fast: bool,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        Self { jobs, retries: 0, fail_fast: false }
+    }
+}
+
+/// Runs the cases; `on_event` hears of everything, in order, on this thread.
+pub fn run(
+    planned: Vec<Planned>,
+    setting: &Setting<'_>,
+    options: &RunOptions,
+    last: &mut LastRun,
+    on_event: &mut dyn FnMut(&Event),
+) -> RunFinished {
+    let started = Instant::now();
+    let mut targets: Vec<TargetInfo> = Vec::new();
+    for case in &planned {
+        if !targets.iter().any(|known| known.target == case.target_label()) {
+            let version = case.target.version_for(&case.speaks);
+            targets.push(TargetInfo { target: case.target_label().to_owned(), version });
+        }
+    }
+    let jobs = options.jobs.clamp(1, planned.len().max(1));
+    let cases = planned.len();
+    on_event(&Event::RunStarted { schema_version: SCHEMA_VERSION, cases, targets, jobs });
+    let mut queue = planned;
+    // The longest first, so that none of them begins when everybody else is done.
+    queue.sort_by_key(|case| std::cmp::Reverse(case.cost(last)));
+    let queue = Mutex::new(VecDeque::from(queue));
+    let (tell, hear) = mpsc::channel();
+    // Set by the worker that saw a failure, so that no other takes a case after it.
+    let halt = AtomicBool::new(false);
+    let mut finished = RunFinished::default();
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            let (tell, queue, halt) = (tell.clone(), &queue, &halt);
+            scope.spawn(move || work(queue, halt, setting, options, &tell));
+        }
+        drop(tell);
+        for event in hear {
+            if let Event::CaseFinished(case) = &event {
+                last.note(case);
+                finished.count(case);
+            }
+            on_event(&event);
+        }
+    });
+    let reason = if setting.stop.is_wanted() {
+        "not run: interrupted"
+    } else {
+        "not run after a failure (--fail-fast)"
+    };
+    for planned in queue.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let case = skipped(&planned, reason);
+        finished.count(&case);
+        on_event(&Event::CaseFinished(Box::new(case)));
+    }
+    finished.interrupted = setting.stop.is_wanted();
+    finished.duration_ms = milliseconds_since(started);
+    finished.exit_code = finished.code();
+    on_event(&Event::RunFinished(finished.clone()));
+    finished
+}
+
+impl RunFinished {
+    fn count(&mut self, case: &CaseFinished) {
+        match case.status {
+            Status::Pass => self.passed += 1,
+            Status::Fail => self.failed += 1,
+            Status::Flaky => self.flaky += 1,
+            Status::Skipped => self.skipped += 1,
+        }
+        self.harness_failures += usize::from(case.failures.iter().any(|failure| failure.kind == HARNESS));
+    }
+
+    fn code(&self) -> u8 {
+        let codes = [
+            (self.interrupted, exit_code::INTERRUPTED),
+            (self.harness_failures > 0, exit_code::ENVIRONMENT),
+            (self.failed > self.harness_failures, exit_code::FINDINGS),
+        ];
+        codes
+            .into_iter()
+            .filter(|(holds, _)| *holds)
+            .fold(exit_code::OK, |code, (_, other)| exit_code::worst(code, other))
+    }
+}
+
+/// The kind of a failure that is our own.
+const HARNESS: &str = "harness";
+
+fn work(
+    queue: &Mutex<VecDeque<Planned>>,
+    halt: &AtomicBool,
+    setting: &Setting<'_>,
+    options: &RunOptions,
+    tell: &Sender<Event>,
+) {
+    // Contracts are opened once by each worker: they are not made to be shared.
+    let shelf = Shelf::built_in();
+    loop {
+        if setting.stop.is_wanted() || halt.load(Ordering::SeqCst) {
+            return;
+        }
+        let Some(planned) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { return };
+        let case = match &planned.skip {
+            Some(reason) => skipped(&planned, reason),
+            None => perform(&planned, setting, options, &shelf, tell),
+        };
+        if options.fail_fast && case.status == Status::Fail {
+            halt.store(true, Ordering::SeqCst);
+        }
+        // The listener outlives the workers.
+        _ = tell.send(Event::CaseFinished(Box::new(case)));
+    }
+}
+
+/// Tries a case until it passes or the attempts are used up.
+fn perform(
+    planned: &Planned,
+    setting: &Setting<'_>,
+    options: &RunOptions,
+    shelf: &Shelf,
+    tell: &Sender<Event>,
+) -> CaseFinished {
+    let mut number = 1;
+    loop {
+        _ = tell.send(Event::CaseStarted {
+            case: planned.case.name.clone(),
+            target: planned.target_label().to_owned(),
+            repetition: planned.repetition,
+            attempt: number,
+        });
+        let mut case = finished(planned);
+        case.attempts = number;
+        match setting.attempt(planned, shelf, number) {
+            Ok(attempt) if attempt.cancelled => {
+                case.status = Status::Skipped;
+                case.reason = Some("ended: interrupted".into());
+                case.recording = Some(attempt.recording.display().to_string());
+                return case;
+            }
+            Ok(attempt) => {
+                case.status = attempt.status();
+                case.verdict = Some(attempt.verdict);
+                case.findings = attempt.findings;
+                case.failures = attempt.failures;
+                case.duration_ms = milliseconds(attempt.duration);
+                case.verdict_ms = milliseconds(attempt.to_verdict);
+                case.recording = Some(attempt.recording.display().to_string());
+            }
+            Err(AttemptError::Unfit(reason)) => return skipped(planned, &reason),
+            Err(error) => {
+                case.status = Status::Fail;
+                case.failures = vec![Failure::new(HARNESS, printable(&error.to_string()))];
+            }
+        }
+        if case.status == Status::Pass && number > 1 {
+            case.status = Status::Flaky;
+        }
+        if case.status != Status::Fail || number > options.retries || setting.stop.is_wanted() {
+            return case;
+        }
+        number += 1;
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
+fn skipped(planned: &Planned, reason: &str) -> CaseFinished {
+    CaseFinished { status: Status::Skipped, reason: Some(reason.to_owned()), ..finished(planned) }
+}
+
+fn finished(planned: &Planned) -> CaseFinished {
+    CaseFinished {
+        case: planned.case.name.clone(),
+        target: planned.target_label().to_owned(),
+        repetition: planned.repetition,
+        status: Status::Fail,
+        attempts: 0,
+        verdict: None,
+        contract: planned.case.contract.clone(),
+        findings: Vec::new(),
+        failures: Vec::new(),
+        reason: None,
+        duration_ms: 0.0,
+        verdict_ms: 0.0,
+        recording: None,
+        replay: planned.replay(),
+    }
+}

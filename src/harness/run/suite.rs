@@ -1,0 +1,83 @@
+//! The scenarios that there are: built in, and the user's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::harness::document::DocumentError;
+use crate::harness::mock::Script;
+use crate::harness::scenario::library::SCENARIOS;
+use crate::harness::scenario::{Case, Scenario};
+
+/// Cases, each with the script of its API.
+#[derive(Debug, Default)]
+pub struct Suite {
+    cases: Vec<(Arc<Case>, Arc<Script>)>,
+}
+
+/// Why a scenario cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SuiteError {
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A file says something wrong.
+    #[error("{}", .0.render())]
+    Document(#[from] DocumentError),
+    /// Two cases have the same name.
+    #[error("two cases are named `{0}`")]
+    Twice(String),
+}
+
+impl Suite {
+    /// The built-in scenarios.
+    pub fn built_in() -> Result<Self, SuiteError> {
+        let mut suite = Self::default();
+        for (name, text) in SCENARIOS {
+            suite.add(Scenario::parse(&format!("scenarios/{name}.toml"), text)?)?;
+        }
+        Ok(suite)
+    }
+
+    /// Adds the cases of a scenario.
+    pub fn add(&mut self, scenario: Scenario) -> Result<(), SuiteError> {
+        let script = Arc::new(scenario.script);
+        for case in scenario.cases {
+            if self.cases.iter().any(|(known, _)| known.name == case.name) {
+                return Err(SuiteError::Twice(case.name));
+            }
+            self.cases.push((Arc::new(case), Arc::clone(&script)));
+        }
+        Ok(())
+    }
+
+    /// Adds a file, or every `.toml` file below a directory.
+    pub fn add_path(&mut self, path: &Path) -> Result<(), SuiteError> {
+        let at = |source| SuiteError::Io { path: path.to_owned(), source };
+        if !fs::metadata(path).map_err(at)?.is_dir() {
+            let text = fs::read_to_string(path).map_err(at)?;
+            return self.add(Scenario::parse(&path.display().to_string(), &text)?);
+        }
+        let mut entries = fs::read_dir(path).map_err(at)?.collect::<Result<Vec<_>, _>>().map_err(at)?;
+        entries.sort_by_key(fs::DirEntry::path);
+        for entry in entries {
+            let path = entry.path();
+            let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if is_dir || path.extension().is_some_and(|extension| extension == "toml") {
+                self.add_path(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The cases, in the order of their files.
+    pub fn cases(&self) -> &[(Arc<Case>, Arc<Script>)] {
+        &self.cases
+    }
+}

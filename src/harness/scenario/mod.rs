@@ -1,0 +1,96 @@
+//! A scenario: one thing to make a target do, what the API answers meanwhile, and what is expected of it.
+//!
+//! ```toml
+//! [scenario]
+//! name = "claude/greeting"
+//! description = "One question, one answer."
+//! contract = "claude-stream-json"
+//! api = "plain"                        # the script of another scenario, or [api] here
+//!
+//! [run]
+//! prompt = "Say hello."
+//!
+//! [expect]
+//! verdict = "ok"
+//! requests = 1
+//! ```
+//!
+//! A scenario with `[[variants]]` stands for several cases that share everything but what the variant says.
+//! `scenarios/README.md` in the repository describes every key.
+
+mod expect;
+pub mod library;
+mod reader;
+mod run;
+
+pub use expect::{Expect, ExpectedFile};
+pub use run::{OutputMode, RunPart};
+
+use super::mock::{Fault, Script};
+use crate::schema::VersionRange;
+
+/// A scenario file.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Scenario {
+    /// Its name, as used on the command line and in ids.
+    pub name: String,
+    /// What it is for, in a sentence.
+    pub description: String,
+    /// What the API answers; no turns when it is not to be asked.
+    pub script: Script,
+    /// What to make a target do; none when the file holds nothing but an API script.
+    pub cases: Vec<Case>,
+}
+
+/// One case: a scenario, or a variant of it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Case {
+    /// The scenario's name, and the variant's after a slash.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// Words to select it by.
+    pub tags: Vec<String>,
+    /// The contract that a target has to promise to be put through it.
+    pub contract: String,
+    /// What the target is to do.
+    pub run: RunPart,
+    /// What is expected of it.
+    pub expect: Expect,
+    /// What goes wrong besides what the script says.
+    pub faults: Vec<Fault>,
+    /// What differs for some targets.
+    pub overrides: Vec<Override>,
+}
+
+/// What differs for a target, or for some versions of it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Override {
+    /// The target's name.
+    pub target: String,
+    /// Its versions; all of them without it.
+    pub versions: Option<VersionRange>,
+    /// What is expected instead.
+    pub expect: Expect,
+    /// What is run instead.
+    pub run: RunPart,
+    /// Why it is not run at all.
+    pub skip: Option<String>,
+}
+
+impl Override {
+    /// Whether it is about this target.
+    pub fn applies(&self, target: &str, version: Option<&str>) -> bool {
+        self.target == target && self.versions.as_ref().is_none_or(|range| range.holds(version))
+    }
+}
+
+impl Case {
+    /// The override for a target; the last one that applies.
+    pub fn for_target(&self, target: &str, version: Option<&str>) -> Option<&Override> {
+        self.overrides.iter().rev().find(|other| other.applies(target, version))
+    }
+}

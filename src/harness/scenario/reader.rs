@@ -1,0 +1,210 @@
+//! Reads scenarios from TOML; every complaint has its place in the file.
+
+use std::path::Path;
+
+use super::run::strings;
+use super::{Case, Expect, Override, RunPart, Scenario, library};
+use crate::harness::document::{Document, DocumentError, Item, Place, Table};
+use crate::harness::mock::Script;
+use crate::schema::VersionRange;
+
+impl Scenario {
+    /// Reads a scenario; `file` names it in errors, and what it imports is looked for beside it.
+    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+        let mut root = Document::parse(file, text)?;
+        let mut head = root.require("scenario", "a table with the scenario's name")?.into_table()?;
+        let name = head.require("name", "what the scenario is called")?;
+        let place = name.place();
+        let name = name.into_string()?;
+        if !is_name(&name) {
+            return Err(place.complain("expected a name without blanks and `#`, which ids are made of"));
+        }
+        let description = head.string("description")?.unwrap_or_default();
+        let contract = head.string("contract")?;
+        let tags = head.take("tags").map(strings).transpose()?.unwrap_or_default();
+        let imported = match head.take("api") {
+            None => None,
+            Some(item) => {
+                let place = item.place();
+                Some((import(file, &item.into_string()?, &place)?, place))
+            }
+        };
+        let whole = head.complain("a scenario has `contract` and [run], or nothing but [api]");
+        head.finish()?;
+        let script = match (root.take("api"), imported) {
+            (Some(_), Some((_, place))) => {
+                return Err(place.complain("either `api` names a script or [api] is one, not both"));
+            }
+            (Some(item), None) => Script::read(item.into_table()?)?,
+            (None, Some((script, _))) => script,
+            (None, None) if contract.is_some() => Script::silent(),
+            (None, None) => return Err(root.complain("missing key `api`: a table with the API's script")),
+        };
+        let base = Case {
+            name: name.clone(),
+            description: description.clone(),
+            tags,
+            contract: contract.clone().unwrap_or_default(),
+            run: RunPart::default(),
+            expect: Expect::default(),
+            faults: Vec::new(),
+            overrides: Vec::new(),
+        };
+        let has_run = root.take("run").map(Item::into_table).transpose()?;
+        let is_case = has_run.is_some();
+        let run = has_run.map_or(Ok(RunPart::default()), |table| RunPart::read(table, &base.run))?;
+        let expect = root.take("expect").map(Item::into_table).transpose()?;
+        let expect = expect.map_or(Ok(Expect::default()), |table| Expect::read(table, &base.expect))?;
+        let mut base = Case { run, expect, ..base };
+        base.overrides = overrides(&mut root, &base)?;
+        let mut cases = Vec::new();
+        for item in root.list("variants")? {
+            let place = item.place();
+            let case = variant(item.into_table()?, &base)?;
+            if cases.iter().any(|other: &Case| other.name == case.name) {
+                return Err(place.complain(format!("a second variant named `{}`", case.name)));
+            }
+            cases.push(case);
+        }
+        root.finish()?;
+        if cases.is_empty() && is_case {
+            cases.push(base);
+        }
+        if contract.is_none() && cases.iter().any(|case| case.contract.is_empty()) {
+            return Err(whole);
+        }
+        Ok(Self { name, description, script, cases })
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c.is_control() || c == '#')
+}
+
+/// The script of another scenario: of a file beside this one, or of a built-in one.
+fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Script, DocumentError> {
+    let beside = Path::new(file).with_file_name(named);
+    let read = std::fs::read_to_string(&beside).ok();
+    let text = read.as_deref().or_else(|| library::text(named));
+    let text =
+        text.ok_or_else(|| place.complain(format!("neither {} nor a built-in scenario", beside.display())))?;
+    Scenario::parse(named, text)
+        .map(|scenario| scenario.script)
+        .map_err(|error| place.complain(format!("cannot be imported: {error}")))
+}
+
+fn variant(mut table: Table<'_>, base: &Case) -> Result<Case, DocumentError> {
+    let name = table.require("name", "what the variant is called")?;
+    let place = name.place();
+    let name = name.into_string()?;
+    if !is_name(&name) {
+        return Err(place.complain("expected a name without blanks and `#`, which ids are made of"));
+    }
+    let mut case = base.clone();
+    case.name = format!("{}/{name}", base.name);
+    case.description = table.string("description")?.unwrap_or(case.description);
+    case.contract = table.string("contract")?.unwrap_or(case.contract);
+    if let Some(item) = table.take("tags") {
+        case.tags.extend(strings(item)?);
+    }
+    let mut faults: Vec<_> = table.take("fault").into_iter().collect();
+    faults.extend(table.list("faults")?);
+    for item in faults {
+        let place = item.place();
+        let text = item.into_string()?;
+        case.faults.push(text.parse().map_err(|error| place.complain(format!("{error}")))?);
+    }
+    if let Some(item) = table.take("run") {
+        case.run = RunPart::read(item.into_table()?, &base.run)?;
+    }
+    if let Some(item) = table.take("expect") {
+        case.expect = Expect::read(item.into_table()?, &base.expect)?;
+    }
+    let own = overrides(&mut table, &case)?;
+    case.overrides.extend(own);
+    table.finish()?;
+    Ok(case)
+}
+
+fn overrides(table: &mut Table<'_>, base: &Case) -> Result<Vec<Override>, DocumentError> {
+    let mut found = Vec::new();
+    for item in table.list("overrides")? {
+        let mut table = item.into_table()?;
+        let target = table.require("target", "the name of the target it is about")?.into_string()?;
+        let versions = match table.take("versions") {
+            None => None,
+            Some(item) => {
+                let place = item.place();
+                Some(VersionRange::parse(&item.into_string()?).map_err(|reason| place.complain(reason))?)
+            }
+        };
+        let expect = match table.take("expect") {
+            Some(item) => Expect::read(item.into_table()?, &base.expect)?,
+            None => base.expect.clone(),
+        };
+        let run = match table.take("run") {
+            Some(item) => RunPart::read(item.into_table()?, &base.run)?,
+            None => base.run.clone(),
+        };
+        let skip = table.string("skip")?;
+        table.finish()?;
+        found.push(Override { target, versions, expect, run, skip });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::Class;
+
+    const HEAD: &str = "scenario = { name = \"t\", contract = \"claude-stream-json\", api = \"plain\" }\n";
+
+    fn complaint(text: &str) -> String {
+        Scenario::parse("my.toml", &format!("{HEAD}{text}")).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn variants_share_what_they_do_not_say() {
+        let text = format!(
+            "{HEAD}[run]\nprompt = \"x\"\nargs = [\"-a\"]\n[expect]\nrequests = 1\n\
+             [[variants]]\nname = \"a\"\n[[variants]]\nname = \"b\"\nfault = \"http:status=429\"\n\
+             run = {{ args = [] }}\nexpect = {{ verdict = \"rate_limit\" }}\n"
+        );
+        let scenario = Scenario::parse("my.toml", &text).unwrap();
+        let [a, b] = &scenario.cases[..] else { panic!("{:?}", scenario.cases) };
+        assert_eq!((a.name.as_str(), b.name.as_str()), ("t/a", "t/b"));
+        assert_eq!(a.run.args, ["-a"]);
+        assert!(b.run.args.is_empty() && b.run.prompt.as_deref() == Some("x"));
+        assert_eq!((a.expect.verdict, b.expect.verdict), (Class::Ok, Class::RateLimit));
+        assert_eq!((a.expect.requests, b.expect.requests), (Some(1), Some(1)));
+        assert_eq!(b.faults.len(), 1);
+    }
+
+    #[test]
+    fn an_override_is_for_its_target_and_versions() {
+        let text = format!(
+            "{HEAD}[run]\nprompt = \"x\"\n[[overrides]]\ntarget = \"claude\"\nversions = \"<2.1.250\"\n\
+             expect = {{ verdict = \"auth\" }}\n"
+        );
+        let scenario = Scenario::parse("my.toml", &text).unwrap();
+        let case = &scenario.cases[0];
+        assert_eq!(case.for_target("claude", Some("2.1.197")).unwrap().expect.verdict, Class::Auth);
+        assert!(case.for_target("claude", Some("2.1.250")).is_none());
+        assert!(case.for_target("reference", Some("2.1.197")).is_none());
+    }
+
+    #[test]
+    fn complaints_say_where() {
+        assert_eq!(
+            complaint("[run]\npromt = \"x\""),
+            "my.toml:3:1: unknown key `promt`, did you mean `prompt`? (at run.promt)"
+        );
+        assert!(complaint("[expect]\nverdict = \"rate-limit\"").contains("did you mean `rate_limit`?"));
+        assert!(complaint("[run]\nsteps = [{ after = \"x\" }]").contains("exactly one thing"));
+        assert!(complaint("[run]\nsteps = [{ signal = \"USR9\" }]").contains("expected one of: HUP"));
+        assert!(complaint("[[variants]]\nname = \"a\"\nfault = \"nope\"").starts_with("my.toml:4:9: "));
+        let text = "scenario = { name = \"t\", contract = \"c\", api = \"nope\" }\n[run]\n";
+        assert!(Scenario::parse("my.toml", text).unwrap_err().to_string().contains("neither nope nor"));
+    }
+}

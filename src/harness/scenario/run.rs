@@ -1,0 +1,161 @@
+//! `[run]`: what a target is made to do.
+
+use crate::harness::capture::{Action, Step};
+use crate::harness::document::{DocumentError, Item, Table};
+use crate::harness::room::RoomFile;
+
+/// What a target is made to do.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RunPart {
+    /// The question; passed as an argument, or on standard input where it cannot be one.
+    pub prompt: Option<String>,
+    /// The question is padded to this many bytes.
+    pub prompt_bytes: Option<usize>,
+    /// Further arguments, before the target's own.
+    pub args: Vec<String>,
+    /// Whether the target adds nothing of its own.
+    pub bare: bool,
+    /// Which form of output is asked for.
+    pub output: OutputMode,
+    /// What stands on standard input; it is closed without it.
+    pub stdin: Option<String>,
+    /// What the user does meanwhile.
+    pub steps: Vec<Step>,
+    /// What stands in the working directory, or in the home below `~/`.
+    pub files: Vec<RoomFile>,
+    /// Settings beside the target's own; an empty value takes one away.
+    pub env: Vec<(String, String)>,
+    /// The timers, in milliseconds: wall, first event, idle, after the result.
+    pub timers: [Option<u64>; 4],
+    /// The most that it may print.
+    pub most_stdout: Option<u64>,
+    /// Another program than the target's.
+    pub program: Option<String>,
+    /// Another working directory, relative to the usual one.
+    pub cwd: Option<String>,
+}
+
+/// Which form of output is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OutputMode {
+    /// That of the contract.
+    #[default]
+    Contract,
+    /// Text for people.
+    Text,
+}
+
+const TIMERS: [&str; 4] = ["wall_ms", "first_event_ms", "idle_ms", "after_result_ms"];
+const SIGNALS: [(&str, i32); 6] =
+    [("HUP", 1), ("INT", 2), ("QUIT", 3), ("KILL", 9), ("SEGV", 11), ("TERM", 15)];
+
+impl RunPart {
+    /// Reads a table; what it does not say is as in `base`.
+    pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, DocumentError> {
+        let mut run = base.clone();
+        if let Some(prompt) = table.string("prompt")? {
+            run.prompt = Some(prompt);
+        }
+        if let Some(bytes) = table.unsigned("prompt_bytes")? {
+            run.prompt_bytes = Some(bytes as usize);
+        }
+        if let Some(item) = table.take("args") {
+            run.args = strings(item)?;
+        }
+        run.bare = table.boolean("bare")?.unwrap_or(run.bare);
+        if let Some(item) = table.take("output") {
+            let place = item.place();
+            run.output = match item.into_string()?.as_str() {
+                "contract" => OutputMode::Contract,
+                "text" => OutputMode::Text,
+                other => {
+                    return Err(place.complain(format!("expected \"contract\" or \"text\", found {other:?}")));
+                }
+            };
+        }
+        if let Some(text) = table.string("stdin")? {
+            run.stdin = Some(text);
+        }
+        if let Some(item) = table.take("steps") {
+            run.steps = item.into_list()?.into_iter().map(step).collect::<Result<_, _>>()?;
+        }
+        if let Some(item) = table.take("files") {
+            for (path, item) in item.into_table()?.into_entries() {
+                run.files.push(file(path, item)?);
+            }
+        }
+        if let Some(item) = table.take("env") {
+            for (name, item) in item.into_table()?.into_entries() {
+                run.env.push((name, item.into_string()?));
+            }
+        }
+        for (timer, name) in run.timers.iter_mut().zip(TIMERS) {
+            *timer = table.unsigned(name)?.or(*timer);
+        }
+        run.most_stdout = table.unsigned("most_stdout")?.or(run.most_stdout);
+        run.program = table.string("program")?.or(run.program);
+        run.cwd = table.string("cwd")?.or(run.cwd);
+        table.finish()?;
+        Ok(run)
+    }
+
+    /// The question, padded.
+    pub fn whole_prompt(&self) -> Option<String> {
+        let prompt = self.prompt.clone()?;
+        Some(match self.prompt_bytes {
+            Some(bytes) if prompt.len() < bytes => {
+                let padding = " lorem ipsum".chars().cycle().take(bytes - prompt.len());
+                prompt + &padding.collect::<String>()
+            }
+            _ => prompt,
+        })
+    }
+}
+
+/// A list of strings.
+pub(crate) fn strings(item: Item<'_>) -> Result<Vec<String>, DocumentError> {
+    item.into_list()?.into_iter().map(Item::into_string).collect()
+}
+
+fn file(path: String, item: Item<'_>) -> Result<RoomFile, DocumentError> {
+    if item.is_string() {
+        return Ok(RoomFile::new(path, item.into_string()?));
+    }
+    let mut table = item.into_table()?;
+    let mut file = RoomFile::new(path, table.string("text")?.unwrap_or_default());
+    file.is_dir = table.boolean("directory")?.unwrap_or(false);
+    file.mode = table.unsigned("mode")?.map(|mode| mode as u32);
+    table.finish()?;
+    Ok(file)
+}
+
+fn step(item: Item<'_>) -> Result<Step, DocumentError> {
+    let mut table = item.into_table()?;
+    let after = table.string("after")?;
+    let mut actions = Vec::new();
+    actions.extend(table.string("type")?.map(Action::Type));
+    if let Some(item) = table.take("close") {
+        let place = item.place();
+        actions.push(match item.into_string()?.as_str() {
+            "stdin" => Action::CloseStdin,
+            "stdout" => Action::CloseStdout,
+            other => return Err(place.complain(format!("expected \"stdin\" or \"stdout\", found {other:?}"))),
+        });
+    }
+    if let Some(item) = table.take("signal") {
+        let place = item.place();
+        let name = item.into_string()?;
+        let known = SIGNALS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
+            let known: Vec<_> = SIGNALS.iter().map(|(name, _)| *name).collect();
+            place.complain(format!("unknown signal `{name}`, expected one of: {}", known.join(", ")))
+        })?;
+        actions.push(Action::Signal(known.1));
+    }
+    let whole = table.complain("a step does exactly one thing: type, close or signal");
+    table.finish()?;
+    match <[Action; 1]>::try_from(actions) {
+        Ok([action]) => Ok(Step { after, action }),
+        Err(_) => Err(whole),
+    }
+}

@@ -1,0 +1,96 @@
+//! What harness and supervisor say to each other.
+
+use serde::{Deserialize, Serialize};
+
+use super::network::{Isolation, NetworkMode};
+use crate::recording::SpawnError;
+
+/// What the harness says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Order {
+    /// Get ready: isolate the network if that is wanted and possible.
+    Prepare {
+        /// Whether the target may see other networks than the mock's.
+        network: NetworkMode,
+    },
+    /// Start the target. A descriptor that comes along is its standard input.
+    Start(Box<Start>),
+    /// Send the target a signal.
+    Signal(i32),
+    /// End it: TERM now, KILL of everything after the grace period.
+    Terminate,
+    /// KILL everything now.
+    Kill,
+}
+
+/// How to start a target.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Start {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Its whole environment.
+    pub env: Vec<(String, String)>,
+    /// Its working directory.
+    pub cwd: String,
+    /// How long it may take to end after TERM.
+    pub term_grace_ms: u64,
+    /// How long what it started may take to end after it.
+    pub leftover_grace_ms: u64,
+    /// The port of the mock, which is no leftover.
+    pub api_port: u16,
+}
+
+/// What the supervisor says.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Report {
+    /// Ready to start; a listener inside the target's network comes along when there is one.
+    Ready(Isolation),
+    /// The target runs under this id.
+    Started(u32),
+    /// The target could not be started.
+    NotStarted {
+        /// See [`SpawnError::kind`].
+        kind: String,
+        /// What the operating system said.
+        message: String,
+    },
+    /// The target has exited.
+    Exited {
+        /// Its exit code.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// Whether it left a core dump.
+        core_dumped: bool,
+    },
+    /// Nothing runs any more.
+    Over(Ended),
+}
+
+impl Report {
+    pub(super) fn not_started(error: &SpawnError) -> Self {
+        Self::NotStarted { kind: error.kind.clone(), message: error.message.clone() }
+    }
+}
+
+/// What was found when the target had exited.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Ended {
+    /// Processes that still ran, and were ended.
+    pub leftovers: Vec<Leftover>,
+    /// Ports on which somebody still listened; known only in a network of its own.
+    pub listening: Vec<u16>,
+    /// Whether a process could not be ended.
+    pub survivors: bool,
+}
+
+/// A process that outlived the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftover {
+    /// Its id.
+    pub pid: u32,
+    /// Its command line, shortened.
+    pub command: String,
+}

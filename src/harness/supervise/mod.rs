@@ -1,0 +1,31 @@
+//! One small process a case that holds everything the target starts.
+//!
+//! ```text
+//! harness ──socket──► supervisor ──► target ──► …whatever it starts
+//!            orders    (subreaper)
+//!           ◄─reports─
+//! ```
+//!
+//! The supervisor is the clawgate binary itself, started as `clawgate __supervise`. It becomes the subreaper of what
+//! it starts, so that no double fork and no new session escapes; it names what is left when the target has exited and
+//! ends it; and it ends everything when the socket closes, which is what the death of the harness looks like. It has
+//! one thread, so it can also move into a network namespace of its own first.
+//!
+//! Where that binary is not at hand the same code runs on a thread of the harness, with the process group as all that
+//! holds the target; the recording says so.
+
+mod channel;
+mod client;
+mod descendants;
+mod message;
+mod network;
+mod serve;
+mod spawn;
+
+pub use client::{Containment, Streams, SuperviseError, Supervisor};
+pub use message::{Ended, Leftover, Order, Report, Start};
+pub use network::{Isolation, NetworkMode};
+pub(crate) use serve::main;
+
+/// The word that makes the clawgate binary a supervisor.
+pub(crate) const COMMAND: &str = "__supervise";

@@ -1,0 +1,198 @@
+//! Finding the program of a target, and which version it is.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::{Choice, Speaks};
+
+/// How long a program may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A target whose program was found.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Located {
+    /// What was chosen.
+    pub choice: Choice,
+    /// The program.
+    pub program: PathBuf,
+    /// Its version; empty when it does not say.
+    pub version: String,
+}
+
+/// Why a target cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocateError {
+    /// There is no such program.
+    #[error("target `{label}`: {reason}{}", hint.as_ref().map_or(String::new(), |hint| format!("; to get it: {hint}")))]
+    Missing {
+        /// What was chosen.
+        label: String,
+        /// Where it was looked for.
+        reason: String,
+        /// How to get it.
+        hint: Option<String>,
+    },
+    /// It is another version than the one that is wanted.
+    #[error("target `{label}`: {} is version {found}", program.display())]
+    OtherVersion {
+        /// What was chosen.
+        label: String,
+        /// The program that was found.
+        program: PathBuf,
+        /// Its version.
+        found: String,
+    },
+}
+
+/// Where `target install` puts programs: below `CLAWGATE_CACHE`, else the user's cache.
+pub fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let own = variable("CLAWGATE_CACHE").map(PathBuf::from);
+    let shared = variable("XDG_CACHE_HOME").map(|cache| PathBuf::from(cache).join("clawgate"));
+    let home = variable("HOME").map(|home| PathBuf::from(home).join(".cache/clawgate"));
+    own.or(shared).or(home)
+}
+
+/// Where the cache holds this version of a target.
+pub fn installed(cache: &Path, name: &str, version: &str) -> PathBuf {
+    cache.join("targets").join(format!("{name}@{version}"))
+}
+
+impl Choice {
+    /// Finds the program: the one that was named, `CLAWGATE_<NAME>_BIN`, the cache for a version, the `PATH`.
+    pub fn locate(self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Located, LocateError> {
+        let program = self.find(&variable)?;
+        let version = if self.target.version.is_empty() {
+            String::new()
+        } else {
+            ask_version(&program, &self.target.version)
+        };
+        if let Some(wanted) = &self.version
+            && !version.is_empty()
+            && *wanted != version
+        {
+            return Err(LocateError::OtherVersion { label: self.label, program, found: version });
+        }
+        Ok(Located { choice: self, program, version })
+    }
+
+    fn find(&self, variable: &impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, LocateError> {
+        let missing = |reason: String| LocateError::Missing {
+            label: self.label.clone(),
+            reason,
+            hint: self.target.install.clone(),
+        };
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        if let Some(path) = &self.program {
+            return if path.exists() {
+                Ok(absolute(path.clone()))
+            } else {
+                Err(missing(format!("{} does not exist", path.display())))
+            };
+        }
+        if self.target.program == "{clawgate}" {
+            let own = variable("CLAWGATE_BIN").map(PathBuf::from).or_else(|| std::env::current_exe().ok());
+            return own.ok_or_else(|| missing("clawgate does not know its own path".into()));
+        }
+        let name = self.target.name.to_uppercase().replace(['-', '.'], "_");
+        let own = format!("CLAWGATE_{name}_BIN");
+        if let (Some(path), None) = (variable(&own), &self.version) {
+            let path = PathBuf::from(path);
+            return if path.exists() {
+                Ok(absolute(path))
+            } else {
+                Err(missing(format!("{own} names {}, which does not exist", path.display())))
+            };
+        }
+        if let Some(version) = &self.version {
+            let cached = cache_folder(variable)
+                .map(|cache| installed(&cache, &self.target.name, version).join(&self.target.program));
+            return cached.filter(|path| path.exists()).ok_or_else(|| LocateError::Missing {
+                label: self.label.clone(),
+                reason: format!("version {version} is not installed"),
+                hint: Some(format!("clawgate target install {}@{version}", self.target.name)),
+            });
+        }
+        if self.target.program.contains('/') {
+            let path = PathBuf::from(&self.target.program);
+            return if path.exists() {
+                Ok(absolute(path))
+            } else {
+                Err(missing(format!("{} does not exist", path.display())))
+            };
+        }
+        let path = variable("PATH").unwrap_or_default();
+        std::env::split_paths(&path)
+            .map(|folder| folder.join(&self.target.program))
+            .find(|path| path.is_file())
+            .map(absolute)
+            .ok_or_else(|| missing(format!("`{}` is not on the PATH", self.target.program)))
+    }
+}
+
+impl Located {
+    /// The version that counts when it keeps this contract.
+    pub fn version_for(&self, speaks: &Speaks) -> String {
+        speaks.version.clone().unwrap_or_else(|| self.version.clone())
+    }
+}
+
+/// The first dotted number that the program prints when it is asked; empty when it prints none in time.
+fn ask_version(program: &Path, args: &[String]) -> String {
+    let Ok(home) = tempfile::tempdir() else { return String::new() };
+    let child = Command::new(program)
+        .args(args)
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    let Ok(mut child) = child else { return String::new() };
+    let Some(mut stdout) = child.stdout.take() else { return String::new() };
+    let (said, hears) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        // A program may print for ever; a version is at the beginning.
+        _ = std::io::Read::read_to_end(&mut std::io::Read::take(&mut stdout, 4096), &mut text);
+        _ = said.send(text);
+    });
+    let text = hears.recv_timeout(PATIENCE).unwrap_or_default();
+    _ = child.kill();
+    _ = child.wait();
+    version_in(&String::from_utf8_lossy(&text)).unwrap_or_default()
+}
+
+fn version_in(text: &str) -> Option<String> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
+        .map(|word| word.trim_start_matches('v'))
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_the_first_dotted_number() {
+        assert_eq!(version_in("2.1.197 (Claude Code)\n").as_deref(), Some("2.1.197"));
+        assert_eq!(version_in("claw v0.1.3\n").as_deref(), Some("0.1.3"));
+        assert_eq!(version_in("no version"), None);
+    }
+
+    #[test]
+    fn a_missing_program_says_how_to_get_it() {
+        let nothing = |_: &str| None;
+        let choice = |typed: &str| Choice::parse(typed, None).unwrap();
+        let complaint = |typed: &str| choice(typed).locate(nothing).unwrap_err().to_string();
+        assert!(complaint("claude").contains("not on the PATH; to get it: clawgate target install"));
+        assert!(complaint("claude@2.1.0").contains("clawgate target install claude@2.1.0"));
+        assert!(complaint("claw=/nowhere/claw").contains("/nowhere/claw does not exist"));
+    }
+}

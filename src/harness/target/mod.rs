@@ -1,0 +1,110 @@
+//! Targets: the command lines under test, as data.
+//!
+//! ```toml
+//! [target]
+//! name = "my-agent"
+//! description = "Ours."
+//! program = "my-agent"                  # on the PATH, or a path
+//! version = ["--version"]
+//!
+//! [env]                                 # all that it sees; {home}, {work}, {tmp} and {api} are filled in
+//! HOME = "{home}"
+//! ANTHROPIC_BASE_URL = "{api}"
+//!
+//! [secrets]                             # as [env], and masked wherever they turn up
+//! ANTHROPIC_API_KEY = "not-a-key"
+//!
+//! [[speaks]]                            # one for each contract that it promises
+//! contract = "claude-stream-json"
+//! args = ["--output-format", "stream-json", "--verbose"]
+//! prompt = ["-p", "{prompt}"]
+//! prompt_on_stdin = ["-p"]
+//! ```
+
+mod choice;
+mod locate;
+mod reader;
+
+pub use choice::{Choice, ChoiceError};
+pub use locate::{LocateError, Located, cache_folder, installed};
+
+use crate::harness::timers::Limits;
+
+/// Name and text of each built-in target.
+pub const TARGETS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/targets.rs"));
+
+/// A command line under test.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Target {
+    /// Its name.
+    pub name: String,
+    /// What it is, in a sentence.
+    pub description: String,
+    /// How it is started: a name on the `PATH`, a path, or `{clawgate}` for clawgate itself.
+    pub program: String,
+    /// The arguments that make it print its version.
+    pub version: Vec<String>,
+    /// How to get it.
+    pub install: Option<String>,
+    /// Its environment.
+    pub env: Vec<(String, String)>,
+    /// The part of its environment that must not be recorded.
+    pub secrets: Vec<(String, String)>,
+    /// How long it may take.
+    pub limits: Limits,
+    /// The most that it may print.
+    pub most_stdout: u64,
+    /// The contracts that it promises, and how it is made to keep them.
+    pub speaks: Vec<Speaks>,
+}
+
+/// One contract that a target promises.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Speaks {
+    /// The contract.
+    pub contract: String,
+    /// The version that it claims to be, instead of asking the program.
+    pub version: Option<String>,
+    /// The arguments that ask for this contract's form of output.
+    pub args: Vec<String>,
+    /// The arguments that ask a question.
+    pub prompt: Vec<String>,
+    /// The arguments that have it read the question from standard input.
+    pub prompt_on_stdin: Option<Vec<String>>,
+    /// Further environment.
+    pub env: Vec<(String, String)>,
+}
+
+impl Target {
+    /// How it keeps a contract; none when it does not promise it.
+    pub fn speaking(&self, contract: &str) -> Option<&Speaks> {
+        self.speaks.iter().find(|speaks| speaks.contract == contract)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_target_is_valid_and_named_after_its_file() {
+        assert_eq!(
+            TARGETS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["claude", "claw", "reference"]
+        );
+        for (name, text) in TARGETS {
+            let target = Target::parse(name, text).unwrap_or_else(|error| panic!("{}", error.render()));
+            assert_eq!(target.name, *name);
+            assert!(!target.description.is_empty() && !target.speaks.is_empty());
+            for speaks in &target.speaks {
+                assert!(
+                    crate::schema::built_in().any(|known| known == speaks.contract),
+                    "{}",
+                    speaks.contract
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Reads targets from TOML; every complaint has its place in the file.
+
+use std::time::Duration;
+
+use super::{Speaks, Target};
+use crate::harness::document::{Document, DocumentError, Item, Table};
+use crate::harness::timers::Limits;
+
+/// A target that prints more than this is stopped, unless its file says otherwise.
+const MOST_STDOUT: u64 = 256 << 20;
+
+impl Target {
+    /// Reads a target; `file` names it in errors.
+    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+        let mut root = Document::parse(file, text)?;
+        let mut head = root.require("target", "a table with the target's name and program")?.into_table()?;
+        let name = head.require("name", "what the target is called")?;
+        let place = name.place();
+        let name = name.into_string()?;
+        if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.')) {
+            return Err(place.complain("expected a name of letters, digits, `-`, `_` and `.`"));
+        }
+        let mut target = Self {
+            name,
+            description: head.string("description")?.unwrap_or_default(),
+            program: head.require("program", "what is started")?.into_string()?,
+            version: strings(&mut head, "version")?,
+            install: head.string("install")?,
+            env: pairs(&mut root, "env")?,
+            secrets: pairs(&mut root, "secrets")?,
+            limits: Limits::default(),
+            most_stdout: MOST_STDOUT,
+            speaks: Vec::new(),
+        };
+        head.finish()?;
+        if let Some(item) = root.take("limits") {
+            target.read_limits(item.into_table()?)?;
+        }
+        for item in root.list("speaks")? {
+            target.speaks.push(speaks(item.into_table()?)?);
+        }
+        if target.speaks.is_empty() {
+            return Err(root.complain("a target needs at least one [[speaks]] with the contract it promises"));
+        }
+        root.finish()?;
+        Ok(target)
+    }
+
+    fn read_limits(&mut self, mut table: Table<'_>) -> Result<(), DocumentError> {
+        let limits = &mut self.limits;
+        for (limit, name) in [
+            (&mut limits.wall, "wall_ms"),
+            (&mut limits.first_event, "first_event_ms"),
+            (&mut limits.idle, "idle_ms"),
+            (&mut limits.after_result, "after_result_ms"),
+        ] {
+            if let Some(ms) = table.unsigned(name)? {
+                *limit = Duration::from_millis(ms);
+            }
+        }
+        self.most_stdout = table.unsigned("most_stdout")?.unwrap_or(self.most_stdout);
+        table.finish()
+    }
+}
+
+fn speaks(mut table: Table<'_>) -> Result<Speaks, DocumentError> {
+    let speaks = Speaks {
+        contract: table.require("contract", "the contract that it promises")?.into_string()?,
+        version: table.string("version")?,
+        args: strings(&mut table, "args")?,
+        prompt: strings(&mut table, "prompt")?,
+        prompt_on_stdin: match table.take("prompt_on_stdin") {
+            Some(item) => {
+                Some(item.into_list()?.into_iter().map(Item::into_string).collect::<Result<_, _>>()?)
+            }
+            None => None,
+        },
+        env: pairs(&mut table, "env")?,
+    };
+    table.finish()?;
+    Ok(speaks)
+}
+
+fn strings(table: &mut Table<'_>, key: &'static str) -> Result<Vec<String>, DocumentError> {
+    table.list(key)?.into_iter().map(Item::into_string).collect()
+}
+
+fn pairs(table: &mut Table<'_>, key: &'static str) -> Result<Vec<(String, String)>, DocumentError> {
+    let Some(item) = table.take(key) else { return Ok(Vec::new()) };
+    item.into_table()?
+        .into_entries()
+        .into_iter()
+        .map(|(name, item)| Ok((name, item.into_string()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_say_where() {
+        let complaint = |text: &str| Target::parse("t.toml", text).unwrap_err().to_string();
+        assert!(complaint("[target]\nname = \"x\"").contains("missing key `program`"));
+        assert!(complaint("target = { name = \"x\", program = \"x\" }").contains("[[speaks]]"));
+        assert_eq!(
+            complaint("target = { name = \"x\", program = \"x\" }\n[limits]\nwal_ms = 1"),
+            "t.toml:3:1: unknown key `wal_ms`, did you mean `wall_ms`? (at limits.wal_ms)"
+        );
+        assert!(complaint("target = { name = \"a b\", program = \"x\" }").starts_with("t.toml:1:19: "));
+    }
+}

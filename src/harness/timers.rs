@@ -1,0 +1,101 @@
+//! The four timers of a run: which of them fires next. A pure function of what was seen and when.
+
+use std::time::{Duration, Instant};
+
+use crate::recording::Timer;
+
+/// How long a target may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// For everything.
+    pub wall: Duration,
+    /// Until it prints something.
+    pub first_event: Duration,
+    /// Between two things that it prints.
+    pub idle: Duration,
+    /// From its result to its exit.
+    pub after_result: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(120),
+            first_event: Duration::from_secs(60),
+            idle: Duration::from_secs(60),
+            after_result: Duration::from_secs(20),
+        }
+    }
+}
+
+/// What the timers go by.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    started: Instant,
+    last_output: Option<Instant>,
+    result: Option<Instant>,
+}
+
+impl Progress {
+    /// A target that was started now.
+    pub fn new(now: Instant) -> Self {
+        Self { started: now, last_output: None, result: None }
+    }
+
+    /// It printed something.
+    pub fn printed(&mut self, now: Instant) {
+        self.last_output = Some(now);
+    }
+
+    /// It printed its result; a later one counts anew.
+    pub fn gave_result(&mut self, now: Instant) {
+        self.result = Some(now);
+    }
+
+    /// It goes on after its result, as a run with background work does: the result was not the last.
+    pub fn goes_on(&mut self) {
+        self.result = None;
+    }
+
+    /// The timer that fires next if nothing happens before, and when.
+    pub fn next(&self, limits: &Limits) -> (Timer, Instant) {
+        let wall = (Timer::Wall, self.started + limits.wall);
+        let quiet = match (self.result, self.last_output) {
+            (Some(result), _) => (Timer::AfterResult, result + limits.after_result),
+            (None, Some(last)) => (Timer::Idle, last + limits.idle),
+            (None, None) => (Timer::FirstEvent, self.started + limits.first_event),
+        };
+        if quiet.1 < wall.1 { quiet } else { wall }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_timer_has_its_time() {
+        let second = Duration::from_secs(1);
+        let limits = Limits {
+            wall: second * 100,
+            first_event: second * 10,
+            idle: second * 20,
+            after_result: second * 3,
+        };
+        let start = Instant::now();
+        let mut progress = Progress::new(start);
+        assert_eq!(progress.next(&limits), (Timer::FirstEvent, start + second * 10));
+        progress.printed(start + second * 5);
+        assert_eq!(progress.next(&limits), (Timer::Idle, start + second * 25));
+        progress.printed(start + second * 90);
+        assert_eq!(progress.next(&limits), (Timer::Wall, start + second * 100));
+        progress.gave_result(start + second * 91);
+        assert_eq!(progress.next(&limits), (Timer::AfterResult, start + second * 94));
+        progress.goes_on();
+        assert_eq!(progress.next(&limits), (Timer::Wall, start + second * 100));
+        // Without a first event the wall may still come first.
+        let short = Limits { wall: second, ..limits };
+        assert_eq!(Progress::new(start).next(&short), (Timer::Wall, start + second));
+    }
+}

@@ -1,0 +1,161 @@
+//! Asking the Messages API.
+
+use std::io::{self, BufRead as _, BufReader, Read as _};
+
+use serde_json::Value;
+
+use super::answer::{Answer, Step};
+use super::{World, http};
+
+/// More of an error's body says no more.
+const MOST_BODY: u64 = 1 << 20;
+
+/// The API as a client sees it.
+pub(super) struct Api {
+    pub(super) base: String,
+    pub(super) key: Option<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone)]
+pub(super) struct Failure {
+    /// The HTTP status of an error response.
+    pub(super) status: Option<u16>,
+    /// What the API, or the operating system, said.
+    pub(super) message: String,
+    /// The API's type of error.
+    pub(super) kind: String,
+    /// When it may be tried again, in seconds.
+    pub(super) retry_after: Option<u64>,
+    pub(super) request_id: Option<String>,
+}
+
+/// What a listener hears while an answer streams in.
+pub(super) enum Heard<'h> {
+    /// A raw event.
+    Event(&'h Value),
+    /// A whole block of the answer so far.
+    Block(&'h Answer, &'h Value),
+}
+
+impl Api {
+    pub(super) fn of(world: &World) -> Self {
+        let base = world.variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| "http://127.0.0.1:9".into());
+        Self { base, key: world.variable("ANTHROPIC_API_KEY").filter(|key| !key.is_empty()) }
+    }
+
+    /// Asks once, and listens to the stream.
+    pub(super) fn ask(
+        &self,
+        body: &Value,
+        agent: Option<&str>,
+        hear: &mut dyn FnMut(Heard<'_>),
+    ) -> Result<Answer, Failure> {
+        let mut headers =
+            vec![("anthropic-version", "2023-06-01"), ("x-api-key", self.key.as_deref().unwrap_or(""))];
+        if let Some(agent) = agent {
+            headers.push(("x-claude-code-agent-id", agent));
+        }
+        let response = http::post(&self.base, "/v1/messages", &headers, body.to_string().as_bytes());
+        let mut response = response.map_err(|error| Failure::connection(&error))?;
+        let request_id = response.header("request-id").map(str::to_owned);
+        if response.status != 200 {
+            return Err(Failure::of_response(&mut response, request_id));
+        }
+        let mut answer = Answer { request_id, ..Answer::default() };
+        let mut lines = BufReader::new(response.body);
+        let mut line = Vec::new();
+        let mut events = 0;
+        loop {
+            line.clear();
+            match lines.read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) => {}
+                Err(error) => {
+                    return Err(Failure { request_id: answer.request_id, ..Failure::connection(&error) });
+                }
+            }
+            let Some(data) = line.strip_prefix(b"data:") else { continue };
+            let Ok(event) = serde_json::from_slice::<Value>(data.trim_ascii()) else {
+                return Err(Failure::malformed("the API sent an event that is not JSON", answer.request_id));
+            };
+            events += 1;
+            hear(Heard::Event(&event));
+            match answer.event(&event) {
+                Step::Quiet => {}
+                Step::Block(block) => hear(Heard::Block(&answer, &block)),
+                Step::Error(error) => {
+                    let part = |key: &str| error[key].as_str().unwrap_or("unknown").to_owned();
+                    return Err(Failure {
+                        status: None,
+                        message: part("message"),
+                        kind: part("type"),
+                        retry_after: None,
+                        request_id: answer.request_id,
+                    });
+                }
+            }
+        }
+        match (answer.is_complete, events) {
+            (true, _) => Ok(answer),
+            (false, 0) => {
+                Err(Failure::malformed("Stream ended without receiving any events", answer.request_id))
+            }
+            (false, _) => Err(Failure::malformed("Connection closed mid-response", answer.request_id)),
+        }
+    }
+}
+
+impl Failure {
+    fn connection(error: &io::Error) -> Self {
+        let reason = match error.kind() {
+            io::ErrorKind::ConnectionRefused => "ConnectionRefused",
+            io::ErrorKind::ConnectionReset => "ECONNRESET",
+            io::ErrorKind::UnexpectedEof => "ConnectionClosed",
+            io::ErrorKind::InvalidData => "Malformed_HTTP_Response",
+            _ => "FailedToOpenSocket",
+        };
+        Self {
+            status: None,
+            message: format!("Unable to connect to API ({reason})"),
+            kind: "connection".into(),
+            retry_after: None,
+            request_id: None,
+        }
+    }
+
+    fn malformed(message: &str, request_id: Option<String>) -> Self {
+        Self {
+            status: None,
+            message: message.into(),
+            kind: "malformed".into(),
+            retry_after: None,
+            request_id,
+        }
+    }
+
+    fn of_response(response: &mut http::Response, request_id: Option<String>) -> Self {
+        let retry_after = response.header("retry-after").and_then(|value| value.parse().ok());
+        let status = response.status;
+        let mut body = Vec::new();
+        // What can be read of the reason is better than none.
+        _ = response.body.by_ref().take(MOST_BODY).read_to_end(&mut body);
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let part = |key: &str, otherwise: &str| body["error"][key].as_str().unwrap_or(otherwise).to_owned();
+        Self {
+            status: Some(status),
+            message: part("message", "no reason given"),
+            kind: part("type", "unknown"),
+            retry_after,
+            request_id,
+        }
+    }
+
+    /// Whether asking again may help.
+    pub(super) fn is_transient(&self) -> bool {
+        match self.status {
+            Some(status) => matches!(status, 401 | 408 | 409 | 429 | 500..),
+            None => self.kind == "connection",
+        }
+    }
+}

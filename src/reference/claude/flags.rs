@@ -1,0 +1,97 @@
+//! The command line of the Claude CLI, as far as scenarios use it.
+
+use super::super::World;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum OutputFormat {
+    #[default]
+    Text,
+    Json,
+    StreamJson,
+}
+
+#[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "a command line has many switches")]
+pub(super) struct Flags {
+    pub(super) prompt: Option<String>,
+    pub(super) format: OutputFormat,
+    pub(super) verbose: bool,
+    pub(super) version: bool,
+    pub(super) stream_input: bool,
+    pub(super) partial: bool,
+    pub(super) bypass: bool,
+    pub(super) model: Option<String>,
+    pub(super) session_id: Option<String>,
+    pub(super) resume: Option<String>,
+    pub(super) max_turns: Option<u64>,
+    pub(super) max_budget: Option<f64>,
+    pub(super) json_schema: Option<String>,
+    pub(super) allowed: Vec<String>,
+    pub(super) disallowed: Vec<String>,
+    pub(super) permission_mode: Option<String>,
+}
+
+impl Flags {
+    pub(super) fn parse(world: &World) -> Result<Self, String> {
+        let mut flags = Self::default();
+        let mut words = world.args.iter();
+        let mut only_prompt = false;
+        while let Some(word) = words.next() {
+            if only_prompt || !word.starts_with('-') {
+                flags.prompt.get_or_insert_with(|| word.clone());
+                continue;
+            }
+            let (name, joined) = match word.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+                _ => (word.as_str(), None),
+            };
+            let mut value = || {
+                joined
+                    .clone()
+                    .or_else(|| words.next().cloned())
+                    .ok_or_else(|| format!("option '{name}' argument missing"))
+            };
+            match name {
+                "-p"
+                | "--print"
+                | "--strict-mcp-config"
+                | "--no-session-persistence"
+                | "--include-hook-events" => {}
+                "--" => only_prompt = true,
+                "--verbose" => flags.verbose = true,
+                "-v" | "--version" => flags.version = true,
+                "--include-partial-messages" => flags.partial = true,
+                "--dangerously-skip-permissions" => flags.bypass = true,
+                "--output-format" => {
+                    flags.format = match value()?.as_str() {
+                        "text" => OutputFormat::Text,
+                        "json" => OutputFormat::Json,
+                        "stream-json" => OutputFormat::StreamJson,
+                        other => {
+                            return Err(format!(
+                                "option '--output-format <format>' argument '{other}' is invalid. Allowed choices are text, json, stream-json."
+                            ));
+                        }
+                    }
+                }
+                "--input-format" => flags.stream_input = value()? == "stream-json",
+                "--model" => flags.model = Some(value()?),
+                "--session-id" => flags.session_id = Some(value()?),
+                "-r" | "--resume" => flags.resume = Some(value()?),
+                "--max-turns" => flags.max_turns = value()?.parse().ok(),
+                "--max-budget-usd" => flags.max_budget = value()?.parse().ok(),
+                "--json-schema" => flags.json_schema = Some(value()?),
+                "--permission-mode" => flags.permission_mode = Some(value()?),
+                "--allowedTools" | "--allowed-tools" => flags.allowed.extend(list(&value()?)),
+                "--disallowedTools" | "--disallowed-tools" => flags.disallowed.extend(list(&value()?)),
+                "--settings" | "--setting-sources" | "--tools" | "--append-system-prompt" => drop(value()?),
+                other => return Err(format!("unknown option '{other}'")),
+            }
+        }
+        Ok(flags)
+    }
+}
+
+fn list(text: &str) -> Vec<String> {
+    text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}

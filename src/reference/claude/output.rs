@@ -1,0 +1,247 @@
+//! What the Claude CLI prints: messages, one a line, or only the result.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Map, Value, json};
+
+use super::super::answer::Answer;
+use super::super::{World, print, process};
+use super::flags::{Flags, OutputFormat};
+
+/// The form of output, and what all messages share.
+pub(super) struct Output {
+    format: OutputFormat,
+    verbose: bool,
+    pub(super) session_id: String,
+    /// What `--verbose` with json collects.
+    messages: Vec<Value>,
+    counter: u64,
+    wrong: &'static str,
+    has_init: bool,
+    pub(super) is_closed: bool,
+}
+
+impl Output {
+    pub(super) fn new(world: &World, flags: &Flags) -> Self {
+        let known = flags.resume.clone().or_else(|| flags.session_id.clone());
+        Self {
+            format: flags.format,
+            verbose: flags.verbose,
+            session_id: known.unwrap_or_else(|| uuid(0xc1a0, 1)),
+            messages: Vec::new(),
+            counter: 0,
+            wrong: world.wrong.map_or("", super::super::Misbehaviour::name),
+            has_init: false,
+            is_closed: false,
+        }
+    }
+
+    /// A new id.
+    pub(super) fn uuid(&mut self) -> String {
+        if self.wrong != "same-uuid" || self.counter < 2 {
+            self.counter += 1;
+        }
+        uuid(0, self.counter)
+    }
+
+    /// Prints a message with what every message has.
+    pub(super) fn message(&mut self, kind: &str, fields: Value) {
+        let mut message = Map::new();
+        message.insert("type".into(), kind.into());
+        if let Value::Object(fields) = fields {
+            message.extend(fields);
+        }
+        let is_init = message.get("subtype").is_some_and(|subtype| subtype == "init");
+        if is_init && self.wrong == "missing-init" {
+            return;
+        }
+        let session = if self.wrong == "other-session" && kind == "assistant" {
+            uuid(0xbad, 9)
+        } else {
+            self.session_id.clone()
+        };
+        message.insert("session_id".into(), session.into());
+        message.insert("uuid".into(), self.uuid().into());
+        self.line(Value::Object(message));
+        if is_init && !std::mem::replace(&mut self.has_init, true) {
+            self.after_init();
+        }
+    }
+
+    /// What goes wrong once the stream has begun.
+    fn after_init(&mut self) {
+        match self.wrong {
+            "not-json" => print("Loading skills...\n"),
+            "not-utf8" => {
+                use std::io::Write as _;
+                _ = std::io::stdout()
+                    .lock()
+                    .write_all(b"{\"type\":\"system\",\"subtype\":\"status\",\"status\":\"\xff\"}\n");
+            }
+            "stalls" => process::wait_for_ever(),
+            "closes-stdout" => {
+                // Nothing is written to it any more; the reader sees the end when the process goes on without it.
+                self.is_closed = true;
+                if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
+                    _ = rustix::stdio::dup2_stdout(&null);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn line(&mut self, message: Value) {
+        match self.format {
+            OutputFormat::StreamJson => {
+                let text = message.to_string();
+                if self.wrong == "cut-line" && message["type"] == "result" {
+                    print(&text[..text.len() / 2]);
+                } else {
+                    print(&format!("{text}\n"));
+                }
+            }
+            OutputFormat::Json if self.verbose => self.messages.push(message),
+            OutputFormat::Json | OutputFormat::Text => {}
+        }
+    }
+
+    /// Prints the result.
+    pub(super) fn result(&mut self, fields: Value) {
+        if self.wrong == "no-result" {
+            return;
+        }
+        match self.format {
+            OutputFormat::StreamJson => {
+                self.message("result", fields.clone());
+                if self.wrong == "second-result" {
+                    self.message("result", fields);
+                }
+            }
+            OutputFormat::Json => {
+                let mut message = Map::new();
+                message.insert("type".into(), "result".into());
+                if let Value::Object(fields) = fields {
+                    message.extend(fields);
+                }
+                message.insert("session_id".into(), self.session_id.clone().into());
+                message.insert("uuid".into(), self.uuid().into());
+                self.messages.push(Value::Object(message));
+            }
+            OutputFormat::Text => {
+                let text =
+                    fields["result"].as_str().or_else(|| fields["errors"][0].as_str()).unwrap_or_default();
+                print(&format!("{text}\n"));
+            }
+        }
+    }
+
+    /// Prints what is printed at the end only.
+    pub(super) fn finish(&mut self) {
+        if self.format != OutputFormat::Json {
+            return;
+        }
+        let document = if self.verbose {
+            Some(Value::Array(std::mem::take(&mut self.messages)))
+        } else {
+            self.messages.pop()
+        };
+        let Some(document) = document else { return };
+        let text = document.to_string();
+        if self.wrong == "cut-line" { print(&text[..text.len() / 2]) } else { print(&format!("{text}\n")) }
+    }
+
+    /// Prints one block of an answer.
+    pub(super) fn block(&mut self, answer: &Answer, block: &Value, parent: Option<&Parent>) {
+        let message = json!({
+            "id": answer.id, "type": "message", "role": "assistant", "model": answer.model, "content": [block],
+            "stop_reason": null, "stop_sequence": null, "usage": answer.first_usage, "context_management": null,
+        });
+        let mut fields =
+            json!({"message": message, "parent_tool_use_id": parent.map(|parent| &parent.tool_use_id)});
+        if let Some(id) = &answer.request_id {
+            fields["request_id"] = id.clone().into();
+        }
+        if let Some(parent) = parent {
+            parent.describe(&mut fields);
+        }
+        self.message("assistant", fields);
+    }
+
+    /// Prints a text that no model said.
+    pub(super) fn synthetic(&mut self, text: &str, error: Option<&str>, request_id: Option<&str>) {
+        let id = self.uuid();
+        let message = json!({
+            "id": id, "container": null, "model": "<synthetic>", "role": "assistant", "stop_details": null,
+            "stop_reason": "stop_sequence", "stop_sequence": "", "type": "message",
+            "usage": {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
+            "content": [{"type": "text", "text": text}], "context_management": null,
+        });
+        let mut fields = json!({"message": message, "parent_tool_use_id": null});
+        if let Some(error) = error {
+            fields["error"] = error.into();
+        }
+        if let Some(id) = request_id {
+            fields["request_id"] = id.into();
+        }
+        self.message("assistant", fields);
+    }
+
+    /// Prints what a tool answered.
+    pub(super) fn tool_result(&mut self, result: &Value, extra: Value, parent: Option<&Parent>) {
+        if self.wrong == "tool-unanswered" {
+            return;
+        }
+        let mut fields = json!({
+            "message": {"role": "user", "content": [result]},
+            "parent_tool_use_id": parent.map(|parent| &parent.tool_use_id),
+            "timestamp": timestamp(),
+        });
+        match parent {
+            Some(parent) => parent.describe(&mut fields),
+            None => fields["tool_use_result"] = extra,
+        }
+        self.message("user", fields);
+    }
+}
+
+/// The call that a sub-agent works for.
+#[derive(Debug, Clone)]
+pub(super) struct Parent {
+    pub(super) tool_use_id: String,
+    pub(super) agent_type: String,
+    pub(super) description: String,
+}
+
+impl Parent {
+    fn describe(&self, fields: &mut Value) {
+        fields["subagent_type"] = self.agent_type.clone().into();
+        fields["task_description"] = self.description.clone().into();
+    }
+}
+
+fn uuid(prefix: u32, number: u64) -> String {
+    format!("{prefix:08x}-0000-4000-8000-{number:012x}")
+}
+
+/// Milliseconds since 1970.
+pub(super) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}
+
+/// The time in the form of the Claude CLI.
+pub(in crate::reference) fn timestamp() -> String {
+    let ms = now_ms();
+    let (days, rest) = (ms / 86_400_000, ms % 86_400_000);
+    // Civil date from days since 1970, by eras of 400 years that begin in March.
+    let z = days as i64 + 719_468;
+    let era = z / 146_097;
+    let day_of_era = z % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1000)
+}

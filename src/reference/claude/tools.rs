@@ -1,0 +1,90 @@
+//! The tools of the reference target.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::super::answer::text;
+use super::flags::Flags;
+
+/// What a tool answered.
+pub(super) struct Outcome {
+    pub(super) content: String,
+    pub(super) is_error: bool,
+    pub(super) extra: Value,
+}
+
+impl Outcome {
+    pub(super) fn error(message: impl Into<String>) -> Self {
+        let content = message.into();
+        let extra = format!("Error: {content}").into();
+        Self { content, is_error: true, extra }
+    }
+
+    fn said(content: impl Into<String>) -> Self {
+        let content = content.into();
+        Self { extra: json!({"stdout": content, "stderr": ""}), content, is_error: false }
+    }
+}
+
+/// Whether the user allowed a call. What only looks is always allowed.
+pub(super) fn is_allowed(flags: &Flags, name: &str, input: &Value) -> bool {
+    let mode = flags.permission_mode.as_deref().unwrap_or("default");
+    if flags.bypass || mode == "bypassPermissions" || flags.allowed.iter().any(|allowed| allowed == name) {
+        return true;
+    }
+    match name {
+        "Write" | "Edit" => mode == "acceptEdits",
+        "Bash" => {
+            let command = text(&input["command"]);
+            let first = command.split_whitespace().next().unwrap_or_default();
+            let only_looks = matches!(first, "echo" | "ls" | "cat" | "true" | "pwd" | "sleep" | "exit");
+            only_looks && !command.contains(['>', '|', '&'])
+        }
+        _ => true,
+    }
+}
+
+/// Runs a tool; none when there is no such tool.
+pub(super) fn run(flags: &Flags, name: &str, input: &Value) -> Option<Outcome> {
+    if flags.disallowed.iter().any(|refused| refused == name) {
+        return None;
+    }
+    Some(match name {
+        "Bash" => bash(&text(&input["command"])),
+        "Read" => match fs::read_to_string(text(&input["file_path"])) {
+            Ok(content) => Outcome::said(content),
+            Err(_) => Outcome::error("File does not exist."),
+        },
+        "Write" => {
+            let path = text(&input["file_path"]);
+            match fs::write(&path, text(&input["content"])) {
+                Ok(()) => Outcome::said(format!("File created successfully at: {path}")),
+                Err(error) => Outcome::error(format!("{path}: {error}")),
+            }
+        }
+        _ => return None,
+    })
+}
+
+fn bash(command: &str) -> Outcome {
+    let output = Command::new("/bin/sh").args(["-c", command]).stdin(Stdio::null()).output();
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => return Outcome::error(error.to_string()),
+    };
+    let stdout = String::from_utf8_lossy(&output.stdout).trim_end().to_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+    if output.status.success() {
+        return Outcome {
+            extra: json!({"stdout": stdout, "stderr": stderr}),
+            content: stdout,
+            is_error: false,
+        };
+    }
+    let code = output.status.code().unwrap_or(-1);
+    let said: Vec<String> =
+        [format!("Exit code {code}"), stdout, stderr].into_iter().filter(|part| !part.is_empty()).collect();
+    Outcome::error(said.join("\n"))
+}

@@ -1,0 +1,78 @@
+//! The command line of claw.
+
+use super::super::World;
+
+/// What was typed.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    pub(super) verb: Option<String>,
+    pub(super) words: Vec<String>,
+    pub(super) prompt: Option<String>,
+    pub(super) json: bool,
+    pub(super) compact: bool,
+    pub(super) unknown_flag: Option<String>,
+    pub(super) options: Vec<(String, String)>,
+}
+
+const WITH_VALUE: [&str; 9] = [
+    "--model",
+    "--permission-mode",
+    "--allowedTools",
+    "--session",
+    "--directory",
+    "--limit",
+    "--max-turns",
+    "--timeout-seconds",
+    "--session-id",
+];
+
+impl Arguments {
+    pub(super) fn read(world: &World) -> Self {
+        let mut read =
+            Self { json: world.variable("CLAW_OUTPUT_FORMAT").as_deref() == Some("json"), ..Self::default() };
+        let mut words = world.args.iter().peekable();
+        while let Some(word) = words.next() {
+            let (name, joined) = match word.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+                _ => (word.as_str(), None),
+            };
+            match name {
+                "--output-format" => {
+                    let value = joined.or_else(|| words.next().cloned()).unwrap_or_default();
+                    read.json = value.eq_ignore_ascii_case("json");
+                    if !matches!(value.to_ascii_lowercase().as_str(), "json" | "text") {
+                        read.unknown_flag.get_or_insert_with(|| format!("--output-format {value}"));
+                    }
+                }
+                "--compact" => read.compact = true,
+                "-p" | "--print" => {
+                    read.verb.get_or_insert_with(|| "prompt".into());
+                    read.prompt = words.next_if(|next| !next.starts_with("--")).cloned();
+                    if world.is_wrong("flag-swallowed") {
+                        let rest: Vec<String> = words.by_ref().cloned().collect();
+                        read.json = false;
+                        read.prompt = Some(format!("{} {}", read.prompt.unwrap_or_default(), rest.join(" ")));
+                    }
+                }
+                name if WITH_VALUE.contains(&name) => {
+                    let value = joined.or_else(|| words.next().cloned()).unwrap_or_default();
+                    read.options.push((name.to_owned(), value));
+                }
+                name if name.starts_with('-') && name.len() > 1 => {
+                    read.unknown_flag.get_or_insert_with(|| word.clone());
+                }
+                _ if read.verb.is_none() => read.verb = Some(word.clone()),
+                _ => read.words.push(word.clone()),
+            }
+        }
+        if read.verb.as_deref() == Some("prompt") && read.prompt.is_none() && !read.words.is_empty() {
+            read.prompt = Some(read.words.join(" "));
+        }
+        read
+    }
+
+    /// The value of a flag.
+    pub(super) fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}

@@ -1,0 +1,95 @@
+//! The ways in which the reference target can be told to be wrong.
+
+use std::str::FromStr;
+
+use crate::harness::document::nearest;
+
+/// Name and description of every misbehaviour. Each is a class of regression that shipped in an agent command line, or
+/// a way in which a process goes wrong.
+pub const MISBEHAVIOURS: &[(&str, &str)] = &[
+    // claw: regressions that shipped.
+    ("prose-on-stderr", "an error is prose on standard error, and standard output is empty"),
+    ("bypassed-formatter", "an error is prose on standard error with exit code 2"),
+    ("prose-on-stdout", "standard output is prose with exit code 0 although JSON was asked for"),
+    ("compact-wins", "--compact makes the output text although JSON was asked for"),
+    ("flag-swallowed", "the flags after a question are sent to the model, and text comes out"),
+    ("double-envelope", "an error follows the report as a second document"),
+    ("empty-stdout", "nothing is printed, with exit code 0"),
+    ("error-on-stderr", "the error envelope is on standard error"),
+    ("stderr-warning", "a warning on standard error beside the envelope"),
+    ("prefix", "a warning stands before the envelope on standard output"),
+    ("error-exit-0", "an error envelope with exit code 0"),
+    ("exit-code-lie", "the envelope's exit_code is not the process's"),
+    ("text-exit-differs", "a failure exits with 0 in text mode only"),
+    ("usage-on-stderr", "a wrong argument gets usage on standard error and no envelope"),
+    ("hang", "waits for ever and prints nothing"),
+    ("fall-through", "an unknown command is sent to the model as a question"),
+    ("untyped-error", "an error without its kind"),
+    ("kind-unknown", "every error is of kind unknown"),
+    ("duplicate-keys", "a key stands twice in the envelope"),
+    ("sibling-drift", "the answer is called text, not message"),
+    ("prose-in-json", "structured data only as one text"),
+    ("lying-status", "a broken configuration is reported as fine"),
+    ("secret-leak", "the API key is in the envelope"),
+    ("not-a-number", "a number is NaN"),
+    ("lone-surrogate", "a text holds half of a surrogate pair"),
+    // claude: streams that readers stumble over.
+    ("no-result", "exits with 0 and without a result"),
+    ("cut-line", "the last line is cut in the middle"),
+    ("missing-init", "no init message"),
+    ("exit-0-on-error", "an error result with exit code 0"),
+    ("error-masked", "an API error is reported as a success"),
+    ("second-result", "the result comes twice"),
+    ("not-json", "a line of prose in the stream"),
+    ("not-utf8", "a byte that is no UTF-8 in the stream"),
+    ("same-uuid", "two messages have the same uuid"),
+    ("other-session", "a message is of another session"),
+    ("tool-unanswered", "a tool call without its result"),
+    ("usage-off", "the result's usage is not the sum of its messages"),
+    ("denial-hidden", "a denied tool call is not listed"),
+    ("talks-after-result", "an assistant message after the result"),
+    ("retries-unasked", "sends its request twice"),
+    // Any: processes that go wrong.
+    ("late-exit", "does not exit after its result"),
+    ("crash", "dies by a signal in the middle"),
+    ("panic", "exits with 101 and a panic on standard error"),
+    ("endless-output", "prints for ever"),
+    ("silent", "prints nothing and does not exit"),
+    ("stalls", "stops in the middle of its output and does not exit"),
+    ("ignores-term", "prints nothing, does not exit, and ignores TERM"),
+    ("huge-stderr", "prints 64 MB on standard error"),
+    ("closes-stdout", "closes standard output early and goes on"),
+    ("leaves-child", "leaves a child that holds standard output"),
+    ("leaves-session", "leaves a child in a session of its own"),
+    ("leaves-daemon", "leaves a daemon that has forked twice"),
+    ("leaves-socket", "leaves a child that listens on a port"),
+];
+
+/// One of [`MISBEHAVIOURS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Misbehaviour(&'static str);
+
+impl Misbehaviour {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+}
+
+impl FromStr for Misbehaviour {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut names = MISBEHAVIOURS.iter().map(|(name, _)| *name);
+        match names.clone().find(|name| *name == text) {
+            Some(name) => Ok(Self(name)),
+            None => Err(match nearest(text, names.clone()) {
+                Some(known) => format!("unknown misbehaviour `{text}`, did you mean `{known}`?"),
+                None => format!(
+                    "unknown misbehaviour `{text}`, expected one of: {}",
+                    names.by_ref().collect::<Vec<_>>().join(", ")
+                ),
+            }),
+        }
+    }
+}

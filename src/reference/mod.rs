@@ -1,0 +1,75 @@
+//! The reference target: an agent command line inside clawgate.
+//!
+//! It is a real client of the scripted API and keeps the contracts as their documents state them, so that the whole
+//! gate can be seen to work with nothing installed. It can also be told to break them in named ways
+//! ([`Misbehaviour`]), so that the gate can be seen to fail.
+//!
+//! The clawgate binary becomes it when `CLAWGATE_ACT_AS` says what to act as: `claude`, `claw-flat`, `claw-1.0` or
+//! `claw-2.0`.
+
+mod answer;
+mod api;
+mod claude;
+mod claw;
+mod http;
+mod misbehaviour;
+mod process;
+
+pub use misbehaviour::{MISBEHAVIOURS, Misbehaviour};
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+/// What makes the clawgate binary the reference target.
+pub(crate) const ACT_AS: &str = "CLAWGATE_ACT_AS";
+
+/// Everything that the reference target is told from outside.
+struct World {
+    args: Vec<String>,
+    variables: fn(&str) -> Option<String>,
+    wrong: Option<Misbehaviour>,
+}
+
+impl World {
+    fn variable(&self, name: &str) -> Option<String> {
+        (self.variables)(name)
+    }
+
+    /// Whether it is to misbehave in this way.
+    fn is_wrong(&self, name: &str) -> bool {
+        self.wrong.is_some_and(|wrong| wrong.name() == name)
+    }
+}
+
+/// Runs this process as the reference target.
+pub(crate) fn main(role: &str) -> ExitCode {
+    let variable = |name: &str| std::env::var(name).ok();
+    let wrong = variable(crate::harness::run::MISBEHAVE).and_then(|name| name.parse().ok());
+    let world = World { args: std::env::args().skip(1).collect(), variables: variable, wrong };
+    process::at_start(&world);
+    let code = match role {
+        "claude" => claude::main(&world),
+        "listener" => process::listen(),
+        "claw-flat" => claw::flat(&world),
+        "claw-1.0" => claw::nested(&world, "1.0"),
+        "claw-2.0" => claw::nested(&world, "2.0"),
+        other => {
+            complain(&format!("{ACT_AS}={other}: expected claude, claw-flat, claw-1.0 or claw-2.0"));
+            2
+        }
+    };
+    ExitCode::from(process::at_end(&world, code))
+}
+
+use claude::timestamp as claude_timestamp;
+
+/// Writes to standard output at once; a reader that has left is no reason to stop.
+fn print(text: &str) {
+    let mut out = io::stdout().lock();
+    _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes a line to standard error.
+fn complain(text: &str) {
+    _ = writeln!(io::stderr().lock(), "{text}");
+}
