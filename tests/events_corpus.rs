@@ -77,7 +77,7 @@ fn a_server_that_was_killed_and_restarted_is_three_sessions_and_no_fault() {
 
 /// The real log was made by sending the published server one wrong message after the other. The server's own complaints
 /// (`system.malformed.received`) name the same ones: the missing cwd, the phase VERIFY, the wrong kind, severity,
-/// request_id, tokens, result and envelopes. The rest is what it lets through: repeats, order and silence.
+/// request id, tokens, result and envelopes. The rest is what it lets through: repeats, order and silence.
 #[test]
 fn the_log_of_the_published_server_has_a_known_set_of_findings() {
     let found = broken("server-log-soft.jsonl");

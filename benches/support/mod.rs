@@ -91,17 +91,17 @@ impl Shape {
             Self::Small => format!(
                 r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"line {number}"}}]}}}}"#
             ),
-            Self::Large => tool_call(number, random.prose(120), &random.prose(350_000)),
+            Self::Large => tool_call(number, &random.prose(120), &random.prose(350_000)),
             Self::Mixed => match random.below(100) {
                 0..=39 => assistant(number, &format!(r#"{{"type":"text","text":"{}"}}"#, random.prose(600))),
-                40..=74 => tool_call(number, random.prose(120), &random.prose(2_000)),
+                40..=74 => tool_call(number, &random.prose(120), &random.prose(2_000)),
                 75..=97 => format!(
                     r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{}"}}}},{},"parent_tool_use_id":null}}"#,
                     random.prose(40),
                     ids(number)
                 ),
-                98 if random.below(4) == 0 => tool_call(number, random.prose(120), &random.prose(100_000)),
-                _ => tool_call(number, random.prose(120), &random.prose(8_000)),
+                98 if random.below(4) == 0 => tool_call(number, &random.prose(120), &random.prose(100_000)),
+                _ => tool_call(number, &random.prose(120), &random.prose(8_000)),
             },
         }
     }
@@ -123,7 +123,7 @@ fn assistant(number: u64, block: &str) -> String {
     )
 }
 
-fn tool_call(number: u64, description: String, result: &str) -> String {
+fn tool_call(number: u64, description: &str, result: &str) -> String {
     let call = assistant(
         number,
         &format!(
