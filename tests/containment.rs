@@ -69,7 +69,7 @@ fn a_target_that_prints_for_ever_is_stopped_and_judged_on_what_it_printed() {
 fn a_huge_standard_error_is_cut_and_counted() {
     let folder = TempDir::new().unwrap();
     let facts = run(&folder, "claude/answers/stream", "reference+huge-stderr", &[]);
-    assert_eq!(facts["counts"]["stderr_bytes"], 64 << 20);
+    assert_eq!(facts["counts"]["stderr_bytes"], 24 << 20);
     let kept = fs::metadata(folder.path().join("out/reference+huge-stderr/claude/answers/stream/stderr"));
     assert_eq!(kept.unwrap().len(), 16 << 20);
 }

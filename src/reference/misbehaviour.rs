@@ -57,7 +57,7 @@ pub const MISBEHAVIOURS: &[(&str, &str)] = &[
     ("silent", "prints nothing and does not exit"),
     ("stalls", "stops in the middle of its output and does not exit"),
     ("ignores-term", "prints nothing, does not exit, and ignores TERM"),
-    ("huge-stderr", "prints 64 MB on standard error"),
+    ("huge-stderr", "prints 24 MB on standard error"),
     ("closes-stdout", "closes standard output early and goes on"),
     ("leaves-child", "leaves a child that holds standard output"),
     ("leaves-session", "leaves a child in a session of its own"),

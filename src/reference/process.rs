@@ -33,7 +33,7 @@ pub(super) fn at_start(world: &World) {
         "huge-stderr" => {
             let line = vec![b'e'; 1 << 20];
             let mut err = io::stderr().lock();
-            for _ in 0..64 {
+            for _ in 0..24 {
                 _ = err.write_all(&line);
             }
         }
