@@ -18,7 +18,9 @@ use std::time::Duration;
 
 use clawgate::classify::Process;
 use clawgate::classify::claude::classify;
+use clawgate::judge::{Ending, Judge, Protocol, Settings, Shelf};
 use clawgate::recording::Exit;
+use clawgate::schema::Run;
 use clawgate::stream_json::documented::{self, Reader};
 use clawgate::stream_json::{Limits, Line, Session, StreamReader};
 
@@ -55,6 +57,21 @@ fn verdict(path: &Path) {
     black_box(documented.finish(&exit, b"", None));
 }
 
+/// Everything: the verdict, and every clause of the contract.
+fn with_contract(path: &Path) {
+    SHELF.with(|shelf| {
+        let mut judge = Judge::new(Protocol::ClaudeStream, Settings::default(), shelf, &Run::default())
+            .expect("the contracts are sound");
+        chunks(path, |chunk| judge.push(chunk, &mut |_| {}));
+        let judgement = judge.finish(&Ending::with_code(0), &mut |_| {}).expect("the contracts are sound");
+        black_box(judgement);
+    });
+}
+
+thread_local! {
+    static SHELF: Shelf = Shelf::built_in();
+}
+
 fn serde_value(path: &Path) {
     let mut reader = BufReader::with_capacity(256 << 10, File::open(path).expect("the stream was written"));
     let mut line = Vec::new();
@@ -75,14 +92,22 @@ fn main() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     println!("streams of {megabytes} MB, MB per CPU second (best of {ROUNDS}, interleaved)\n");
     println!(
-        "{:<7}{:>10}{:>9}{:>13}{:>11}{:>11}{:>11}",
-        "stream", "lines", "verdict", "serde Value", "line scan", "ratio", "peak MB"
+        "{:<7}{:>9}{:>9}{:>10}{:>13}{:>11}{:>15}{:>15}{:>9}",
+        "stream",
+        "lines",
+        "verdict",
+        "contract",
+        "serde Value",
+        "line scan",
+        "verdict/Value",
+        "contract cost",
+        "peak MB"
     );
     for shape in Shape::ALL {
         let path = directory.path().join(shape.name());
         let (bytes, lines) = write_stream(&path, shape, megabytes << 20);
-        let contenders: [fn(&Path); 3] = [verdict, serde_value, line_scan];
-        let mut best = [Duration::MAX; 3];
+        let contenders: [fn(&Path); 4] = [verdict, with_contract, serde_value, line_scan];
+        let mut best = [Duration::MAX; 4];
         let mut peak = 0;
         for _ in 0..ROUNDS {
             for (contender, best) in contenders.iter().zip(&mut best) {
@@ -97,13 +122,17 @@ fn main() {
         }
         let speed = best.map(|time| bytes as f64 / 1e6 / time.as_secs_f64().max(1e-6));
         println!(
-            "{:<7}{lines:>10}{:>9.0}{:>13.0}{:>11.0}{:>10.2}x{peak:>11}",
+            "{:<7}{lines:>9}{:>9.0}{:>10.0}{:>13.0}{:>11.0}{:>14.2}x{:>14.2}x{peak:>9}",
             shape.name(),
             speed[0],
             speed[1],
             speed[2],
-            speed[0] / speed[1]
+            speed[3],
+            speed[0] / speed[2],
+            speed[2] / speed[1]
         );
     }
-    println!("\nratio: judge to serde Value; peak: of the whole process so far");
+    println!(
+        "\ncontract cost: CPU time of verdict and contract to that of serde Value; peak: of the process so far"
+    );
 }

@@ -37,6 +37,7 @@
 pub mod classify;
 pub mod cli;
 pub mod envelope;
+pub mod events;
 pub mod exit_code;
 pub mod harness;
 pub mod json;

@@ -101,3 +101,21 @@ proptest! {
         }
     }
 }
+
+/// Found by fuzzing: several unanswered calls on one line were listed in the order of a hash.
+#[test]
+fn unanswered_calls_on_one_line_are_listed_in_their_order() {
+    let calls: Vec<_> =
+        (0..12).map(|i| format!(r#"{{"type":"tool_use","id":"t{i:02}","name":"Bash"}}"#)).collect();
+    let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"x"}"#;
+    let stream =
+        format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{}]}}}}\n{result}\n", calls.join(","));
+    let judgement = SHELF
+        .with(|shelf| judge_bytes(Protocol::ClaudeStream, shelf, stream.as_bytes(), &Ending::with_code(0)))
+        .unwrap();
+    let unanswered =
+        judgement.findings.iter().filter(|finding| finding.clause.ends_with("/tool-use-answered"));
+    let ids: Vec<_> = unanswered.map(|finding| finding.seen.clone().unwrap()).collect();
+    let expected: Vec<_> = (0..12).map(|i| serde_json::json!(format!("t{i:02}"))).collect();
+    assert_eq!(ids, expected);
+}

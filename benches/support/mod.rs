@@ -85,63 +85,87 @@ impl Shape {
         }
     }
 
-    fn line(self, number: u64, random: &mut Seeded) -> String {
+    /// The next line, or a tool call with its result, as version 2.1.197 prints them.
+    fn lines(self, number: u64, random: &mut Seeded) -> String {
         match self {
             Self::Small => format!(
                 r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"line {number}"}}]}}}}"#
             ),
-            Self::Large => tool_result(number, &random.prose(350_000)),
+            Self::Large => tool_call(number, &random.prose(120), &random.prose(350_000)),
             Self::Mixed => match random.below(100) {
-                0..=29 => assistant(number, &format!(r#"{{"type":"text","text":"{}"}}"#, random.prose(600))),
-                30..=54 => assistant(
-                    number,
-                    &format!(
-                        r#"{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"cargo test","description":"{}"}}}}"#,
-                        random.prose(120)
-                    ),
+                0..=39 => assistant(number, &format!(r#"{{"type":"text","text":"{}"}}"#, random.prose(600))),
+                40..=74 => tool_call(number, &random.prose(120), &random.prose(2_000)),
+                75..=97 => format!(
+                    r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{}"}}}},{},"parent_tool_use_id":null}}"#,
+                    random.prose(40),
+                    ids(number)
                 ),
-                55..=79 => tool_result(number, &random.prose(2_000)),
-                80..=97 => format!(
-                    r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{}"}}}},"session_id":"0d9fe2c4-3c2d-4f1c-8a8e-6f6d5c1f2b3a","parent_tool_use_id":null,"uuid":"{number:032x}"}}"#,
-                    random.prose(40)
-                ),
-                98 if random.below(4) == 0 => tool_result(number, &random.prose(100_000)),
-                98 => tool_result(number, &random.prose(8_000)),
-                _ => format!(
-                    r#"{{"type":"system","subtype":"task_progress","task_id":"a{number}","tool_use_id":"toolu_{number}","description":"{}","usage":{{"total_tokens":1234,"tool_uses":3,"duration_ms":4567}},"last_tool_name":"Read"}}"#,
-                    random.prose(60)
-                ),
+                98 if random.below(4) == 0 => tool_call(number, &random.prose(120), &random.prose(100_000)),
+                _ => tool_call(number, &random.prose(120), &random.prose(8_000)),
             },
         }
     }
 }
 
-fn assistant(number: u64, block: &str) -> String {
+/// The ids of a line: one session, and no two lines alike.
+fn ids(number: u64) -> String {
     format!(
-        r#"{{"type":"assistant","message":{{"model":"claude-sonnet-4-6","id":"msg_{:x}","type":"message","role":"assistant","content":[{block}],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":{number},"cache_creation_input_tokens":120,"cache_read_input_tokens":4096,"output_tokens":1,"service_tier":"standard"}},"context_management":null}},"parent_tool_use_id":null,"session_id":"0d9fe2c4-3c2d-4f1c-8a8e-6f6d5c1f2b3a","uuid":"{number:032x}"}}"#,
-        number / 3
+        r#""session_id":"0d9fe2c4-3c2d-4f1c-8a8e-6f6d5c1f2b3a","uuid":"{:08x}-{:04x}-4000-8000-{number:012x}""#,
+        number >> 16,
+        number & 0xffff
     )
 }
 
-fn tool_result(number: u64, text: &str) -> String {
+fn assistant(number: u64, block: &str) -> String {
     format!(
-        r#"{{"type":"user","message":{{"role":"user","content":[{{"tool_use_id":"toolu_{number}","type":"tool_result","content":"{text}","is_error":false}}]}},"parent_tool_use_id":null,"session_id":"0d9fe2c4-3c2d-4f1c-8a8e-6f6d5c1f2b3a","uuid":"{number:032x}","timestamp":"2026-01-01T00:00:00.000Z"}}"#
+        r#"{{"type":"assistant","message":{{"model":"claude-sonnet-4-6","id":"msg_{number:x}","type":"message","role":"assistant","content":[{block}],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":{number},"cache_creation_input_tokens":120,"cache_read_input_tokens":4096,"output_tokens":1,"service_tier":"standard"}},"context_management":null}},"parent_tool_use_id":null,{}}}"#,
+        ids(number * 2)
     )
 }
+
+fn tool_call(number: u64, description: &str, result: &str) -> String {
+    let call = assistant(
+        number,
+        &format!(
+            r#"{{"type":"tool_use","id":"toolu_{number}","name":"Bash","input":{{"command":"cargo test","description":"{description}"}}}}"#
+        ),
+    );
+    format!(
+        "{call}\n{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"tool_use_id\":\"toolu_{number}\",\"type\":\"tool_result\",\"content\":\"{result}\",\"is_error\":false}}]}},\"parent_tool_use_id\":null,{},\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"tool_use_result\":{{\"stdout\":\"ok\",\"stderr\":\"\",\"interrupted\":false,\"isImage\":false,\"noOutputExpected\":false}}}}",
+        ids(number * 2 + 1)
+    )
+}
+
+/// A real init line, which says that this is version 2.1.197.
+const START: &str = include_str!("../../samples/sub-agent.ndjson");
 
 /// Writes a stream of at least this many bytes; returns its size and its lines.
 pub(crate) fn write_stream(path: &Path, shape: Shape, bytes: u64) -> (u64, u64) {
     let mut out = BufWriter::new(File::create(path).expect("a temporary file can be made"));
     let mut random = Seeded::new(7);
-    let (mut written, mut lines) = (0, 0);
-    while written < bytes {
-        let line = shape.line(lines, &mut random);
+    let init = START.lines().next().unwrap_or_default();
+    let old_session = init.split("\"session_id\":\"").nth(1).map_or("", |rest| &rest[..36]);
+    let mut next = init.replace(old_session, "0d9fe2c4-3c2d-4f1c-8a8e-6f6d5c1f2b3a");
+    let (mut written, mut count, mut number) = (0, 0, 1);
+    loop {
+        writeln!(out, "{next}").expect("the disk has room");
+        written += next.len() as u64 + 1;
+        count += 1 + next.matches('\n').count() as u64;
+        if written >= bytes {
+            break;
+        }
+        next = shape.lines(number, &mut random);
+        number += 1;
+    }
+    let last =
+        [assistant(number, r#"{"type":"text","text":"done"}"#), END.replace("IDS", &ids(number * 2 + 1))];
+    for line in last {
         writeln!(out, "{line}").expect("the disk has room");
         written += line.len() as u64 + 1;
-        lines += 1;
+        count += 1;
     }
-    let end = r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"done","stop_reason":"end_turn"}"#;
-    writeln!(out, "{end}").expect("the disk has room");
     out.flush().expect("the disk has room");
-    (written + end.len() as u64 + 1, lines + 1)
+    (written, count)
 }
+
+const END: &str = r#"{"type":"result","subtype":"success","is_error":false,"api_error_status":null,"duration_ms":1,"duration_api_ms":1,"ttft_ms":1,"num_turns":1,"result":"done","stop_reason":"end_turn","total_cost_usd":0.1,"usage":{"input_tokens":10,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":5},"modelUsage":{},"permission_denials":[],"terminal_reason":"completed","fast_mode_state":"off",IDS}"#;

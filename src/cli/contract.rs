@@ -6,10 +6,11 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{Failure, Format, FormatArg, contract_diff, contract_learn};
+use crate::events::Profile;
 use crate::exit_code;
 use crate::report::printable;
 use crate::report::style::{FAINT, NAME};
-use crate::schema::{Bundle, Clause, Contract, FileError, built_in, bundle};
+use crate::schema::{Bundle, Clause, Contract, FileError, Level, built_in, bundle};
 
 /// List contracts, show one, compare two, or learn one from recordings
 #[derive(Debug, Args)]
@@ -125,8 +126,27 @@ fn write_contract(out: &mut impl Write, contract: &Contract) -> std::io::Result<
     for clause in contract.clauses() {
         writeln!(out, "{:<9} {NAME}{}{NAME:#}", clause.level, clause.id)?;
         writeln!(out, "          {}", printable(&clause.text))?;
+        if !clause.is_judged() {
+            writeln!(out, "          {FAINT}{}{FAINT:#}", not_judged(clause))?;
+        }
     }
     Ok(())
+}
+
+/// Why no recording and no log shows that a clause is broken.
+pub(super) fn not_judged(clause: &Clause) -> &'static str {
+    if clause.rule() == "live" { "live only: no log can show it" } else { "no finding of its own" }
+}
+
+/// Where a clause weighs differently under a profile; null where it does nowhere.
+fn profiles_json(clause: &Clause) -> serde_json::Value {
+    if clause.profiles().is_empty() {
+        return serde_json::Value::Null;
+    }
+    let one = |(profile, level): &(Profile, Option<Level>)| {
+        (profile.name().to_owned(), level.map_or("off", Level::name).into())
+    };
+    serde_json::Value::Object(clause.profiles().iter().map(one).collect())
 }
 
 /// A clause as JSON, for `show` and for `explain`.
@@ -139,6 +159,7 @@ pub(super) fn clause_json(contract: &Contract, clause: &Clause) -> serde_json::V
         "fix": clause.fix,
         "source": clause.source,
         "since": clause.since,
+        "profiles": profiles_json(clause),
         "applies": clause.applies().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()),
         "check": clause.check(),
     })

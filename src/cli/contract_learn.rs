@@ -86,6 +86,9 @@ fn read(name: &str, source: &Source) -> Result<(String, Sample), Failure> {
             sample.exit = Some(recording.facts.exit);
         }
         Source::File(path) => sample.stdout = fs::read(path).map_err(|error| usage(path, &error))?,
+        Source::Segments(_) => {
+            return Err(Failure::Usage(format!("{}: an event log teaches no contract", printable(name))));
+        }
         Source::Stdin => {
             std::io::stdin().take(MAX_BYTES).read_to_end(&mut sample.stdout)?;
         }

@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use clap::Args;
 use serde_json::json;
 
-use super::contract::{clause_json, open};
+use super::contract::{clause_json, not_judged, open};
 use super::{Failure, Format, FormatArg};
 use crate::exit_code;
 use crate::report::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
-use crate::schema::{Bundle, Clause, Contract, Fixtures, Sample, built_in};
+use crate::schema::{Bundle, Clause, Contract, Fixtures, Level, Sample, built_in};
 
 /// Explain a clause: what it says, why, a good and a bad sample, how to fix it, how to waive it
 ///
@@ -131,6 +131,12 @@ fn write_clause(
     )?;
     if let Some(applies) = clause.applies() {
         writeln!(out, "{NAME}when{NAME:#}    {}", printable(applies))?;
+    }
+    for (profile, level) in clause.profiles() {
+        writeln!(out, "{NAME}{profile:<7}{NAME:#} {}", level.map_or("off", Level::name))?;
+    }
+    if !clause.is_judged() {
+        writeln!(out, "{NAME}judged{NAME:#}  {}", not_judged(clause))?;
     }
     writeln!(out, "{NAME}check{NAME:#}   {}", printable(&clause.check().to_string()))?;
     if let Some(good) = good {

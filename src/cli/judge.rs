@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::classify::Class;
+use crate::events::Profile;
 use crate::exit_code;
-use crate::judge::{Ending, Input, InputError, Judge, Judgement, Protocol, Settings, Shelf, Source, find};
+use crate::judge::{
+    EVENTS_CONTRACT, Ending, Input, InputError, Judge, Judgement, LogJudgement, Protocol, Settings, Shelf,
+    Source, find, is_of_events, judge_segments, judge_stream, looks_like_events,
+};
 use crate::recording::{Exit, Recording};
 use crate::report::style::FAINT;
-use crate::report::{judgement_json, live_line, write_judgement};
+use crate::report::{judgement_json, live_line, log_judgement_json, write_judgement, write_log_judgement};
 use crate::schema::{FileError, Finding, KnownFailures, Run};
 use crate::stream_json::Line;
 
@@ -29,6 +33,7 @@ Examples:
   claude -p 'say hi' --output-format stream-json --verbose | clawgate judge -
   clawgate judge run.ndjson --exit-code 1 --stderr run.stderr
   clawgate judge recordings/ --format json | jq .verdict.class
+  clawgate judge --contract claws-events --profile origin .claws/events
 
 Exit codes: 0 every verdict is ok (or allowed) and no must clause is broken; 100 otherwise; 2 an input cannot be read;
 4 there was nothing to judge.")]
@@ -40,6 +45,10 @@ pub(super) struct JudgeArgs {
     /// the shape of the output]
     #[arg(long, value_name = "NAME|DIR")]
     contract: Option<String>,
+    /// The reading that an event log is held to: the document by its letter, any reading that its text supports, or
+    /// what the published server does
+    #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = super::profile)]
+    profile: Profile,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     exit_code: Option<i32>,
@@ -96,7 +105,22 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
     for (i, input) in inputs.iter().enumerate() {
         // One unreadable input does not hide what is wrong with the others.
         match args.judge(input, &shelf) {
-            Ok(mut judgement) => {
+            Ok(Judged::Log(mut judgement)) => {
+                if let Some(known) = &mut known {
+                    let (target, scenario) = input.origin();
+                    known.mark(&mut judgement.findings, &target, &scenario, &today);
+                }
+                if i > 0 && args.format.format == Format::Human {
+                    writeln!(out)?;
+                }
+                match args.format.format {
+                    Format::Json => writeln!(out, "{}", log_judgement_json(&input.name, &judgement)?)?,
+                    Format::Human => write_log_judgement(&mut out, &input.name, &judgement)?,
+                }
+                let is_broken = judgement.findings.iter().any(Finding::fails);
+                code = exit_code::worst(code, if is_broken { exit_code::FINDINGS } else { exit_code::OK });
+            }
+            Ok(Judged::Run(mut judgement)) => {
                 if let Some(known) = &mut known {
                     let (target, scenario) = input.origin();
                     known.mark(&mut judgement.findings, &target, &scenario, &today);
@@ -146,19 +170,41 @@ impl JudgeArgs {
         }
     }
 
-    fn judge(&self, input: &Input, shelf: &Shelf) -> Result<Judgement, JudgeError> {
+    fn judge(&self, input: &Input, shelf: &Shelf) -> Result<Judged, JudgeError> {
         match &input.source {
             Source::Recording(path) => self.judge_recording(path, shelf),
             Source::File(path) => {
                 let file = File::open(path).map_err(at(path))?;
                 self.judge_bare(Some(path), file, shelf)
             }
+            Source::Segments(paths) => {
+                let set = shelf.events()?.ok_or_else(no_events)?;
+                Ok(Judged::Log(judge_segments(set, self.profile, paths, &mut ())?))
+            }
             Source::Stdin => self.judge_bare(None, io::stdin().lock(), shelf),
         }
     }
 
-    fn judge_recording(&self, path: &Path, shelf: &Shelf) -> Result<Judgement, JudgeError> {
+    /// Judges an event log, of which the start was already read.
+    fn judge_log(
+        &self,
+        name: &Path,
+        start: &[u8],
+        rest: impl Read,
+        shelf: &Shelf,
+    ) -> Result<Judged, JudgeError> {
+        let set = shelf.events()?.ok_or_else(no_events)?;
+        let mut judgement = judge_stream(set, self.profile, start, rest, &mut ()).map_err(at(name))?;
+        judgement.contract_detected = shelf.chosen().is_none();
+        Ok(Judged::Log(judgement))
+    }
+
+    fn judge_recording(&self, path: &Path, shelf: &Shelf) -> Result<Judged, JudgeError> {
         let recording = Recording::open(path).map_err(InputError::from)?;
+        if shelf.chosen().is_some_and(is_of_events) {
+            let stdout = recording.stdout().map_err(at(path))?;
+            return self.judge_log(path, &[], stdout, shelf);
+        }
         let mut stderr = Vec::new();
         recording.stderr().and_then(|err| err.take(MAX_STDERR).read_to_end(&mut stderr)).map_err(at(path))?;
         let ending = self.complete(Ending::of_recording(&recording.facts, stderr))?;
@@ -166,7 +212,7 @@ impl JudgeArgs {
         let protocol = Protocol::of_recording(&recording.facts);
         let judge = Judge::new(protocol, self.settings(disabled), shelf, &Run::of(&recording.facts))?;
         let stdout = recording.stdout().map_err(at(path))?;
-        pump(judge, &[], stdout, path, &ending, &mut |_| {})
+        Ok(Judged::Run(Box::new(pump(judge, &[], stdout, path, &ending, &mut |_| {})?)))
     }
 
     fn judge_bare(
@@ -174,10 +220,13 @@ impl JudgeArgs {
         path: Option<&Path>,
         mut reader: impl Read,
         shelf: &Shelf,
-    ) -> Result<Judgement, JudgeError> {
+    ) -> Result<Judged, JudgeError> {
         let name = path.unwrap_or(Path::new("-"));
         let ending = self.complete(Ending::assumed())?;
         let start = sniff(&mut reader).map_err(at(name))?;
+        if shelf.chosen().map_or_else(|| looks_like_events(&start), is_of_events) {
+            return self.judge_log(name, &start, reader, shelf);
+        }
         let protocol = Protocol::detect(path, &start).fitting(shelf.chosen());
         let show = path.is_none() && !self.quiet && self.format.format == Format::Human;
         let mut live = anstream::stderr();
@@ -188,7 +237,7 @@ impl JudgeArgs {
             }
         };
         let judge = Judge::new(protocol, self.settings(false), shelf, &Run::default())?;
-        pump(judge, &start, reader, name, &ending, &mut watch)
+        Ok(Judged::Run(Box::new(pump(judge, &start, reader, name, &ending, &mut watch)?)))
     }
 
     /// Completes what is known of the end with what the flags say.
@@ -204,6 +253,18 @@ impl JudgeArgs {
         }
         Ok(ending)
     }
+}
+
+/// What was judged.
+enum Judged {
+    /// A run of a program.
+    Run(Box<Judgement>),
+    /// An event log.
+    Log(LogJudgement),
+}
+
+fn no_events() -> FileError {
+    FileError::whole(EVENTS_CONTRACT, "no such contract in this build")
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> InputError {

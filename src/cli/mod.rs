@@ -4,6 +4,7 @@ mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
+mod events;
 mod explain;
 mod format;
 mod judge;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::events::Profile;
 use crate::exit_code;
 use crate::harness::supervise;
 use crate::reference;
@@ -40,6 +42,7 @@ enum Command {
     Judge(judge::JudgeArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
+    Events(events::EventsArgs),
     Audit(audit::AuditArgs),
     Mock(mock::Args),
     Sweep(sweep::Args),
@@ -92,6 +95,11 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+/// A profile of event logs by its name.
+fn profile(name: &str) -> Result<Profile, String> {
+    Profile::from_name(name).ok_or_else(|| "expected strict, lenient or origin".into())
+}
+
 /// Tells the user what is wrong.
 fn complain(message: &str) {
     // There is nobody left to tell when standard error is closed.
@@ -112,6 +120,7 @@ pub fn main() -> ExitCode {
         Command::Judge(args) => judge::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Events(args) => events::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Mock(args) => Ok(mock::run(args)),
         Command::Sweep(args) => Ok(sweep::run(&args)),

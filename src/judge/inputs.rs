@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::events::segments;
 use crate::recording::{Recording, RecordingError};
 
 /// One thing to judge.
@@ -27,6 +28,7 @@ impl Input {
                 Err(_) => (String::new(), of_file(path)),
             },
             Source::File(path) => (String::new(), of_file(path)),
+            Source::Segments(_) => (String::new(), of_file(Path::new(&self.name))),
             Source::Stdin => (String::new(), "-".into()),
         }
     }
@@ -40,6 +42,8 @@ pub enum Source {
     Recording(PathBuf),
     /// A bare file.
     File(PathBuf),
+    /// The segments of one event log, in their order.
+    Segments(Vec<PathBuf>),
     /// Standard input.
     Stdin,
 }
@@ -67,7 +71,8 @@ const MAX_DEPTH: usize = 64;
 /// The inputs that a path stands for: itself, or what is below it. `-` is standard input.
 ///
 /// A directory with a `recording.json` is one input. Any other stands for the recordings below it or, where there are
-/// none, for the `.ndjson`, `.jsonl` and `.json` files below it, in the order of their paths.
+/// none, for the `.ndjson`, `.jsonl` and `.json` files below it, in the order of their paths. The segments of a server's
+/// event log are one input.
 pub fn find(path: &Path) -> Result<Vec<Input>, InputError> {
     if path == Path::new("-") {
         return Ok(vec![Input { name: "-".into(), source: Source::Stdin }]);
@@ -81,6 +86,13 @@ pub fn find(path: &Path) -> Result<Vec<Input>, InputError> {
     }
     let mut found = Found::default();
     found.walk(path, 0)?;
+    if found.recordings.is_empty() {
+        let at = |source| InputError::Io { path: path.to_owned(), source };
+        let segments = segments(path).map_err(at)?;
+        if !segments.is_empty() {
+            return Ok(vec![Input { name: path.display().to_string(), source: Source::Segments(segments) }]);
+        }
+    }
     let recordings = found.recordings.iter().map(|path| input(path, Source::Recording));
     let files = found.files.iter().map(|path| input(path, Source::File));
     Ok(if found.recordings.is_empty() { files.collect() } else { recordings.collect() })

@@ -12,11 +12,15 @@
 //! # Ok::<(), clawgate::schema::FileError>(())
 //! ```
 
+mod event_log;
 mod inputs;
 mod pass;
 mod protocol;
 mod shelf;
 
+pub use event_log::{
+    EVENTS_CONTRACT, LogJudgement, is_of_events, judge_segments, judge_stream, looks_like_events,
+};
 pub use inputs::{Input, InputError, Source, find};
 pub use pass::{Ending, Judge, Judgement, Settings, judge_bytes};
 pub use protocol::Protocol;

@@ -76,7 +76,8 @@ impl Protocol {
     pub fn fitting(self, contract: Option<&ContractSet>) -> Self {
         let Some(contract) = contract else { return self };
         match contract.protocol() {
-            schema::Protocol::Stream => Self::ClaudeStream,
+            // An event log is no run; it is judged by a path of its own.
+            schema::Protocol::Stream | schema::Protocol::Events => Self::ClaudeStream,
             schema::Protocol::Document if contract.name().starts_with("claude") => Self::ClaudeJson,
             schema::Protocol::Document if self == Self::ClaudeStream => Self::ClawJson,
             schema::Protocol::Document => self,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::schema::{self, ContractSet, FileError};
 
-use super::Protocol;
+use super::{EVENTS_CONTRACT, Protocol, is_of_events};
 
 /// Contracts by name, opened when they are first needed.
 #[derive(Debug)]
@@ -38,6 +38,15 @@ impl Shelf {
     /// The contract that the user named.
     pub fn chosen(&self) -> Option<&ContractSet> {
         self.chosen.as_ref()
+    }
+
+    /// The contract that event logs are held against: the one that the user named, if it is about them, else the
+    /// built-in one.
+    pub fn events(&self) -> Result<Option<&ContractSet>, FileError> {
+        match self.chosen() {
+            Some(chosen) if is_of_events(chosen) => Ok(Some(chosen)),
+            _ => self.get(EVENTS_CONTRACT),
+        }
     }
 
     fn get(&self, name: &str) -> Result<Option<&ContractSet>, FileError> {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::classify::{Basis, Class, Evidence, Verdict};
 use crate::judge::Judgement;
+use crate::schema::Finding;
 use crate::stream_json::{Session, Summary};
 
 use super::numbers::{counted, grouped};
@@ -78,7 +79,7 @@ fn to_do(verdict: &Verdict) -> &'static str {
     }
 }
 
-fn section<T>(
+pub(super) fn section<T>(
     out: &mut dyn Write,
     title: &str,
     items: &[T],
@@ -136,16 +137,19 @@ fn findings(out: &mut dyn Write, judgement: &Judgement) -> io::Result<()> {
         counted(broken as u64, "must clause", "must clauses"),
         counted(rest as u64, "lesser finding", "lesser findings")
     )?;
-    section(out, "", &judgement.findings, MAX_FINDINGS, |finding| {
-        let line = finding.line.map(|line| format!("line {line} ")).unwrap_or_default();
-        let pointer =
-            finding.pointer.as_deref().map(|pointer| format!("{} ", printable(pointer))).unwrap_or_default();
-        let (level, reason) = match &finding.known {
-            Some(reason) => ("known", format!(" (accepted: {})", printable(reason))),
-            None => (finding.level.name(), String::new()),
-        };
-        format!("{level:<9} {} {line}{pointer}{}{reason}", finding.clause, printable(&finding.message))
-    })
+    section(out, "", &judgement.findings, MAX_FINDINGS, finding_line)
+}
+
+/// A finding on a line.
+pub(super) fn finding_line(finding: &Finding) -> String {
+    let line = finding.line.map(|line| format!("line {line} ")).unwrap_or_default();
+    let pointer =
+        finding.pointer.as_deref().map(|pointer| format!("{} ", printable(pointer))).unwrap_or_default();
+    let (level, reason) = match &finding.known {
+        Some(reason) => ("known", format!(" (accepted: {})", printable(reason))),
+        None => (finding.level.name(), String::new()),
+    };
+    format!("{level:<9} {} {line}{pointer}{}{reason}", finding.clause, printable(&finding.message))
 }
 
 fn write_session(out: &mut dyn Write, session: &Session, judgement: &Judgement) -> io::Result<()> {

@@ -3,13 +3,16 @@
 mod judgement_json;
 mod judgement_text;
 mod live;
+mod log_judgement;
 mod numbers;
 mod printable;
 mod run_text;
 pub mod style;
+pub mod timeline;
 
 pub use judgement_json::judgement_json;
 pub use judgement_text::write_judgement;
 pub use live::live_line;
+pub use log_judgement::{log_judgement_json, write_log_judgement};
 pub use printable::printable;
 pub use run_text::RunText;

@@ -12,6 +12,7 @@ use super::invocation::Invocation;
 use super::pointer::Pointer;
 use super::rule::Check;
 use super::schemas::Schemas;
+use crate::events::Profile;
 use crate::recording::Exit;
 
 /// A named set of clauses with the schemas they use.
@@ -40,6 +41,8 @@ pub enum Protocol {
     Document,
     /// NDJSON: one message a line.
     Stream,
+    /// A log of the claws event protocol: one record a line, of many peers.
+    Events,
 }
 
 impl Protocol {
@@ -48,6 +51,7 @@ impl Protocol {
         match self {
             Self::Document => "document",
             Self::Stream => "stream",
+            Self::Events => "events",
         }
     }
 }
@@ -87,6 +91,8 @@ pub struct Clause {
     pub fix: String,
     /// The line of `contract.toml` where it stands.
     pub line: usize,
+    /// Where the clause weighs differently under a profile; none is not at all.
+    pub(crate) profiles: Vec<(Profile, Option<Level>)>,
     pub(crate) applies: Condition,
     pub(crate) applies_text: Option<String>,
     pub(crate) check: Check,
@@ -97,6 +103,25 @@ impl Clause {
     /// The name of the rule that checks it; `schema` for a schema.
     pub fn rule(&self) -> &'static str {
         self.check.name
+    }
+
+    /// How much it weighs under a profile; none when it is not judged there.
+    pub fn level_in(&self, profile: Profile) -> Option<Level> {
+        self.profiles
+            .iter()
+            .find(|(known, _)| *known == profile)
+            .map_or(Some(self.level), |(_, level)| *level)
+    }
+
+    /// Where it weighs differently than `level` says; none is not at all.
+    pub fn profiles(&self) -> &[(Profile, Option<Level>)] {
+        &self.profiles
+    }
+
+    /// Whether a recording or a log can show that it is broken. Some clauses are only about a live system, and some
+    /// have no finding of their own.
+    pub fn is_judged(&self) -> bool {
+        !matches!(self.check.name, "live" | "unjudged")
     }
 
     /// The check as the contract writes it.

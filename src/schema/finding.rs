@@ -11,6 +11,8 @@ use serde_json::Value;
 pub enum Level {
     /// Left open by the documents; worth knowing.
     Note,
+    /// An event log cannot tell.
+    Indeterminate,
     /// Promised by one document and contradicted by another.
     Ambiguous,
     /// Expected; warns.
@@ -37,6 +39,7 @@ impl Level {
             Self::Must => "must",
             Self::Should => "should",
             Self::Note => "note",
+            Self::Indeterminate => "indeterminate",
             Self::Ambiguous => "ambiguous",
         }
     }
@@ -68,6 +71,9 @@ pub struct Finding {
     pub seen: Option<Value>,
     /// What the clause asks for.
     pub expected: Option<String>,
+    /// What else is broken only because of this: clauses with their lines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<String>,
     /// Why the finding is accepted for now, if it is listed as a known failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<String>,
@@ -89,6 +95,15 @@ pub(crate) struct Evidence {
     pub(crate) pointer: Option<String>,
     pub(crate) seen: Option<Value>,
     pub(crate) expected: Option<String>,
+}
+
+impl Evidence {
+    /// The finding that this is evidence of.
+    pub(crate) fn finding(self, clause: String, level: Level) -> Finding {
+        let Self { message, line, offset, pointer, seen, expected } = self;
+        let consequences = Vec::new();
+        Finding { clause, level, message, line, offset, pointer, seen, expected, consequences, known: None }
+    }
 }
 
 /// How many findings of one clause are kept; the rest are counted.
@@ -146,18 +161,7 @@ impl Sink {
             let message = format!("and {} more of the same", self.more);
             self.kept.push(Evidence { message, ..Evidence::default() });
         }
-        let finding = |evidence: Evidence| Finding {
-            clause: clause.to_string(),
-            level,
-            message: evidence.message,
-            line: evidence.line,
-            offset: evidence.offset,
-            pointer: evidence.pointer,
-            seen: evidence.seen,
-            expected: evidence.expected,
-            known: None,
-        };
-        self.kept.into_iter().map(finding).collect()
+        self.kept.into_iter().map(|evidence| evidence.finding(clause.to_string(), level)).collect()
     }
 }
 

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::contract::Protocol;
+use super::events::judge_log;
 use super::facts::Run;
 use super::finding::Finding;
 use super::library::ContractSet;
 use super::load::Bundle;
 use super::pass::judge_output;
 use super::tree::{Fields, FileError, Node, Tree};
+use crate::events::Profile;
 use crate::recording::{self, Exit};
 
 /// A run written down in a few lines.
@@ -24,6 +27,8 @@ pub struct Sample {
     pub env: Option<Vec<String>>,
     /// The target's version.
     pub version: Option<String>,
+    /// The reading that an event log is held to; none is the strict one.
+    pub profile: Option<Profile>,
     /// How the run ended; none when it is not known.
     pub exit: Option<Exit>,
     /// What it printed.
@@ -60,6 +65,9 @@ impl Sample {
 
     /// The findings against this run.
     pub fn judge(&self, set: &ContractSet) -> Vec<Finding> {
+        if set.protocol() == Protocol::Events {
+            return judge_log(set, self.profile.unwrap_or_default(), &self.stdout);
+        }
         judge_output(set, &self.run(), self.exit.clone(), &self.stdout, self.stderr.as_deref())
     }
 }
@@ -158,6 +166,7 @@ fn from_recording(bundle: &Bundle, directory: &str) -> Result<Sample, FileError>
         argv: Some(facts.argv),
         env: Some(facts.env_set),
         version: Some(facts.target_version),
+        profile: None,
         exit: Some(facts.exit),
         stdout: bytes("stdout"),
         stderr: Some(bytes("stderr")),
@@ -174,6 +183,12 @@ impl Sample {
         }
         if let Some(version) = fields.get("version") {
             self.version = Some(version.text()?);
+        }
+        if let Some(profile) = fields.get("profile") {
+            let name = profile.str()?;
+            let known = Profile::from_name(name)
+                .ok_or_else(|| profile.error(format_args!("`{name}` is none of strict, lenient, origin")))?;
+            self.profile = Some(known);
         }
         let integer = |key| {
             let node: Option<Node<'_>> = fields.get(key);

@@ -165,6 +165,7 @@ expires = 2026-12-31
             pointer: None,
             seen: None,
             expected: None,
+            consequences: Vec::new(),
             known: None,
         }
     }

@@ -15,6 +15,7 @@ use super::pointer::Pointer;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
 use super::tree::{Fields, FileError, Node, Tree};
+use crate::events::Profile;
 
 /// The file that makes a directory a contract.
 pub const CONTRACT_FILE: &str = "contract.toml";
@@ -114,7 +115,12 @@ impl Contract {
         let protocol = match protocol_node.str()? {
             "document" => Protocol::Document,
             "stream" => Protocol::Stream,
-            other => return Err(protocol_node.error(format_args!("`{other}` is none of document, stream"))),
+            "events" => Protocol::Events,
+            other => {
+                return Err(
+                    protocol_node.error(format_args!("`{other}` is none of document, stream, events"))
+                );
+            }
         };
         let schemas = read_schemas(bundle)?;
         let kinds = load_kinds(&top, protocol, &schemas)?;
@@ -281,6 +287,23 @@ fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Ve
     Ok(clauses)
 }
 
+/// `profiles = { lenient = "off", origin = "note" }`
+fn load_profiles(node: Node<'_>) -> Result<Vec<(Profile, Option<Level>)>, FileError> {
+    let one = |(name, value): (&str, Node<'_>)| {
+        let profile = Profile::from_name(name)
+            .ok_or_else(|| value.error(format_args!("`{name}` is none of strict, lenient, origin")))?;
+        let level = match value.str()? {
+            "off" => None,
+            level => Some(
+                Level::from_name(level)
+                    .ok_or_else(|| value.error("a level is must, should, note, ambiguous or off"))?,
+            ),
+        };
+        Ok((profile, level))
+    };
+    node.fields()?.pairs().map(one).collect()
+}
+
 fn load_clause(fields: &Fields<'_>, names: &Names<'_>, line: usize) -> Result<Clause, FileError> {
     let id_node = fields.need("id")?;
     let id = id_node.text()?;
@@ -306,6 +329,7 @@ fn load_clause(fields: &Fields<'_>, names: &Names<'_>, line: usize) -> Result<Cl
         why: text("why")?,
         fix: text("fix")?,
         line,
+        profiles: fields.get("profiles").map_or(Ok(Vec::new()), load_profiles)?,
         applies_text: applies.map(|node| node.json().map(|json| json.to_string())).transpose()?,
         applies: applies.map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Run))?,
         check_value: check.json()?,

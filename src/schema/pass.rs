@@ -1,10 +1,12 @@
 //! One pass over a finished run that is in memory: from bytes to findings.
 
 use super::contract::Protocol;
+use super::events::judge_log;
 use super::facts::{End, Run};
 use super::finding::Finding;
 use super::judge::Judge;
 use super::library::ContractSet;
+use crate::events::Profile;
 use crate::recording::Exit;
 use crate::stream_json::StreamReader;
 
@@ -17,11 +19,16 @@ pub fn judge_output(
     stdout: &[u8],
     stderr: Option<&[u8]>,
 ) -> Vec<Finding> {
+    if set.protocol() == Protocol::Events {
+        return judge_log(set, Profile::default(), stdout);
+    }
     let end = End::new(exit, Some(stdout), stderr);
     let mut judge = set.begin(run);
     match set.protocol() {
         Protocol::Document => judge.document(stdout, &end),
         Protocol::Stream => judge_lines(&mut judge, stdout),
+        // Judged above, by rules of their own.
+        Protocol::Events => {}
     }
     judge.finish(&end)
 }

@@ -4,21 +4,21 @@ use memchr::memchr2;
 
 /// One line as the splitter found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RawLine<'a> {
+pub(crate) struct RawLine<'a> {
     /// Counted from 1; `\n`, `\r\n` and a lone `\r` each end a line.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// Where the line starts, in bytes from the start of the stream.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// The bytes without the line end; only the head of an oversized line.
-    pub(super) bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// The whole length of the line.
-    pub(super) length: u64,
+    pub(crate) length: u64,
     /// Whether the line has an end; only the last one of a stream may lack it.
-    pub(super) terminated: bool,
+    pub(crate) terminated: bool,
 }
 
 impl RawLine<'_> {
-    pub(super) fn is_oversized(&self) -> bool {
+    pub(crate) fn is_oversized(&self) -> bool {
         self.length > self.bytes.len() as u64
     }
 }
@@ -27,7 +27,7 @@ impl RawLine<'_> {
 const HEAD: usize = 64 << 10;
 
 #[derive(Debug)]
-pub(super) struct Splitter {
+pub(crate) struct Splitter {
     limit: usize,
     /// The start of a line that goes on in the next chunk.
     carry: Vec<u8>,
@@ -40,11 +40,16 @@ pub(super) struct Splitter {
 }
 
 impl Splitter {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self { limit, carry: Vec::new(), dropped: 0, number: 1, offset: 0, after_cr: false }
     }
 
-    pub(super) fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(RawLine<'_>)) {
+    /// The number of the line that is being read.
+    pub(crate) fn next_line(&self) -> u64 {
+        self.number
+    }
+
+    pub(crate) fn push(&mut self, mut chunk: &[u8], sink: &mut impl FnMut(RawLine<'_>)) {
         if self.after_cr && !chunk.is_empty() {
             self.after_cr = false;
             if chunk[0] == b'\n' {
@@ -70,7 +75,7 @@ impl Splitter {
     }
 
     /// Ends the stream; an unterminated last line is delivered.
-    pub(super) fn finish(&mut self, sink: &mut impl FnMut(RawLine<'_>)) {
+    pub(crate) fn finish(&mut self, sink: &mut impl FnMut(RawLine<'_>)) {
         if !self.carry.is_empty() || self.dropped > 0 {
             self.line(&[], false, sink);
         }

@@ -36,6 +36,7 @@ pub use count::Count;
 pub use kept_text::KeptText;
 pub use limits::Limits;
 pub use line::{Line, RawMessage};
+pub(crate) use lines::{RawLine, Splitter};
 pub use message::*;
 pub use reader::{StreamReader, Summary};
 pub use session::{

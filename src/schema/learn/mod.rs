@@ -64,7 +64,9 @@ impl Learner {
         let text = String::from_utf8_lossy(&sample.stdout);
         let messages: Vec<Value> = match self.protocol {
             Protocol::Document => serde_json::from_str(&text).into_iter().collect(),
-            Protocol::Stream => text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            Protocol::Stream | Protocol::Events => {
+                text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+            }
         };
         self.runs += usize::from(!messages.is_empty());
         let asks = |pair: &[String]| pair[0].starts_with("--") && pair[1] == "json";
@@ -96,7 +98,7 @@ impl Learner {
         let text = |field: &str| message.get(field).and_then(Value::as_str).map(str::to_string);
         let is_error = text("status").as_deref() == Some("error");
         let fields: &[&str] = match self.protocol {
-            Protocol::Stream => &["type", "subtype"],
+            Protocol::Stream | Protocol::Events => &["type", "subtype"],
             // The kind of an error is often its class, which says nothing about its shape.
             Protocol::Document if text("type").as_deref() == Some("error") => &["type"],
             Protocol::Document if is_error && text("error_kind") == text("kind") => {

@@ -3,6 +3,7 @@
 
 mod channel;
 mod count;
+mod elsewhere;
 mod equals;
 mod framing;
 mod identity;
@@ -145,6 +146,10 @@ pub(crate) struct Check {
 impl Check {
     /// Loads the value of `check`.
     pub(crate) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+        if let Some((name, rule)) = elsewhere::load(fields)? {
+            fields.done()?;
+            return Ok(Self { name, rule });
+        }
         let wanted = match (fields.get("rule"), fields.get("schema")) {
             (Some(rule), None) => rule,
             (None, Some(_)) => {

@@ -89,7 +89,11 @@ impl Watch for Watching<'_> {
             return;
         }
         let mut left: Vec<_> = self.open.drain().collect();
-        left.sort_by_key(|(_, place)| place.offset);
+        // Several may stand on one line, and the order must not depend on how they were hashed; a shorter pointer has
+        // the smaller index.
+        left.sort_by_cached_key(|(value, place)| {
+            (place.offset, place.pointer.len(), place.pointer.clone(), value.clone())
+        });
         for (value, place) in left {
             sink.push(Evidence {
                 message: format!("`{}` is never answered", shorten(&value)),

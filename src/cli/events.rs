@@ -1,0 +1,293 @@
+//! `clawgate events`: what happened in an event log over time, and what happens in one that grows.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::{Failure, Format, FormatArg};
+use crate::events::{Happening, Limits, Millis, Profile, segments, time_of_day};
+use crate::exit_code;
+use crate::judge::{EVENTS_CONTRACT, InputError};
+use crate::report::printable;
+use crate::report::style::{BAD, CAUTION, FAINT, NAME};
+use crate::report::timeline::{Timeline, write_html, write_text};
+use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};
+
+/// Show what happened in an event log, or follow one that grows
+#[derive(Debug, Args)]
+pub(super) struct EventsArgs {
+    #[command(subcommand)]
+    command: EventsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum EventsCommand {
+    Timeline(TimelineArgs),
+    Watch(WatchArgs),
+}
+
+/// Show the tree of workers with phases, requests and their answers, silences and findings
+#[derive(Debug, Args)]
+struct TimelineArgs {
+    /// A log, the directory of a server's segments, or - for standard input
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+    /// Write one self-contained HTML file instead of text
+    #[arg(long, value_name = "PATH")]
+    html: Option<PathBuf>,
+    /// The reading that the log is held to
+    #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = super::profile)]
+    profile: Profile,
+}
+
+/// Follow a growing log and report findings as they come; timers fire on silence
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit codes: 130 interrupted; with --for: 0 no must clause is broken, 100 otherwise; 2 the log cannot be read.")]
+struct WatchArgs {
+    /// A log, or the directory of a server's segments
+    #[arg(value_name = "LOG")]
+    log: PathBuf,
+    /// Stop after this many seconds [default: follow until interrupted]
+    #[arg(long = "for", value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Also show what happens, not only what is broken
+    #[arg(long)]
+    all: bool,
+    /// The reading that the log is held to
+    #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = super::profile)]
+    profile: Profile,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// How often a log is looked at.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &EventsArgs) -> Result<u8, Failure> {
+    match &args.command {
+        EventsCommand::Timeline(args) => timeline(args),
+        EventsCommand::Watch(args) => watch(args),
+    }
+}
+
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> Failure {
+    let path = path.to_owned();
+    move |source| Failure::from(InputError::Io { path: path.clone(), source })
+}
+
+/// The files of a log: itself, or its segments.
+fn files(log: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !fs::metadata(log).map_err(unreadable(log))?.is_dir() {
+        return Ok(vec![log.to_owned()]);
+    }
+    let found = segments(log).map_err(unreadable(log))?;
+    if found.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{}: no segments such as 0001-2026-06-01T09.jsonl in this directory",
+            log.display()
+        )));
+    }
+    Ok(found)
+}
+
+fn timeline(args: &TimelineArgs) -> Result<u8, Failure> {
+    let set = ContractSet::open(EVENTS_CONTRACT)?;
+    let mut timeline = Timeline::default();
+    let mut judge = EventJudge::new(&set, args.profile, Limits::default());
+    if args.log == Path::new("-") {
+        judge.read(io::stdin().lock(), &mut timeline).map_err(unreadable(&args.log))?;
+    } else {
+        for path in files(&args.log)? {
+            let file = File::open(&path).map_err(unreadable(&path))?;
+            judge.read(file, &mut timeline).map_err(unreadable(&path))?;
+            judge.end_segment(&mut timeline);
+        }
+    }
+    judge.finish(&mut timeline);
+    timeline.finish();
+    let name = args.log.display().to_string();
+    if let Some(path) = &args.html {
+        let mut page = io::BufWriter::new(File::create(path).map_err(unreadable(path))?);
+        write_html(&mut page, &name, &timeline)?;
+        page.flush()?;
+    } else {
+        let mut out = anstream::stdout().lock();
+        write_text(&mut out, &name, &timeline)?;
+        out.flush()?;
+    }
+    Ok(exit_code::OK)
+}
+
+fn watch(args: &WatchArgs) -> Result<u8, Failure> {
+    let set = ContractSet::open(EVENTS_CONTRACT)?;
+    let until = match args.seconds.map(Duration::try_from_secs_f64) {
+        Some(Ok(time)) => Some(Instant::now() + time),
+        Some(Err(_)) => return Err(Failure::Usage("--for: not a number of seconds".into())),
+        None => None,
+    };
+    let mut judge = EventJudge::new(&set, args.profile, Limits::default());
+    let mut screen = Screen { format: args.format.format, all: args.all, broken: false, trouble: None };
+    let mut tail = Tail::open(&args.log)?;
+    // When the log's clock stood where it stands now.
+    let mut heard = Instant::now();
+    loop {
+        if tail.read(&mut judge, &mut screen).map_err(unreadable(&args.log))? {
+            heard = Instant::now();
+        }
+        if let (Some(clock), Some(_)) = judge.clock() {
+            let waited = i64::try_from(heard.elapsed().as_millis()).unwrap_or(i64::MAX);
+            judge.tick(clock.saturating_add(waited), &mut screen);
+        }
+        if let Some(trouble) = screen.trouble.take() {
+            return Err(trouble.into());
+        }
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return Ok(if screen.broken { exit_code::FINDINGS } else { exit_code::OK });
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// What happened, in a few words.
+fn in_words(what: Happening<'_>) -> String {
+    match what {
+        Happening::Session(number) => format!("session {number}"),
+        Happening::Joined { role, name } => format!("joined as {role} {name}"),
+        Happening::Booted { mission, .. } => format!("booted: {mission}"),
+        Happening::Entered(phase) => phase.name().to_owned(),
+        Happening::Heartbeat(_) => "heartbeat".to_owned(),
+        Happening::Noted { kind, message } => format!("{kind}: {message}"),
+        Happening::Asked { blocked: true, message, .. } => format!("BLOCKED: {message}"),
+        Happening::Asked { message, .. } => format!("REQUEST: {message}"),
+        Happening::Answered { verb, .. } => format!("answered with {verb}"),
+        Happening::Commanded(verb) => format!("told to {verb}"),
+        Happening::Silent(_) => "silent".to_owned(),
+        Happening::Completed(result) => format!("complete: {result}"),
+        Happening::Left(reason) => format!("left: {reason}"),
+    }
+}
+
+/// A log that grows: the file that is read now, and where its successors will be.
+struct Tail {
+    log: PathBuf,
+    path: PathBuf,
+    file: File,
+    chunk: Vec<u8>,
+}
+
+impl Tail {
+    fn open(log: &Path) -> Result<Self, Failure> {
+        let path = files(log)?.into_iter().next().unwrap_or_else(|| log.to_owned());
+        let file = File::open(&path).map_err(unreadable(&path))?;
+        Ok(Self { log: log.to_owned(), path, file, chunk: vec![0; 256 << 10] })
+    }
+
+    /// Reads what has been added; answers whether anything was.
+    fn read(&mut self, judge: &mut EventJudge<'_>, screen: &mut Screen) -> io::Result<bool> {
+        let mut any = false;
+        loop {
+            match self.file.read(&mut self.chunk) {
+                Ok(0) => {
+                    if !self.advance(judge, screen)? {
+                        return Ok(any);
+                    }
+                }
+                Ok(read) => {
+                    any = true;
+                    judge.push(&self.chunk[..read], screen);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// At the end of a file: goes on to the next segment, or to the start of a file that was cut.
+    fn advance(&mut self, judge: &mut EventJudge<'_>, screen: &mut Screen) -> io::Result<bool> {
+        if self.log.is_dir() {
+            let all = segments(&self.log)?;
+            let next = all.iter().position(|path| *path == self.path).and_then(|at| all.get(at + 1));
+            let Some(next) = next else { return Ok(false) };
+            judge.end_segment(screen);
+            self.file = File::open(next)?;
+            self.path.clone_from(next);
+            return Ok(true);
+        }
+        let at = self.file.stream_position()?;
+        match fs::metadata(&self.path) {
+            Ok(now) if now.len() < at => {
+                judge.end_segment(screen);
+                self.file = File::open(&self.path)?;
+                Ok(true)
+            }
+            // Between a rotation's two steps the file is not there.
+            _ => Ok(false),
+        }
+    }
+}
+
+/// Where findings are shown as they come.
+struct Screen {
+    format: Format,
+    all: bool,
+    broken: bool,
+    trouble: Option<io::Error>,
+}
+
+impl Screen {
+    fn say(&mut self, line: std::fmt::Arguments<'_>) {
+        let mut out = anstream::stdout().lock();
+        if let Err(error) = writeln!(out, "{line}").and_then(|()| out.flush()) {
+            self.trouble = self.trouble.take().or(Some(error));
+        }
+    }
+}
+
+impl EventWatch for Screen {
+    fn finding(&mut self, finding: &Finding, peer: Option<&str>, time: Option<Millis>) {
+        self.broken |= finding.level == Level::Must;
+        if self.format == Format::Json {
+            let line = json!({ "type": "finding", "peer": peer, "time_ms": time, "finding": finding });
+            self.say(format_args!("{line}"));
+            return;
+        }
+        let style = match finding.level {
+            Level::Must => BAD,
+            Level::Should => CAUTION,
+            _ => FAINT,
+        };
+        let at = time.map(time_of_day).unwrap_or_default();
+        let line = finding.line.unwrap_or(0);
+        self.say(format_args!(
+            "{at:<12}  {style}{:<13}{style:#} {NAME}{}{NAME:#} line {line}: {}",
+            finding.level.name(),
+            finding.clause,
+            printable(&finding.message)
+        ));
+    }
+
+    fn happening(&mut self, peer: &str, time: Option<Millis>, line: u64, what: Happening<'_>) {
+        if !self.all {
+            return;
+        }
+        let text = in_words(what);
+        if self.format == Format::Json {
+            let line =
+                json!({ "type": "happening", "peer": peer, "time_ms": time, "line": line, "what": text });
+            self.say(format_args!("{line}"));
+            return;
+        }
+        let at = time.map(time_of_day).unwrap_or_default();
+        self.say(format_args!("{at:<12}  {FAINT}{} {}{FAINT:#}", printable(peer), printable(&text)));
+    }
+
+    fn wants_all(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,52 @@
+//! Asking whether fields are there and what they are.
+
+use std::borrow::Cow;
+
+use crate::json::{Kind, Node};
+
+use super::super::record::Record;
+
+/// The names of the required fields that are missing, for a sentence.
+pub(super) fn missing<'k>(record: &Record<'_>, required: &[&'k str]) -> Vec<&'k str> {
+    required.iter().copied().filter(|key| record.field(key).is_none()).collect()
+}
+
+/// A string with something in it.
+pub(super) fn said(node: Option<Node<'_>>) -> Option<Cow<'_, str>> {
+    node.and_then(Node::text).filter(|text| !text.trim().is_empty())
+}
+
+/// Whether the value is one of these strings.
+pub(super) fn is_one_of(node: Node<'_>, names: &[&str]) -> bool {
+    names.iter().any(|name| node.is_text(name))
+}
+
+/// A number that is not negative.
+pub(super) fn count(node: Option<Node<'_>>) -> Option<f64> {
+    node.and_then(Node::float).filter(|number| *number >= 0.0)
+}
+
+/// Whether a list of artifacts is one of objects with `path` and `type`; the place of the first that is not.
+pub(super) fn bad_artifact(artifacts: Node<'_>) -> Option<String> {
+    if artifacts.kind() != Kind::Array {
+        return Some("artifacts is no list".into());
+    }
+    artifacts.items().enumerate().find_map(|(at, artifact)| {
+        let wrong = ["path", "type"].into_iter().find(|key| said(artifact.get(key)).is_none());
+        wrong.map(|key| format!("artifact {} has no {key}", at + 1))
+    })
+}
+
+/// `a, b and c`
+pub(super) fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// `is` or `are`, by how many there are.
+pub(super) fn be(names: &[&str]) -> &'static str {
+    if names.len() == 1 { "is" } else { "are" }
+}

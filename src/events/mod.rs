@@ -1,0 +1,35 @@
+//! The claws event protocol: logs of workers, orchestrators and their server, and the rules they keep.
+//!
+//! [`LogJudge`] reads a log in any of its shapes and chunks, splits it into sessions and lives, holds every record
+//! against the rules, and tells an [`Observer`] which [`Rule`]s were broken and what happened. What a rule weighs is
+//! not decided here but by the contract `schemas/claws-events`. Memory is bounded by [`Limits`]: it grows with the
+//! peers that are alive and the requests that are open, not with the log.
+
+mod breach;
+mod clock;
+mod court;
+mod excerpt;
+mod ids;
+mod judge;
+mod limits;
+mod peer;
+mod phase;
+mod profile;
+mod record;
+mod rule;
+mod segments;
+mod sequence;
+mod timers;
+mod topic;
+mod uuid;
+
+pub use breach::{Breach, Grade, Happening, Observer};
+pub use clock::Millis;
+pub(crate) use clock::{date, span, time_of_day};
+pub use judge::{LogJudge, Summary};
+pub use limits::Limits;
+pub use phase::Phase;
+pub use profile::Profile;
+pub use record::Shape;
+pub use rule::Rule;
+pub use segments::segments;
