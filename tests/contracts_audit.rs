@@ -23,7 +23,7 @@ fn no_broken_run_survives_and_no_clause_can_be_spared() {
         assert!(audit.mutants() > 50, "{name} has only {} mutants", audit.mutants());
         for clause in contract.clauses() {
             let id = format!("{name}/{}", clause.id);
-            if clause.level == Level::Must {
+            if clause.level == Level::Must && clause.is_judged() {
                 assert!(
                     audit.score_without(Some(&id)) < audit.score(),
                     "the score stays the same without {id}"

@@ -12,7 +12,7 @@ use crate::exit_code;
 use crate::harness::mock::fault_catalogue;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartError};
-use crate::harness::scenario::library::SCENARIOS;
+use crate::harness::scenario::library;
 
 /// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
 ///
@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args) -> u8 {
 }
 
 fn list(format: Format) -> u8 {
-    for (name, text) in SCENARIOS {
+    for (name, text) in library::scripts() {
         let description =
             Scenario::parse(name, text).map(|scenario| scenario.description).unwrap_or_default();
         match format {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::harness::document::nearest;
 use crate::harness::mock::Scenario;
-use crate::harness::scenario::library::{self, SCENARIOS};
+use crate::harness::scenario::library;
 
 /// Reads the scenario, or says what is wrong with it.
 pub(crate) fn read(named: &str) -> Result<Scenario, String> {
@@ -13,7 +13,7 @@ pub(crate) fn read(named: &str) -> Result<Scenario, String> {
     }
     let looks_like_a_file = Path::new(named).exists() || named.contains(['/', '.']);
     if !looks_like_a_file {
-        let known = SCENARIOS.iter().map(|(name, _)| *name);
+        let known = library::scripts().map(|(name, _)| name);
         let hint = nearest(named, known.clone()).map_or_else(
             || format!("built in are: {}", known.collect::<Vec<_>>().join(", ")),
             |name| format!("did you mean `{name}`?"),

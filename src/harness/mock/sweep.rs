@@ -192,7 +192,7 @@ pub(super) fn probe(scenario: &Scenario, index: usize) -> Option<Probe> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::scenario::library::SCENARIOS;
+    use crate::harness::scenario::library;
     use std::collections::BTreeSet;
 
     fn scenario(text: &str) -> Scenario {
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn every_id_is_unique_and_every_fault_can_be_typed() {
-        for (name, text) in SCENARIOS {
+        for (name, text) in library::scripts() {
             let cases = cases(&Scenario::parse(name, text).unwrap());
             let ids: BTreeSet<_> = cases.iter().map(|case| case.id.clone()).collect();
             assert_eq!(ids.len(), cases.len());
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn every_turn_of_the_built_in_scenarios_can_be_asked_for() {
-        for (name, text) in SCENARIOS {
+        for (name, text) in library::scripts() {
             let scenario = Scenario::parse(name, text).unwrap();
             for (index, turn) in scenario.script.turns.iter().enumerate() {
                 assert!(probe(&scenario, index).is_some(), "{name}: {}", turn.name);

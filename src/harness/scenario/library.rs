@@ -3,6 +3,11 @@
 /// Name and text of each built-in scenario; the name is its path below `scenarios/`.
 pub const SCENARIOS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
+/// Those that are nothing but a script of the API, to be served by hand or imported: they stand in no folder.
+pub fn scripts() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+    SCENARIOS.iter().copied().filter(|(name, _)| !name.contains('/'))
+}
+
 /// The text of the built-in scenario of that name.
 pub fn text(name: &str) -> Option<&'static str> {
     SCENARIOS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
