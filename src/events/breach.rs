@@ -122,6 +122,11 @@ pub trait Observer {
         let _ = rule;
     }
 
+    /// Whether happenings are wanted, so that their texts need not be decoded for nobody.
+    fn listens(&self) -> bool {
+        true
+    }
+
     /// Something happened to a peer, or with an empty name to the log.
     fn happening(&mut self, peer: &str, time: Option<Millis>, line: u64, what: Happening<'_>) {
         let _ = (peer, time, line, what);

@@ -1,5 +1,6 @@
 //! The peers of a session, and what has to be remembered of each.
 
+use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -161,6 +162,8 @@ pub(crate) struct Peers {
     gone: VecDeque<(PeerId, u32)>,
     free: Vec<PeerId>,
     limits: Limits,
+    /// Whoever was looked up last: one record asks for the same peer several times.
+    recent: Cell<Option<PeerId>>,
     /// How many peers could not be kept, or were dropped after they left.
     pub(crate) forgotten: u64,
 }
@@ -173,12 +176,22 @@ impl Peers {
             gone: VecDeque::new(),
             free: Vec::new(),
             limits,
+            recent: Cell::new(None),
             forgotten: 0,
         }
     }
 
     pub(crate) fn find(&self, name: &str) -> Option<PeerId> {
-        self.index.get(name).copied()
+        if let Some(recent) = self.recent.get()
+            && *self.get(recent).name == *name
+        {
+            return Some(recent);
+        }
+        let found = self.index.get(name).copied();
+        if found.is_some() {
+            self.recent.set(found);
+        }
+        found
     }
 
     /// The peer of this name, made known if there is room.
@@ -238,6 +251,7 @@ impl Peers {
             if peer.left && peer.lives == life {
                 let name = Arc::clone(&peer.name);
                 self.index.remove(&name);
+                self.recent.set(None);
                 self.free.push(id);
                 self.forgotten += 1;
             }

@@ -111,6 +111,11 @@ pub trait EventWatch {
         let _ = (peer, time, line, what);
     }
 
+    /// Whether happenings are wanted at all.
+    fn listens(&self) -> bool {
+        true
+    }
+
     /// Whether findings are wanted one by one, also those that are only counted in the end.
     fn wants_all(&self) -> bool {
         false
@@ -118,7 +123,11 @@ pub trait EventWatch {
 }
 
 /// Nobody listens.
-impl EventWatch for () {}
+impl EventWatch for () {
+    fn listens(&self) -> bool {
+        false
+    }
+}
 
 /// Judges a log that is in memory.
 pub fn judge_log(set: &ContractSet, profile: Profile, log: &[u8]) -> Vec<Finding> {
@@ -151,6 +160,10 @@ impl<W: EventWatch> Observer for Ears<'_, '_, W> {
             None => true,
             Some(docket) => docket.kept.len() >= KEPT && !self.watch.wants_all(),
         }
+    }
+
+    fn listens(&self) -> bool {
+        self.watch.listens()
     }
 
     fn count(&mut self, rule: Rule) {

@@ -7,7 +7,7 @@ use super::super::peer::{PeerId, Request, key_of};
 use super::super::record::Record;
 use super::super::uuid::Uuid;
 use super::super::{Profile, Rule};
-use super::fields::{bad_artifact, be, is_one_of, list, said};
+use super::fields::{bad_artifact, be, is_one_of, list, said, speaks};
 use super::{Court, Timer, shown};
 
 const REQUIRED: [&str; 3] = ["kind", "severity", "message"];
@@ -53,7 +53,7 @@ impl Court {
                 "severity is none of info, warn, error, fatal".into()
             });
         }
-        if message.is_some() && said(message).is_none() {
+        if message.is_some_and(|message| !speaks(message)) {
             self.blame(out, Rule::EventMessage, Grade::Full, record, "message", message, || {
                 "message says nothing".into()
             });
@@ -70,7 +70,9 @@ impl Court {
     }
 
     fn kind(&mut self, record: &Record<'_>, id: PeerId, kind: &str, out: &mut impl Observer) {
-        let message = said(record.field("message")).unwrap_or_default();
+        // Most events have a long text, and most listeners do not ask for it.
+        let message =
+            if out.listens() { said(record.field("message")).unwrap_or_default() } else { "".into() };
         let mut asked = false;
         match kind {
             "BLOCKED" | "REQUEST" => asked = self.request(record, id, kind == "BLOCKED", &message, out),

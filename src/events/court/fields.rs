@@ -16,6 +16,13 @@ pub(super) fn said(node: Option<Node<'_>>) -> Option<Cow<'_, str>> {
     node.and_then(Node::text).filter(|text| !text.trim().is_empty())
 }
 
+/// Whether the value is a string with something in it, decoded only where its start does not tell.
+pub(super) fn speaks(node: Node<'_>) -> bool {
+    let starts = node.raw().as_bytes().get(1);
+    let plain = starts.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    node.kind() == Kind::String && (plain || said(Some(node)).is_some())
+}
+
 /// Whether the value is one of these strings.
 pub(super) fn is_one_of(node: Node<'_>, names: &[&str]) -> bool {
     names.iter().any(|name| node.is_text(name))
