@@ -19,7 +19,7 @@ pub(super) fn said(node: Option<Node<'_>>) -> Option<Cow<'_, str>> {
 /// Whether the value is a string with something in it, decoded only where its start does not tell.
 pub(super) fn speaks(node: Node<'_>) -> bool {
     let starts = node.raw().as_bytes().get(1);
-    let plain = starts.is_some_and(|byte| byte.is_ascii_alphanumeric());
+    let plain = starts.is_some_and(u8::is_ascii_alphanumeric);
     node.kind() == Kind::String && (plain || said(Some(node)).is_some())
 }
 
