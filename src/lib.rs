@@ -32,10 +32,12 @@
 //! | [`judge`] | one pass over an output that feeds all of the above |
 //! | [`harness`] | the scripted API that targets run against |
 //! | [`report`] | results for people and for programs |
+//! | [`document`] | TOML files of the user, read so that every complaint points into them |
 //! | [`exit_code`] | the exit codes of the command, which are API |
 
 pub mod classify;
 pub mod cli;
+pub mod document;
 pub mod envelope;
 pub mod events;
 pub mod exit_code;

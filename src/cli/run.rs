@@ -9,8 +9,8 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use super::{Failure, Format, complain};
+use crate::document::nearest;
 use crate::exit_code;
-use crate::harness::document::nearest;
 use crate::harness::run::{
     Event, LastRun, Planned, RunOptions, Setting, Shard, Stop, Suite, plan, run as run_cases, select,
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::harness::document::nearest;
+use crate::document::nearest;
 use crate::harness::mock::Scenario;
 use crate::harness::scenario::library;
 

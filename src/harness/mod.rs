@@ -2,7 +2,6 @@
 //! asynchronous runtime.
 
 pub mod capture;
-pub mod document;
 pub mod mock;
 pub mod room;
 pub mod run;

@@ -5,7 +5,7 @@ use super::fault::{Fault, FaultKind};
 use super::plan::cut_offset;
 use super::reply::Reply;
 use super::script::{Script, Turn};
-use crate::harness::document::nearest;
+use crate::document::nearest;
 
 /// The faults of each turn. `given` take the place of the script's in the turns that they select.
 pub(super) fn faults_of_turns(script: &Script, given: &[Fault]) -> Result<Vec<Vec<Fault>>, String> {

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use super::fault::{CutPoint, Ending, Fault, FaultError, FaultKind, HttpFault};
 use super::fault_catalogue::CATALOGUE;
 use super::pace::Pace;
-use crate::harness::document::nearest;
+use crate::document::nearest;
 
 impl FromStr for Fault {
     type Err = FaultError;

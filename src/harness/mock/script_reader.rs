@@ -7,7 +7,7 @@ use super::fault::{Fault, FaultError, FaultKind};
 use super::matcher::{Agent, Position, ToolResultCondition, When};
 use super::pace::Pace;
 use super::script::{Block, Chunk, InvalidRequests, Script, ToolInput, Turn, Usage};
-use crate::harness::document::{DocumentError, Item, Table};
+use crate::document::{DocumentError, Item, Table};
 
 /// What `[api]` says for turns that do not say it themselves.
 struct Defaults {

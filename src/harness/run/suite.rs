@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::harness::document::DocumentError;
+use crate::document::DocumentError;
 use crate::harness::mock::Script;
 use crate::harness::scenario::library::SCENARIOS;
 use crate::harness::scenario::{Case, Scenario};

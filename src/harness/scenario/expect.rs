@@ -1,7 +1,7 @@
 //! `[expect]`: what a run has to be like.
 
 use crate::classify::Class;
-use crate::harness::document::{DocumentError, Table, nearest};
+use crate::document::{DocumentError, Table, nearest};
 
 use super::run::strings;
 

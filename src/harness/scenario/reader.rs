@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::run::strings;
 use super::{Case, Expect, Override, RunPart, Scenario, library};
-use crate::harness::document::{Document, DocumentError, Item, Place, Table};
+use crate::document::{Document, DocumentError, Item, Place, Table};
 use crate::harness::mock::Script;
 use crate::schema::VersionRange;
 

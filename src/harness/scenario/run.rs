@@ -1,7 +1,7 @@
 //! `[run]`: what a target is made to do.
 
+use crate::document::{DocumentError, Item, Table};
 use crate::harness::capture::{Action, Step};
-use crate::harness::document::{DocumentError, Item, Table};
 use crate::harness::room::RoomFile;
 
 /// What a target is made to do.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{TARGETS, Target};
-use crate::harness::document::nearest;
+use crate::document::nearest;
 use crate::reference::Misbehaviour;
 
 /// `claude`, `claude@2.1.197`, `claw=./path`, `my-target.toml`, or `reference+misbehaviour`.

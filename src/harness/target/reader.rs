@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Speaks, Target};
-use crate::harness::document::{Document, DocumentError, Item, Table};
+use crate::document::{Document, DocumentError, Item, Table};
 use crate::harness::timers::Limits;
 
 /// A target that prints more than this is stopped, unless its file says otherwise.
