@@ -24,8 +24,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::events::Profile;
 use crate::exit_code;
 use crate::harness::supervise;
+use crate::printable::printable;
 use crate::reference;
-use crate::report::printable;
 use crate::report::style::BAD;
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.

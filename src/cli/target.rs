@@ -13,8 +13,8 @@ use crate::exit_code;
 use crate::harness::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
 use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, LocateError, Located, TARGETS, cache_folder, installed};
+use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
-use crate::report::printable;
 
 /// Lists, installs and examines targets
 #[derive(Debug, clap::Args)]

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::printable::printable;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::harness::run::{CaseFinished, Event, RunFinished, Status};
+use crate::printable::printable;
 
 /// Failures shown in full; the rest are in the recordings and the machine output.
 const MOST_REASONS: usize = 8;

@@ -13,7 +13,7 @@ use super::memory::LastRun;
 use super::plan::Planned;
 use crate::exit_code;
 use crate::judge::Shelf;
-use crate::report::printable;
+use crate::printable::printable;
 
 /// How cases are run.
 #[derive(Debug, Clone)]
