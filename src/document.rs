@@ -303,6 +303,11 @@ pub struct Place<'t> {
 }
 
 impl Place<'_> {
+    /// The line on which the value stood.
+    pub fn line(&self) -> usize {
+        self.complain("").line
+    }
+
     /// A complaint about the value that stood here.
     pub fn complain(&self, message: impl Into<String>) -> DocumentError {
         self.document.error(self.span.clone(), &self.path, message)

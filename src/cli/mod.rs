@@ -10,6 +10,7 @@ mod format;
 mod judge;
 mod mock;
 mod play;
+mod reports;
 mod run;
 mod scenario_source;
 mod sweep;

@@ -240,7 +240,7 @@ fn tell(
 fn answers(located: &Located) -> Result<(), String> {
     let suite = Suite::built_in().map_err(|error| error.to_string())?;
     let targets = [Arc::new(located.clone())];
-    let mut planned = select(plan(&suite, &targets, 1), &["smoke".to_owned()], None);
+    let mut planned = select(plan(&suite, &targets, 1), &["smoke".to_owned()]);
     planned.truncate(1);
     if planned.is_empty() {
         return Err("no scenario fits the contracts that it promises".into());

@@ -27,6 +27,7 @@ pub use expect::{Expect, ExpectedFile};
 pub use run::{OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
+use super::run::Source;
 use crate::schema::VersionRange;
 
 /// A scenario file.
@@ -63,6 +64,8 @@ pub struct Case {
     pub faults: Vec<Fault>,
     /// What differs for some targets.
     pub overrides: Vec<Override>,
+    /// The file and line where it is written.
+    pub source: Option<Source>,
 }
 
 /// What differs for a target, or for some versions of it.

@@ -6,6 +6,7 @@ use super::run::strings;
 use super::{Case, Expect, Override, RunPart, Scenario, library};
 use crate::document::{Document, DocumentError, Item, Place, Table};
 use crate::harness::mock::Script;
+use crate::harness::run::Source;
 use crate::schema::VersionRange;
 
 impl Scenario {
@@ -49,6 +50,7 @@ impl Scenario {
             expect: Expect::default(),
             faults: Vec::new(),
             overrides: Vec::new(),
+            source: Some(Source::new(file, place.line())),
         };
         let has_run = root.take("run").map(Item::into_table).transpose()?;
         let is_case = has_run.is_some();
@@ -102,6 +104,7 @@ fn variant(mut table: Table<'_>, base: &Case) -> Result<Case, DocumentError> {
     }
     let mut case = base.clone();
     case.name = format!("{}/{name}", base.name);
+    case.source = base.source.as_ref().map(|source| Source::new(&source.file, place.line()));
     case.description = table.string("description")?.unwrap_or(case.description);
     case.contract = table.string("contract")?.unwrap_or(case.contract);
     if let Some(item) = table.take("tags") {
