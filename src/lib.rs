@@ -29,6 +29,8 @@
 //! | [`envelope`] | one JSON document on standard output, read strictly |
 //! | [`classify`] | the verdict: what went wrong, whose fault it was, on what evidence |
 //! | [`schema`] | contracts as data, and the engine that holds a run against them |
+//! | [`golden`] | what a run did the last time somebody looked, and how it differs now |
+//! | [`drift`] | what changed between two sets of recordings, and what that does to a reader |
 //! | [`judge`] | one pass over an output that feeds all of the above |
 //! | [`harness`] | the scripted API that targets run against |
 //! | [`report`] | results for people and for programs |
@@ -38,9 +40,11 @@
 pub mod classify;
 pub mod cli;
 pub mod document;
+pub mod drift;
 pub mod envelope;
 pub mod events;
 pub mod exit_code;
+pub mod golden;
 pub mod harness;
 pub mod json;
 pub mod judge;

@@ -8,11 +8,12 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::json;
 
+use super::golden_flag::orphans;
 use super::{Failure, Format, complain};
 use crate::document::nearest;
 use crate::exit_code;
 use crate::harness::run::{
-    Event, LastRun, Planned, RunOptions, Setting, Shard, Stop, Suite, plan, run as run_cases, select,
+    Event, Golden, LastRun, Planned, RunOptions, Setting, Shard, Stop, Suite, plan, run as run_cases, select,
 };
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, Located};
@@ -67,6 +68,8 @@ pub(super) struct RunArgs {
     /// The least level of a clause that fails a case
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = FailOn::Must, env = "CLAWGATE_FAIL_ON")]
     fail_on: FailOn,
+    #[command(flatten)]
+    golden: super::golden_flag::GoldenArgs,
     /// Where recordings go
     #[arg(long, value_name = "DIR", default_value = "clawgate-out", env = "CLAWGATE_OUT")]
     out: PathBuf,
@@ -131,7 +134,13 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     if args.list {
         return list(&planned, args.format.format);
     }
-    args.perform(planned, &mut last)
+    let golden = args.golden.golden(&args.target)?;
+    let orphans = match &golden {
+        // A scenario file alone says nothing about the cases of the others.
+        Some(golden) if filters.len() == args.filters.len() => orphans(golden, &suite, &targets)?,
+        _ => exit_code::OK,
+    };
+    Ok(exit_code::worst(orphans, args.perform(planned, golden, &mut last)?))
 }
 
 impl RunArgs {
@@ -179,7 +188,12 @@ impl RunArgs {
         }
     }
 
-    fn perform(&self, planned: Vec<Planned>, last: &mut LastRun) -> Result<u8, Failure> {
+    fn perform(
+        &self,
+        planned: Vec<Planned>,
+        golden: Option<Golden>,
+        last: &mut LastRun,
+    ) -> Result<u8, Failure> {
         let environment = |what: &str, error: &io::Error| {
             complain(&format!("{what}: {error}"));
             exit_code::ENVIRONMENT
@@ -209,7 +223,8 @@ impl RunArgs {
             FailOn::Must => Level::Must,
             FailOn::Should => Level::Should,
         })
-        .with_wall(self.timeout);
+        .with_wall(self.timeout)
+        .with_golden(golden);
         let mut options = RunOptions::default();
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
         options.retries = self.retries;
@@ -225,7 +240,7 @@ impl RunArgs {
 }
 
 /// The first Ctrl-C ends the run in good order, the second at once: the supervisors then end their targets.
-fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
+pub(super) fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
     let stop = Arc::clone(stop);
     runtime.spawn(async move {
         use tokio::signal::unix::{SignalKind, signal};

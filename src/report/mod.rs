@@ -1,5 +1,6 @@
 //! Showing results: to people on a terminal, to programs as JSON.
 
+mod drift;
 mod judgement_json;
 mod judgement_text;
 mod live;
@@ -10,6 +11,7 @@ mod run_text;
 pub mod style;
 pub mod timeline;
 
+pub use drift::{drift_markdown, drift_text, matrix_text};
 pub use judgement_json::judgement_json;
 pub use judgement_text::write_judgement;
 pub use live::live_line;

@@ -27,6 +27,7 @@ pub use expect::{Expect, ExpectedFile};
 pub use run::{OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
+use crate::golden::Interleave;
 use crate::schema::VersionRange;
 
 /// A scenario file.
@@ -63,6 +64,8 @@ pub struct Case {
     pub faults: Vec<Fault>,
     /// What differs for some targets.
     pub overrides: Vec<Override>,
+    /// Messages that may come in any order.
+    pub interleave: Interleave,
 }
 
 /// What differs for a target, or for some versions of it.
