@@ -33,6 +33,8 @@
 //! | [`envelope`] | one JSON document on standard output, read strictly |
 //! | [`classify`] | the verdict: what went wrong, whose fault it was, on what evidence |
 //! | [`schema`] | contracts as data, and the engine that holds a run against them |
+//! | [`golden`] | what a run did the last time somebody looked, and how it differs now |
+//! | [`drift`] | what changed between two sets of recordings, and what that does to a reader |
 //! | [`judge`] | one pass over an output that feeds all of the above |
 //! | [`harness`] | the scripted API that targets run against |
 //! | [`report`] | results for people and for programs |
@@ -61,6 +63,10 @@ pub mod judge;
 #[cfg(feature = "contracts")]
 pub mod schema;
 
+#[cfg(feature = "harness")]
+pub mod drift;
+#[cfg(feature = "harness")]
+pub mod golden;
 #[cfg(feature = "harness")]
 pub mod harness;
 #[cfg(feature = "harness")]

@@ -4,14 +4,20 @@ mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
+mod diff;
 mod events;
 mod explain;
 mod format;
+mod golden;
+mod golden_flag;
+mod golden_learn;
 mod judge;
+mod matrix;
 mod mock;
 mod play;
 mod reports;
 mod run;
+mod runs;
 mod scenario_source;
 mod sweep;
 mod target;
@@ -41,6 +47,9 @@ struct Cli {
 enum Command {
     Run(run::RunArgs),
     Judge(judge::JudgeArgs),
+    Diff(diff::DiffArgs),
+    Matrix(matrix::MatrixArgs),
+    Golden(golden::GoldenArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
     Events(events::EventsArgs),
@@ -119,6 +128,9 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Matrix(args) => matrix::run(&args),
+        Command::Golden(args) => golden::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Events(args) => events::run(&args),

@@ -8,13 +8,15 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::json;
 
+use super::golden_flag::orphans;
 use super::reports::ReportArgs;
 use super::today::now;
 use super::{Failure, Format, complain};
 use crate::document::nearest;
 use crate::exit_code;
 use crate::harness::run::{
-    LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, plan, run as run_cases, select,
+    Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, plan, run as run_cases,
+    select,
 };
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, Located};
@@ -72,6 +74,8 @@ pub(super) struct RunArgs {
     /// The least level of a clause that fails a case
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = FailOn::Must, env = "CLAWGATE_FAIL_ON")]
     fail_on: FailOn,
+    #[command(flatten)]
+    golden: super::golden_flag::GoldenArgs,
     /// Where recordings go
     #[arg(long, value_name = "DIR", default_value = "clawgate-out", env = "CLAWGATE_OUT")]
     out: PathBuf,
@@ -137,7 +141,13 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
     if args.list {
         return list(&planned, args.reports.format());
     }
-    args.perform(planned, whole, &mut last)
+    let golden = args.golden.golden(&args.target)?;
+    let orphans = match &golden {
+        // A scenario file alone says nothing about the cases of the others.
+        Some(golden) if filters.len() == args.filters.len() => orphans(golden, &suite, &targets)?,
+        _ => exit_code::OK,
+    };
+    Ok(exit_code::worst(orphans, args.perform(planned, whole, golden, &mut last)?))
 }
 
 impl RunArgs {
@@ -198,7 +208,13 @@ impl RunArgs {
         Ok(cut(planned, shard, durations.as_ref()))
     }
 
-    fn perform(&self, planned: Vec<Planned>, whole: PlanInfo, last: &mut LastRun) -> Result<u8, Failure> {
+    fn perform(
+        &self,
+        planned: Vec<Planned>,
+        whole: PlanInfo,
+        golden: Option<Golden>,
+        last: &mut LastRun,
+    ) -> Result<u8, Failure> {
         let mut sinks = self.reports.open(&self.out)?;
         let environment = |what: &str, error: &io::Error| {
             complain(&format!("{what}: {error}"));
@@ -229,7 +245,8 @@ impl RunArgs {
             FailOn::Must => Level::Must,
             FailOn::Should => Level::Should,
         })
-        .with_wall(self.timeout);
+        .with_wall(self.timeout)
+        .with_golden(golden);
         let mut options = RunOptions::default();
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
         options.retries = self.retries;
@@ -249,7 +266,7 @@ impl RunArgs {
 }
 
 /// The first Ctrl-C ends the run in good order, the second at once: the supervisors then end their targets.
-fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
+pub(super) fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
     let stop = Arc::clone(stop);
     runtime.spawn(async move {
         use tokio::signal::unix::{SignalKind, signal};

@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use super::context::Context;
-use crate::printable::printable;
 use super::problem::problems;
 use super::told::Case;
 use super::whole::Whole;
+use crate::printable::printable;
 
 /// GitHub shows so many annotations of a step.
 const MOST: usize = 10;

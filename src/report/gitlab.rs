@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use super::context::Context;
-use crate::printable::printable;
 use super::problem::{Weight, problems};
 use super::whole::Whole;
+use crate::printable::printable;
 
 /// The report of a run.
 pub(super) fn render(whole: &Whole, context: &Context) -> String {

@@ -7,10 +7,10 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 use super::context::Context;
 use super::document::RenderError;
 use super::output;
-use crate::printable::printable;
 use super::told::{Case, Failure};
 use super::whole::Whole;
 use crate::harness::run::Status;
+use crate::printable::printable;
 
 /// How much of a failed run's output goes into the report.
 const OUTPUT: usize = 16 << 10;

@@ -6,10 +6,10 @@ use std::fmt::Write as _;
 use super::context::Context;
 use super::document::RenderError;
 use super::numbers::counted;
-use crate::printable::printable;
 use super::problem::{Problem, kind_in_words, problems};
 use super::whole::Whole;
 use crate::harness::run::Status;
+use crate::printable::printable;
 
 /// Failures told in full; the tables have all of them.
 const MOST_TOLD: usize = 50;

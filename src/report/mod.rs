@@ -5,6 +5,7 @@
 
 mod context;
 mod document;
+mod drift;
 mod github;
 mod gitlab;
 mod html;
@@ -29,6 +30,7 @@ mod whole;
 
 pub use context::{Clause, Context};
 pub use document::RenderError;
+pub use drift::{drift_markdown, drift_text, matrix_text};
 pub use judgement_json::judgement_json;
 pub use judgement_text::write_judgement;
 pub use live::live_line;

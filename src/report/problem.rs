@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 
 use super::context::Context;
-use crate::printable::printable;
 use super::told::{Case, Finding};
 use super::whole::Whole;
 use crate::harness::run::{Source, Status};
+use crate::printable::printable;
 
 /// Something that is wrong with a case.
 #[derive(Debug)]

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::printable::printable;
 use super::quote::first_columns;
 use crate::harness::run::Event;
+use crate::printable::printable;
 
 /// The line at the bottom of standard error; nothing where that is no terminal.
 #[derive(Debug)]

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
-use crate::printable::printable;
 use super::problem::{Problem, Weight, kind_in_words, problems};
 use super::whole::Whole;
 use crate::harness::run::Source;
+use crate::printable::printable;
 
 /// The name of our fingerprint; the number changes when what goes into it does.
 const FINGERPRINT: &str = "clawgate/v1";

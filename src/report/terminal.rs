@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::context::Context;
-use crate::printable::printable;
 use super::quote::{first_columns, quote_file};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use super::told::{Case, Finding, Started, Told};
 use crate::classify::Class;
 use crate::harness::run::{RunFinished, Status};
+use crate::printable::printable;
 
 /// Failures told in full at the end; of the rest the names are enough.
 const MOST_TOLD: usize = 12;

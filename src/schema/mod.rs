@@ -44,7 +44,7 @@ pub use library::{ContractSet, built_in, bundle, detect};
 pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;
 pub use tree::FileError;
-pub use version::VersionRange;
+pub use version::{VersionRange, compare_versions};
 
 /// The names of the built-in rules that a clause can use.
 pub fn rule_names() -> impl Iterator<Item = &'static str> {

@@ -11,11 +11,13 @@ use tokio::runtime::Handle;
 
 use super::command_line::{self, CommandLine};
 use super::compare::{Failure, Observed, compare};
+use super::golden::Golden;
 use super::live::Live;
 use super::plan::Planned;
 use super::stop::Stop;
 use super::{Status, journal};
 use crate::classify::Verdict;
+use crate::golden::INTERLEAVE;
 use crate::harness::capture::{self, Action, Captured, Watch};
 use crate::harness::mock::fault::FaultKind;
 use crate::harness::mock::{Journal, MockApi, Options, StartError};
@@ -48,6 +50,8 @@ pub struct Setting<'r> {
     pub wall: Option<Duration>,
     /// The least level of a clause that fails a case.
     pub fail_on: Level,
+    /// The snapshots that runs are compared with.
+    pub golden: Option<Golden>,
 }
 
 /// What became of an attempt.
@@ -104,7 +108,16 @@ pub enum AttemptError {
 impl<'r> Setting<'r> {
     /// Runs with the targets' own limits, and away from the network where the kernel allows it.
     pub fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
-        Self { runtime, containment, network: NetworkMode::Auto, out, stop, wall: None, fail_on: Level::Must }
+        Self {
+            runtime,
+            containment,
+            network: NetworkMode::Auto,
+            out,
+            stop,
+            wall: None,
+            fail_on: Level::Must,
+            golden: None,
+        }
     }
 
     /// With this wish about the network.
@@ -117,6 +130,12 @@ impl<'r> Setting<'r> {
     #[must_use]
     pub fn with_fail_on(self, fail_on: Level) -> Self {
         Self { fail_on, ..self }
+    }
+
+    /// With snapshots to compare runs with.
+    #[must_use]
+    pub fn with_golden(self, golden: Option<Golden>) -> Self {
+        Self { golden, ..self }
     }
 
     /// With this wall limit instead of the targets' own.
@@ -178,10 +197,14 @@ impl Setting<'_> {
             stderr_start: &heard.stderr_head,
             masked: heard.masked,
         };
-        let failures = compare(&planned.expect, &observed, self.fail_on);
+        let mut failures = compare(&planned.expect, &observed, self.fail_on);
         let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
         facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
         let recording = partial.keep(&facts)?;
+        if let Some(golden) = self.golden.as_ref().filter(|_| !captured.cancelled) {
+            let failure = golden.compare(planned, &recording, failures.is_empty());
+            failures.extend(failure);
+        }
         Ok(Attempt {
             verdict: judgement.verdict,
             findings: judgement.findings,
@@ -231,6 +254,9 @@ fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts 
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     facts.other.insert("contract".into(), planned.case.contract.clone().into());
+    if !planned.case.interleave.is_empty() {
+        facts.other.insert(INTERLEAVE.into(), planned.case.interleave.to_value());
+    }
     facts
 }
 

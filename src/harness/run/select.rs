@@ -51,7 +51,7 @@ impl<'f> Filter<'f> {
 }
 
 /// `*` stands for anything, `?` for one character.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
+pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {

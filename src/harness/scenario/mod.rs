@@ -28,6 +28,7 @@ pub use run::{OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
 use super::run::Source;
+use crate::golden::Interleave;
 use crate::schema::VersionRange;
 
 /// A scenario file.
@@ -66,6 +67,8 @@ pub struct Case {
     pub overrides: Vec<Override>,
     /// The file and line where it is written.
     pub source: Option<Source>,
+    /// Messages that may come in any order.
+    pub interleave: Interleave,
 }
 
 /// What differs for a target, or for some versions of it.

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::run::strings;
 use super::{Case, Expect, Override, RunPart, Scenario, library};
 use crate::document::{Document, DocumentError, Item, Place, Table};
+use crate::golden::Interleave;
 use crate::harness::mock::Script;
 use crate::harness::run::Source;
 use crate::schema::VersionRange;
@@ -51,6 +52,7 @@ impl Scenario {
             faults: Vec::new(),
             overrides: Vec::new(),
             source: Some(Source::new(file, place.line())),
+            interleave: interleave(&mut root)?.unwrap_or_default(),
         };
         let has_run = root.take("run").map(Item::into_table).transpose()?;
         let is_case = has_run.is_some();
@@ -123,10 +125,22 @@ fn variant(mut table: Table<'_>, base: &Case) -> Result<Case, DocumentError> {
     if let Some(item) = table.take("expect") {
         case.expect = Expect::read(item.into_table()?, &base.expect)?;
     }
+    if let Some(groups) = interleave(&mut table)? {
+        case.interleave = groups;
+    }
     let own = overrides(&mut table, &case)?;
     case.overrides.extend(own);
     table.finish()?;
     Ok(case)
+}
+
+/// `[golden]`: what a snapshot of the case does not mind.
+fn interleave(table: &mut Table<'_>) -> Result<Option<Interleave>, DocumentError> {
+    let Some(item) = table.take("golden") else { return Ok(None) };
+    let mut golden = item.into_table()?;
+    let groups = golden.list("interleave")?.into_iter().map(strings).collect::<Result<_, _>>()?;
+    golden.finish()?;
+    Ok(Some(Interleave::new(groups)))
 }
 
 fn overrides(table: &mut Table<'_>, base: &Case) -> Result<Vec<Override>, DocumentError> {
@@ -207,6 +221,7 @@ mod tests {
         assert!(complaint("[run]\nsteps = [{ after = \"x\" }]").contains("exactly one thing"));
         assert!(complaint("[run]\nsteps = [{ signal = \"USR9\" }]").contains("expected one of: HUP"));
         assert!(complaint("[[variants]]\nname = \"a\"\nfault = \"nope\"").starts_with("my.toml:4:9: "));
+        assert!(complaint("[golden]\ninterleave = [\"result\"]").contains("expected a list"));
         let text = "scenario = { name = \"t\", contract = \"c\", api = \"nope\" }\n[run]\n";
         assert!(Scenario::parse("my.toml", text).unwrap_err().to_string().contains("neither nope nor"));
     }

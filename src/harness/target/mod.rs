@@ -19,6 +19,10 @@
 //! args = ["--output-format", "stream-json", "--verbose"]
 //! prompt = ["-p", "{prompt}"]
 //! prompt_on_stdin = ["-p"]
+//!
+//! [[volatile]]                          # what differs from run to run, see crate::golden::Volatile
+//! as = "ms"
+//! fields = ["duration_ms"]
 //! ```
 
 mod choice;
@@ -28,6 +32,7 @@ mod reader;
 pub use choice::{Choice, ChoiceError};
 pub use locate::{LocateError, Located, cache_folder, installed};
 
+use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 
 /// Name and text of each built-in target.
@@ -57,6 +62,8 @@ pub struct Target {
     pub most_stdout: u64,
     /// The contracts that it promises, and how it is made to keep them.
     pub speaks: Vec<Speaks>,
+    /// What differs from run to run.
+    pub volatile: Volatile,
 }
 
 /// One contract that a target promises.

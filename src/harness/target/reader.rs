@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Speaks, Target};
 use crate::document::{Document, DocumentError, Item, Table};
+use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 
 /// A target that prints more than this is stopped, unless its file says otherwise.
@@ -31,6 +32,7 @@ impl Target {
             limits: Limits::default(),
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
+            volatile: Volatile::read(root.list("volatile")?)?,
         };
         head.finish()?;
         if let Some(item) = root.take("limits") {
