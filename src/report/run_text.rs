@@ -50,7 +50,7 @@ impl RunText {
             Status::Flaky => (CAUTION, "flaky"),
             Status::Skipped => (FAINT, "skip"),
         };
-        let class = case.verdict.as_ref().map_or(String::new(), |verdict| match &verdict.detail {
+        let class = case.verdict.as_ref().map_or("no verdict".to_owned(), |verdict| match &verdict.detail {
             Some(detail) => format!("{} ({detail})", verdict.class),
             None => verdict.class.to_string(),
         });

@@ -9,11 +9,13 @@ mod command_line;
 mod compare;
 mod event;
 mod journal;
+mod judging;
 mod live;
 mod memory;
 mod plan;
 mod runner;
 mod select;
+mod shelves;
 mod stop;
 mod suite;
 
