@@ -1,8 +1,6 @@
 //! The scenarios on real Claude CLIs, each in a network of its own. `CLAWGATE_CLAUDE_BINS` names the binaries, with
 //! colons between them.
 
-#![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
-
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;

@@ -417,7 +417,7 @@ impl User {
             }
             match &step.action {
                 Action::Type(text) => {
-                    self.stdin = self.stdin.take().map(|stdin| typed(stdin, text.as_bytes()))
+                    self.stdin = self.stdin.take().map(|stdin| typed(stdin, text.as_bytes()));
                 }
                 Action::CloseStdin if self.terminal => {
                     self.stdin = self.stdin.take().map(|stdin| typed(stdin, &[END_OF_INPUT]));

@@ -17,12 +17,12 @@ const SILENCE: u64 = 45_000;
 /// Runs it; the exit code.
 pub(super) fn main(world: &World) -> u8 {
     let mut log = Log { world, sequence: 0, millis: 0 };
-    log.server("system.peer.joined", joined(ORCHESTRATOR, "orchestrator", "main"));
-    log.server("system.peer.joined", joined(WORKER, "worker", NAME));
+    log.server("system.peer.joined", &joined(ORCHESTRATOR, "orchestrator", "main"));
+    log.server("system.peer.joined", &joined(WORKER, "worker", NAME));
     if !world.is_wrong("worker-no-boot") {
         log.say(
             "boot",
-            json!({
+            &json!({
                 "model": "m-1", "role": "worker", "parent_peer_id": ORCHESTRATOR, "mission_summary": "count the files",
                 "capabilities": ["mcp_claws"], "cwd": "/srv/work", "terminal_id": "1",
             }),
@@ -36,7 +36,7 @@ pub(super) fn main(world: &World) -> u8 {
         let prev = done.len().checked_sub(2).map(|before| done[before]);
         log.say(
             "phase",
-            json!({"phase": phase, "prev": prev, "transition_reason": "next step", "phases_completed": done}),
+            &json!({"phase": phase, "prev": prev, "transition_reason": "next step", "phases_completed": done}),
         );
         if *phase == "OBSERVE" {
             log.observe();
@@ -45,7 +45,7 @@ pub(super) fn main(world: &World) -> u8 {
     let done = log.visited(PHASES.len() - 1);
     log.say(
         "complete",
-        json!({
+        &json!({
             "result": "ok", "summary": "counted", "artifacts": [{"path": "/srv/out.csv", "type": "csv"}],
             "phases_completed": done, "total_tokens": 120, "total_cost_usd": 0.012, "duration_ms": log.millis,
         }),
@@ -54,10 +54,10 @@ pub(super) fn main(world: &World) -> u8 {
         let done = log.visited(PHASES.len() - 1);
         log.say(
             "complete",
-            json!({"result": "ok", "summary": "again", "artifacts": [], "phases_completed": done}),
+            &json!({"result": "ok", "summary": "again", "artifacts": [], "phases_completed": done}),
         );
     }
-    log.server("system.peer.left", json!({"peerId": WORKER, "role": "worker", "reason": "clean"}));
+    log.server("system.peer.left", &json!({"peerId": WORKER, "role": "worker", "reason": "clean"}));
     0
 }
 
@@ -86,7 +86,7 @@ impl Log<'_> {
             let inside = self.millis - entered;
             self.say(
                 "heartbeat",
-                json!({
+                &json!({
                     "current_phase": "OBSERVE", "time_in_phase_ms": inside, "tokens_used": 40 * beat,
                     "cost_usd": 0.004 * beat as f64, "last_event_id": null, "active_sub_workers": [],
                 }),
@@ -94,14 +94,14 @@ impl Log<'_> {
         }
         self.say(
             "event",
-            json!({
+            &json!({
                 "kind": "PROGRESS", "severity": "info", "message": "half of it",
                 "data": {"percent": 0.5, "current_step": 2, "total_steps": 4, "eta_ms": 900},
             }),
         );
     }
 
-    fn say(&mut self, fact: &str, data: Value) {
+    fn say(&mut self, fact: &str, data: &Value) {
         let from = if self.world.is_wrong("worker-forges-sender") && fact == "event" {
             ORCHESTRATOR
         } else {
@@ -112,14 +112,14 @@ impl Log<'_> {
             "from_name": NAME, "ts_published": time(self.millis), "schema": format!("worker-{fact}-v1"),
             "parent_id": ORCHESTRATOR, "data": data,
         });
-        self.line(&format!("worker.{WORKER}.{fact}"), WORKER, payload);
+        self.line(&format!("worker.{WORKER}.{fact}"), WORKER, &payload);
     }
 
-    fn server(&mut self, topic: &str, payload: Value) {
+    fn server(&mut self, topic: &str, payload: &Value) {
         self.line(topic, "server", payload);
     }
 
-    fn line(&mut self, topic: &str, from: &str, payload: Value) {
+    fn line(&mut self, topic: &str, from: &str, payload: &Value) {
         let record = json!({
             "topic": topic, "from": from, "ts_server": time(self.millis), "payload": payload,
             "sequence": self.sequence,

@@ -20,13 +20,11 @@ impl Shelves {
     /// The shelf for a contract of the user at this path, or for the built-in ones.
     pub(super) fn with(&mut self, own: Option<&Path>) -> Result<&Shelf, FileError> {
         let Some(path) = own else { return Ok(&self.built_in) };
-        let at = match self.own.iter().position(|(known, _)| known == path) {
-            Some(at) => at,
-            None => {
-                self.own.push((path.to_owned(), Shelf::only(&path.display().to_string())?));
-                self.own.len() - 1
-            }
-        };
+        let known = self.own.iter().position(|(known, _)| known == path);
+        let at = known.unwrap_or(self.own.len());
+        if known.is_none() {
+            self.own.push((path.to_owned(), Shelf::only(&path.display().to_string())?));
+        }
         Ok(&self.own[at].1)
     }
 }

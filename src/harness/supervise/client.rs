@@ -141,7 +141,9 @@ impl Supervisor {
         let Streams { stdout, stderr } = streams;
         let ends = [Some(&stdout), Some(&stderr), stdin.as_ref()];
         let ends: Vec<BorrowedFd<'_>> = ends.into_iter().flatten().map(AsFd::as_fd).collect();
-        Ok(self.channel.send(&Order::Start(Box::new(start)), &ends)?)
+        self.channel.send(&Order::Start(Box::new(start)), &ends)?;
+        drop(stdin);
+        Ok(())
     }
 
     /// Gives an order.

@@ -70,16 +70,14 @@ fn contract(file: &str, item: Item<'_>) -> Result<(String, Option<PathBuf>), Doc
     let place = item.place();
     let named = item.into_string()?;
     if !named.contains('/') {
-        return match schema::built_in().find(|known| *known == named) {
-            Some(known) => Ok((known.to_owned(), None)),
-            None => {
-                let hint = nearest(&named, schema::built_in()).map_or_else(
-                    || "a contract of your own is named by its path, such as ./my-contract".to_owned(),
-                    |known| format!("did you mean `{known}`?"),
-                );
-                Err(place.complain(format!("unknown contract `{named}`; {hint}")))
-            }
-        };
+        if schema::built_in().any(|known| known == named) {
+            return Ok((named, None));
+        }
+        let hint = nearest(&named, schema::built_in()).map_or_else(
+            || "a contract of your own is named by its path, such as ./my-contract".to_owned(),
+            |known| format!("did you mean `{known}`?"),
+        );
+        return Err(place.complain(format!("unknown contract `{named}`; {hint}")));
     }
     let path = Path::new(file).with_file_name(&named);
     let path = std::path::absolute(&path).unwrap_or(path);
