@@ -119,7 +119,7 @@ pub struct Table<'t> {
 }
 
 /// A value with its place: what a typed reader turns into its own type, or complains about.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Item<'t> {
     document: Document<'t>,
     path: String,

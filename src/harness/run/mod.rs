@@ -10,12 +10,14 @@ mod compare;
 mod event;
 mod golden;
 mod journal;
+mod judging;
 mod live;
 mod memory;
 mod plan;
 mod runner;
 mod select;
 mod shard;
+mod shelves;
 mod stop;
 mod suite;
 

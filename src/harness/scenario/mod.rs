@@ -24,7 +24,7 @@ mod reader;
 mod run;
 
 pub use expect::{Expect, ExpectedFile};
-pub use run::{OutputMode, RunPart};
+pub use run::{First, OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
 use super::run::Source;
