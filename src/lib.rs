@@ -39,6 +39,7 @@ pub mod classify;
 pub mod cli;
 pub mod document;
 pub mod envelope;
+pub mod eval;
 pub mod events;
 pub mod exit_code;
 pub mod harness;

@@ -4,6 +4,8 @@ mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
+mod eval;
+mod eval_text;
 mod events;
 mod explain;
 mod format;
@@ -40,6 +42,7 @@ struct Cli {
 enum Command {
     Run(run::RunArgs),
     Judge(judge::JudgeArgs),
+    Eval(eval::EvalArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
     Events(events::EventsArgs),
@@ -118,6 +121,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Events(args) => events::run(&args),

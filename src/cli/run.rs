@@ -98,7 +98,7 @@ enum Network {
     Off,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
@@ -225,7 +225,7 @@ impl RunArgs {
 }
 
 /// The first Ctrl-C ends the run in good order, the second at once: the supervisors then end their targets.
-fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
+pub(super) fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
     let stop = Arc::clone(stop);
     runtime.spawn(async move {
         use tokio::signal::unix::{SignalKind, signal};
