@@ -77,4 +77,6 @@ pub mod reference;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "cli")]
+pub mod eval;
+#[cfg(feature = "cli")]
 pub mod report;

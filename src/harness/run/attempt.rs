@@ -36,6 +36,11 @@ use crate::schema::{FileError, Finding, Level};
 /// How long a target may take to end after TERM, and what it started after that.
 const GRACE: (u64, u64) = (50, 40);
 
+/// The folder of a recording that holds what the target wrote.
+pub(crate) const KEPT_FILES: &str = "outputs";
+/// More than this is not kept of what a target wrote.
+const MOST_KEPT_BYTES: u64 = 64 << 20;
+
 /// What all cases of a run share.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -160,13 +165,19 @@ impl Setting<'_> {
             let (streams, outlets) = capture::pipes()?;
             (streams, outlets, None)
         };
-        let network = if needs_own_socket(planned) { NetworkMode::Off } else { self.network };
+        let is_real = planned.real_api.is_some();
+        let network = if is_real || needs_own_socket(planned) { NetworkMode::Off } else { self.network };
         let prepared = self.pool.prepare(network, room.root())?;
         let (mode, isolation) = (prepared.mode(), prepared.isolation);
         let (mut supervisor, listener) = (prepared.supervisor, prepared.listener);
         let options = Options { listener, faults: planned.case.faults.clone(), ..Options::default() };
-        let api = self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?;
-        let line = command_line::build(planned, &room, &api.base_url()).map_err(AttemptError::Unfit)?;
+        let api = if is_real {
+            None
+        } else {
+            Some(self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?)
+        };
+        let base_url = api.as_ref().map(MockApi::base_url);
+        let line = command_line::build(planned, &room, base_url.as_deref()).map_err(AttemptError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
         let mut facts = known_facts(planned, &line, &masker);
 
@@ -179,7 +190,11 @@ impl Setting<'_> {
             Some((line, keyboard)) => (Some(line), Some(keyboard)),
             None => stdin(planned, &line)?,
         };
-        supervisor.launch(start(planned, line, &room, api.address().port()), streams, stdin)?;
+        supervisor.launch(
+            start(planned, line, &room, api.as_ref().map_or(0, |api| api.address().port())),
+            streams,
+            stdin,
+        )?;
         let watch = Watch {
             limits: limits(planned, self.wall),
             most_stdout: planned.run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
@@ -198,7 +213,7 @@ impl Setting<'_> {
         let judged = heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()))?;
         let to_verdict = captured.exited_at.elapsed();
 
-        let journal = self.runtime.block_on(api.stop());
+        let journal = api.map_or_else(Journal::default, |api| self.runtime.block_on(api.stop()));
         let observed = Observed {
             judged: &judged,
             captured: &captured,
@@ -211,6 +226,9 @@ impl Setting<'_> {
         let mut failures = compare(&planned.expect, &observed, self.fail_on);
         let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
         facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
+        if planned.keep_files {
+            keep_files(&room, &partial.folder.join(KEPT_FILES))?;
+        }
         let recording = partial.keep(&facts)?;
         if let Some(golden) = self.golden.as_ref().filter(|_| !captured.cancelled) {
             let failure = golden.compare(planned, &recording, failures.is_empty());
@@ -351,12 +369,16 @@ impl Partial {
                 .map(|c| if c.is_ascii_alphanumeric() || "@+._-=".contains(c) { c } else { '_' })
                 .collect()
         };
-        let mut final_name = out.join(safe(planned.target_label()));
-        final_name.extend(planned.case.name.split('/').map(safe));
-        if planned.repetition > 1 || number > 1 {
-            let name = final_name.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            final_name.set_file_name(format!("{name}~{}.{number}", planned.repetition));
-        }
+        let by_name = || {
+            let mut path = out.join(safe(planned.target_label()));
+            path.extend(planned.case.name.split('/').map(safe));
+            if planned.repetition > 1 || number > 1 {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                path.set_file_name(format!("{name}~{}.{number}", planned.repetition));
+            }
+            path
+        };
+        let final_name = planned.place.clone().unwrap_or_else(by_name);
         fs::create_dir_all(out)?;
         let folder = tempfile::Builder::new().prefix(".partial-").tempdir_in(out)?.keep();
         Ok(Self { folder, final_name })
@@ -381,6 +403,22 @@ impl Drop for Partial {
         // Kept ones have gone to their final name.
         _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Copies what a run wrote into its working directory, up to a limit.
+fn keep_files(room: &Room, to: &Path) -> io::Result<()> {
+    let mut left = MOST_KEPT_BYTES;
+    for file in room.written() {
+        let Some(name) = file.path.strip_prefix("work/") else { continue };
+        let Some(rest) = left.checked_sub(file.bytes) else { continue };
+        left = rest;
+        let copy = to.join(name);
+        if let Some(folder) = copy.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        crate::harness::room::copy(&room.work().join(name), &copy)?;
+    }
+    Ok(())
 }
 
 /// How long ago it was, for reports.

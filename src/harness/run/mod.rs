@@ -21,6 +21,7 @@ mod shelves;
 mod stop;
 mod suite;
 
+pub(crate) use attempt::KEPT_FILES;
 pub use attempt::{Attempt, AttemptError, Setting};
 pub(crate) use command_line::MISBEHAVE;
 pub use compare::Failure;

@@ -24,6 +24,7 @@ mod reader;
 mod run;
 
 pub use expect::{Expect, ExpectedFile};
+pub(crate) use reader::import;
 pub use run::{First, OutputMode, RunPart};
 
 use super::mock::{Fault, Script};

@@ -88,7 +88,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The script of another scenario: of a file beside this one, or of a built-in one.
-fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Script, DocumentError> {
+pub(crate) fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Script, DocumentError> {
     let beside = Path::new(file).with_file_name(named);
     let read = std::fs::read_to_string(&beside).ok();
     let text = read.as_deref().or_else(|| library::text(named));
