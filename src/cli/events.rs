@@ -13,7 +13,7 @@ use super::{Failure, Format, FormatArg};
 use crate::events::{Happening, Limits, Millis, Profile, segments, time_of_day};
 use crate::exit_code;
 use crate::judge::{EVENTS_CONTRACT, InputError};
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
 use crate::report::timeline::{Timeline, write_html, write_text};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};

@@ -34,12 +34,19 @@ pub struct RoomFile {
     pub mode: Option<u32>,
     /// Whether it is a directory.
     pub is_dir: bool,
+    /// A file or directory on disk that is copied instead, links not followed.
+    pub copy_of: Option<PathBuf>,
 }
 
 impl RoomFile {
     /// A file with this text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { path: path.into(), text: text.into(), mode: None, is_dir: false }
+        Self { path: path.into(), text: text.into(), mode: None, is_dir: false, copy_of: None }
+    }
+
+    /// A copy of a file or directory, with its permissions.
+    pub fn copy(path: impl Into<String>, source: impl Into<PathBuf>) -> Self {
+        Self { copy_of: Some(source.into()), ..Self::new(path, "") }
     }
 }
 
@@ -166,7 +173,25 @@ fn write(path: &Path, file: &RoomFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, &file.text)
+    match &file.copy_of {
+        Some(source) => copy(source, path),
+        None => fs::write(path, &file.text),
+    }
+}
+
+/// Copies a file, or a directory with everything in it but links, which could lead out of it.
+pub(crate) fn copy(source: &Path, to: &Path) -> io::Result<()> {
+    if !fs::metadata(source)?.is_dir() {
+        return fs::copy(source, to).map(drop);
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_symlink() {
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
 fn list(root: &Path, folder: &Path, files: &mut Vec<WrittenFile>) {
@@ -227,6 +252,20 @@ mod tests {
         let root = room.root().to_owned();
         drop(room);
         assert!(!root.exists());
+    }
+
+    #[test]
+    fn a_directory_is_copied_with_its_permissions_and_without_links() {
+        let source = tempfile::tempdir().unwrap();
+        fs::create_dir(source.path().join("bin")).unwrap();
+        fs::write(source.path().join("bin/tool"), [0xff, 0xfe]).unwrap();
+        fs::set_permissions(source.path().join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", source.path().join("bin/link")).unwrap();
+        let room = Room::new(&[RoomFile::copy("skill", source.path())]).unwrap();
+        let copied = room.work().join("skill/bin/tool");
+        assert_eq!(fs::read(&copied).unwrap(), [0xff, 0xfe]);
+        assert_eq!(fs::metadata(&copied).unwrap().permissions().mode() & 0o777, 0o755);
+        assert!(!room.work().join("skill/bin/link").exists() && room.written().is_empty());
     }
 
     #[test]

@@ -12,12 +12,14 @@ use tokio::runtime::Handle;
 
 use super::command_line::{self, CommandLine};
 use super::compare::{Failure, Observed, compare};
+use super::golden::Golden;
 use super::judging::Judging;
 use super::live::Live;
 use super::plan::Planned;
 use super::stop::Stop;
 use super::{Status, journal};
 use crate::classify::Verdict;
+use crate::golden::INTERLEAVE;
 use crate::harness::capture::{self, Action, Captured, Watch};
 use crate::harness::mock::fault::FaultKind;
 use crate::harness::mock::{Journal, MockApi, Options, StartError};
@@ -33,6 +35,11 @@ use crate::schema::{FileError, Finding, Level};
 
 /// How long a target may take to end after TERM, and what it started after that.
 const GRACE: (u64, u64) = (50, 40);
+
+/// The folder of a recording that holds what the target wrote.
+pub(crate) const KEPT_FILES: &str = "outputs";
+/// More than this is not kept of what a target wrote.
+const MOST_KEPT_BYTES: u64 = 64 << 20;
 
 /// What all cases of a run share.
 #[derive(Debug, Clone)]
@@ -52,6 +59,8 @@ pub struct Setting<'r> {
     pub wall: Option<Duration>,
     /// The least level of a clause that fails a case.
     pub fail_on: Level,
+    /// The snapshots that runs are compared with.
+    pub golden: Option<Golden>,
 }
 
 /// What became of an attempt.
@@ -108,8 +117,16 @@ pub enum AttemptError {
 impl<'r> Setting<'r> {
     /// Runs with the targets' own limits, and away from the network where the kernel allows it.
     pub fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
-        let pool = Arc::new(Pool::new(containment));
-        Self { runtime, pool, network: NetworkMode::Auto, out, stop, wall: None, fail_on: Level::Must }
+        Self {
+            runtime,
+            pool: Arc::new(Pool::new(containment)),
+            network: NetworkMode::Auto,
+            out,
+            stop,
+            wall: None,
+            fail_on: Level::Must,
+            golden: None,
+        }
     }
 
     /// With this wish about the network.
@@ -122,6 +139,12 @@ impl<'r> Setting<'r> {
     #[must_use]
     pub fn with_fail_on(self, fail_on: Level) -> Self {
         Self { fail_on, ..self }
+    }
+
+    /// With snapshots to compare runs with.
+    #[must_use]
+    pub fn with_golden(self, golden: Option<Golden>) -> Self {
+        Self { golden, ..self }
     }
 
     /// With this wall limit instead of the targets' own.
@@ -142,13 +165,19 @@ impl Setting<'_> {
             let (streams, outlets) = capture::pipes()?;
             (streams, outlets, None)
         };
-        let network = if needs_own_socket(planned) { NetworkMode::Off } else { self.network };
+        let is_real = planned.real_api.is_some();
+        let network = if is_real || needs_own_socket(planned) { NetworkMode::Off } else { self.network };
         let prepared = self.pool.prepare(network, room.root())?;
         let (mode, isolation) = (prepared.mode(), prepared.isolation);
         let (mut supervisor, listener) = (prepared.supervisor, prepared.listener);
         let options = Options { listener, faults: planned.case.faults.clone(), ..Options::default() };
-        let api = self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?;
-        let line = command_line::build(planned, &room, &api.base_url()).map_err(AttemptError::Unfit)?;
+        let api = if is_real {
+            None
+        } else {
+            Some(self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?)
+        };
+        let base_url = api.as_ref().map(MockApi::base_url);
+        let line = command_line::build(planned, &room, base_url.as_deref()).map_err(AttemptError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
         let mut facts = known_facts(planned, &line, &masker);
 
@@ -161,7 +190,11 @@ impl Setting<'_> {
             Some((line, keyboard)) => (Some(line), Some(keyboard)),
             None => stdin(planned, &line)?,
         };
-        supervisor.launch(start(planned, line, &room, api.address().port()), streams, stdin)?;
+        supervisor.launch(
+            start(planned, line, &room, api.as_ref().map_or(0, |api| api.address().port())),
+            streams,
+            stdin,
+        )?;
         let watch = Watch {
             limits: limits(planned, self.wall),
             most_stdout: planned.run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
@@ -180,7 +213,7 @@ impl Setting<'_> {
         let judged = heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()))?;
         let to_verdict = captured.exited_at.elapsed();
 
-        let journal = self.runtime.block_on(api.stop());
+        let journal = api.map_or_else(Journal::default, |api| self.runtime.block_on(api.stop()));
         let observed = Observed {
             judged: &judged,
             captured: &captured,
@@ -190,10 +223,17 @@ impl Setting<'_> {
             stderr_start: &heard.stderr_head,
             masked: heard.masked,
         };
-        let failures = compare(&planned.expect, &observed, self.fail_on);
+        let mut failures = compare(&planned.expect, &observed, self.fail_on);
         let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
         facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
+        if planned.keep_files {
+            keep_files(&room, &partial.folder.join(KEPT_FILES))?;
+        }
         let recording = partial.keep(&facts)?;
+        if let Some(golden) = self.golden.as_ref().filter(|_| !captured.cancelled) {
+            let failure = golden.compare(planned, &recording, failures.is_empty());
+            failures.extend(failure);
+        }
         Ok(Attempt {
             verdict: judged.verdict,
             findings: judged.findings,
@@ -244,6 +284,9 @@ fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts 
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     facts.other.insert("contract".into(), planned.case.contract.clone().into());
+    if !planned.case.interleave.is_empty() {
+        facts.other.insert(INTERLEAVE.into(), planned.case.interleave.to_value());
+    }
     if let Some(path) = &planned.speaks.contract_at {
         facts.other.insert("contract_path".into(), path.display().to_string().into());
     }
@@ -326,12 +369,16 @@ impl Partial {
                 .map(|c| if c.is_ascii_alphanumeric() || "@+._-=".contains(c) { c } else { '_' })
                 .collect()
         };
-        let mut final_name = out.join(safe(planned.target_label()));
-        final_name.extend(planned.case.name.split('/').map(safe));
-        if planned.repetition > 1 || number > 1 {
-            let name = final_name.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            final_name.set_file_name(format!("{name}~{}.{number}", planned.repetition));
-        }
+        let by_name = || {
+            let mut path = out.join(safe(planned.target_label()));
+            path.extend(planned.case.name.split('/').map(safe));
+            if planned.repetition > 1 || number > 1 {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                path.set_file_name(format!("{name}~{}.{number}", planned.repetition));
+            }
+            path
+        };
+        let final_name = planned.place.clone().unwrap_or_else(by_name);
         fs::create_dir_all(out)?;
         let folder = tempfile::Builder::new().prefix(".partial-").tempdir_in(out)?.keep();
         Ok(Self { folder, final_name })
@@ -356,6 +403,22 @@ impl Drop for Partial {
         // Kept ones have gone to their final name.
         _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Copies what a run wrote into its working directory, up to a limit.
+fn keep_files(room: &Room, to: &Path) -> io::Result<()> {
+    let mut left = MOST_KEPT_BYTES;
+    for file in room.written() {
+        let Some(name) = file.path.strip_prefix("work/") else { continue };
+        let Some(rest) = left.checked_sub(file.bytes) else { continue };
+        left = rest;
+        let copy = to.join(name);
+        if let Some(folder) = copy.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        crate::harness::room::copy(&room.work().join(name), &copy)?;
+    }
+    Ok(())
 }
 
 /// How long ago it was, for reports.

@@ -25,8 +25,9 @@ pub(super) struct CommandLine {
     pub(super) secrets: Vec<String>,
 }
 
-/// Puts it together; the reason when the target cannot be asked that way.
-pub(super) fn build(planned: &Planned, room: &Room, api: &str) -> Result<CommandLine, String> {
+/// Puts it together; the reason when the target cannot be asked that way. `api` is the scripted API, if it is used.
+pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result<CommandLine, String> {
+    let (is_real, api) = (api.is_none(), api.unwrap_or_default());
     let (run, speaks, chosen) = (&planned.run, &planned.speaks, &planned.target.choice.target);
     let mut line = CommandLine {
         program: match &run.program {
@@ -71,9 +72,14 @@ pub(super) fn build(planned: &Planned, room: &Room, api: &str) -> Result<Command
         line.args.extend(speaks.args.iter().cloned());
     }
     for (name, value) in chosen.env.iter().chain(&speaks.env) {
+        // The real API is where the target looks for it by itself.
+        if is_real && value.contains("{api}") {
+            continue;
+        }
         line.set(name, &fill(value, room, api), !value.contains('{'));
     }
-    for (name, value) in &chosen.secrets {
+    let own = planned.real_api.as_deref();
+    for (name, value) in own.unwrap_or(&chosen.secrets) {
         line.set(name, value, false);
         line.secrets.push(value.clone());
     }

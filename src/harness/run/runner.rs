@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use super::attempt::{AttemptError, Setting, milliseconds_since};
 use super::compare::Failure;
-use super::event::{CaseFinished, Event, RunFinished, SCHEMA_VERSION, Status, TargetInfo};
+use super::event::{
+    CaseFinished, EarlierAttempt, Event, PlanInfo, RunFinished, SCHEMA_VERSION, Status, TargetInfo,
+};
 use super::memory::LastRun;
 use super::plan::Planned;
 use super::shelves::Shelves;
 use crate::exit_code;
-use crate::report::printable;
+use crate::printable::printable;
 
 /// How cases are run.
 #[derive(Debug, Clone)]
@@ -25,12 +27,16 @@ pub struct RunOptions {
     pub retries: u32,
     /// Whether the first failure ends the run.
     pub fail_fast: bool,
+    /// When it begins, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// The whole of which the cases are a part.
+    pub plan: PlanInfo,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { jobs, retries: 0, fail_fast: false }
+        Self { jobs, retries: 0, fail_fast: false, started_at: String::new(), plan: PlanInfo::default() }
     }
 }
 
@@ -52,7 +58,16 @@ pub fn run(
     }
     let jobs = options.jobs.clamp(1, planned.len().max(1));
     let cases = planned.len();
-    on_event(&Event::RunStarted { schema_version: SCHEMA_VERSION, cases, targets, jobs });
+    on_event(&Event::RunStarted {
+        schema_version: SCHEMA_VERSION,
+        cases,
+        targets,
+        jobs,
+        clawgate: env!("CARGO_PKG_VERSION"),
+        started_at: options.started_at.clone(),
+        out: setting.out.display().to_string(),
+        plan: options.plan.clone(),
+    });
     let mut queue = planned;
     // The longest first, so that none of them begins when everybody else is done.
     queue.sort_by_key(|case| std::cmp::Reverse(case.cost(last)));
@@ -103,7 +118,8 @@ impl RunFinished {
         self.harness_failures += usize::from(case.failures.iter().any(|failure| failure.kind == HARNESS));
     }
 
-    fn code(&self) -> u8 {
+    /// The exit code that follows from the counts.
+    pub(crate) fn code(&self) -> u8 {
         let codes = [
             (self.interrupted, exit_code::INTERRUPTED),
             (self.harness_failures > 0, exit_code::ENVIRONMENT),
@@ -153,6 +169,7 @@ fn perform(
     tell: &Sender<Event>,
 ) -> CaseFinished {
     let mut number = 1;
+    let mut earlier = Vec::new();
     loop {
         _ = tell.send(Event::CaseStarted {
             case: planned.case.name.clone(),
@@ -162,6 +179,7 @@ fn perform(
         });
         let mut case = finished(planned);
         case.attempts = number;
+        case.earlier.clone_from(&earlier);
         let attempt = shelves
             .with(planned.speaks.contract_at.as_deref())
             .map_err(AttemptError::from)
@@ -194,6 +212,11 @@ fn perform(
         if case.status != Status::Fail || number > options.retries || setting.stop.is_wanted() {
             return case;
         }
+        earlier.push(EarlierAttempt {
+            failures: case.failures,
+            duration_ms: case.duration_ms,
+            recording: case.recording,
+        });
         number += 1;
     }
 }
@@ -222,5 +245,9 @@ fn finished(planned: &Planned) -> CaseFinished {
         verdict_ms: 0.0,
         recording: None,
         replay: planned.replay(),
+        description: planned.case.description.clone(),
+        expected: planned.expect.outcome(),
+        source: planned.case.source.clone(),
+        earlier: Vec::new(),
     }
 }

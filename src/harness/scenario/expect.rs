@@ -65,6 +65,14 @@ pub struct ExpectedFile {
 }
 
 impl Expect {
+    /// The class, and its detail in parentheses when it matters.
+    pub fn outcome(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{} ({detail})", self.verdict),
+            None => self.verdict.to_string(),
+        }
+    }
+
     /// Reads a table; what it does not say is as in `base`.
     pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, DocumentError> {
         let mut expect = base.clone();

@@ -5,7 +5,9 @@ use std::path::Path;
 use super::run::strings;
 use super::{Case, Expect, Override, RunPart, Scenario, library};
 use crate::document::{Document, DocumentError, Item, Place, Table};
+use crate::golden::Interleave;
 use crate::harness::mock::{Script, sweep};
+use crate::harness::run::Source;
 use crate::schema::VersionRange;
 
 impl Scenario {
@@ -49,6 +51,8 @@ impl Scenario {
             expect: Expect::default(),
             faults: Vec::new(),
             overrides: Vec::new(),
+            source: Some(Source::new(file, place.line())),
+            interleave: interleave(&mut root)?.unwrap_or_default(),
         };
         let has_run = root.take("run").map(Item::into_table).transpose()?;
         let is_case = has_run.is_some();
@@ -84,7 +88,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The script of another scenario: of a file beside this one, or of a built-in one.
-fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Script, DocumentError> {
+pub(crate) fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Script, DocumentError> {
     let beside = Path::new(file).with_file_name(named);
     let read = std::fs::read_to_string(&beside).ok();
     let text = read.as_deref().or_else(|| library::text(named));
@@ -126,6 +130,7 @@ fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result
     }
     let mut case = base.clone();
     case.name = format!("{}/{name}", base.name);
+    case.source = base.source.as_ref().map(|source| Source::new(&source.file, place.line()));
     case.description = table.string("description")?.unwrap_or(case.description);
     case.contract = table.string("contract")?.unwrap_or(case.contract);
     if let Some(item) = table.take("tags") {
@@ -144,12 +149,24 @@ fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result
     if let Some(item) = table.take("expect") {
         case.expect = Expect::read(item.into_table()?, &base.expect)?;
     }
+    if let Some(groups) = interleave(&mut table)? {
+        case.interleave = groups;
+    }
     // What all variants share is said of this variant too; what it says itself comes after and wins.
     let mut both = shared.to_vec();
     both.extend(table.list("overrides")?);
     case.overrides = overrides(both, &case)?;
     table.finish()?;
     Ok(case)
+}
+
+/// `[golden]`: what a snapshot of the case does not mind.
+fn interleave(table: &mut Table<'_>) -> Result<Option<Interleave>, DocumentError> {
+    let Some(item) = table.take("golden") else { return Ok(None) };
+    let mut golden = item.into_table()?;
+    let groups = golden.list("interleave")?.into_iter().map(strings).collect::<Result<_, _>>()?;
+    golden.finish()?;
+    Ok(Some(Interleave::new(groups)))
 }
 
 fn overrides(items: Vec<Item<'_>>, base: &Case) -> Result<Vec<Override>, DocumentError> {
@@ -259,6 +276,7 @@ mod tests {
         assert!(complaint("[run]\nsteps = [{ after = \"x\" }]").contains("exactly one thing"));
         assert!(complaint("[run]\nsteps = [{ signal = \"USR9\" }]").contains("expected one of: HUP"));
         assert!(complaint("[[variants]]\nname = \"a\"\nfault = \"nope\"").starts_with("my.toml:4:9: "));
+        assert!(complaint("[golden]\ninterleave = [\"result\"]").contains("expected a list"));
         let text = "scenario = { name = \"t\", contract = \"c\", api = \"nope\" }\n[run]\n";
         assert!(Scenario::parse("my.toml", text).unwrap_err().to_string().contains("neither nope nor"));
     }

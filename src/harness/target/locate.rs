@@ -139,6 +139,11 @@ impl Choice {
 }
 
 impl Located {
+    /// A target whose program nobody needs: to know which cases there are.
+    pub fn unlocated(choice: Choice) -> Self {
+        Self { choice, program: PathBuf::new(), version: String::new() }
+    }
+
     /// The version that counts when it keeps this contract.
     pub fn version_for(&self, speaks: &Speaks) -> String {
         speaks.version.clone().unwrap_or_else(|| self.version.clone())

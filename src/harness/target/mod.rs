@@ -19,6 +19,10 @@
 //! args = ["--output-format", "stream-json", "--verbose"]
 //! prompt = ["-p", "{prompt}"]
 //! prompt_on_stdin = ["-p"]
+//!
+//! [[volatile]]                          # what differs from run to run, see crate::golden::Volatile
+//! as = "ms"
+//! fields = ["duration_ms"]
 //! ```
 
 mod choice;
@@ -31,6 +35,7 @@ pub use locate::{LocateError, Located, cache_folder, installed};
 
 use std::path::PathBuf;
 
+use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 
 /// Name and text of each built-in target.
@@ -60,6 +65,8 @@ pub struct Target {
     pub most_stdout: u64,
     /// The contracts that it promises, and how it is made to keep them.
     pub speaks: Vec<Speaks>,
+    /// What differs from run to run.
+    pub volatile: Volatile,
 }
 
 /// One contract that a target promises.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Speaks, Target};
 use crate::document::{Document, DocumentError, Item, Table, nearest};
+use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 use crate::schema::{self, ContractSet};
 
@@ -33,6 +34,7 @@ impl Target {
             limits: Limits::default(),
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
+            volatile: Volatile::read(root.list("volatile")?)?,
         };
         head.finish()?;
         if let Some(item) = root.take("limits") {

@@ -7,6 +7,7 @@ mod hooks;
 mod interrupt;
 mod output;
 mod session;
+mod skills;
 mod tools;
 
 use flags::{Flags, OutputFormat};

@@ -16,7 +16,7 @@ use super::flags::{Flags, OutputFormat};
 use super::hooks::{self, Wish};
 use super::output::{Output, Parent};
 use super::tools::{self, Outcome};
-use super::user_text;
+use super::{skills, user_text};
 
 const MODEL: &str = "claude-haiku-4-5";
 /// How often an invalid structured answer is asked for again.
@@ -133,14 +133,9 @@ impl<'w> Session<'w> {
         } else {
             self.flags.permission_mode.as_deref().unwrap_or("default")
         };
-        let skills: Vec<String> = fs::read_dir(".claude/skills")
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
+        let (skills, own) = skills::names();
         let commands: Vec<String> =
-            ["compact", "context"].map(str::to_owned).into_iter().chain(skills.clone()).collect();
+            ["compact", "context"].map(str::to_owned).into_iter().chain(skills.clone()).chain(own).collect();
         let key = if self.api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" };
         let cwd = std::env::current_dir().unwrap_or_default();
         let fields = json!({
@@ -214,9 +209,9 @@ impl<'w> Session<'w> {
     fn expand(prompt: &str) -> Result<String, String> {
         let Some(rest) = prompt.strip_prefix('/') else { return Ok(prompt.to_owned()) };
         let (name, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
-        match fs::read_to_string(format!(".claude/skills/{name}/SKILL.md")) {
-            Ok(skill) => Ok(format!("{skill}\n\nARGUMENTS: {arguments}")),
-            Err(_) => Err(format!("Unknown command: /{name}")),
+        match skills::read(name) {
+            Some(skill) => Ok(format!("{skill}\n\nARGUMENTS: {arguments}")),
+            None => Err(format!("Unknown command: /{name}")),
         }
     }
 
