@@ -66,7 +66,7 @@ pub fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Norma
         target: facts.target.clone(),
         scenario: facts.scenario.clone(),
         contract: facts.contract().map(str::to_owned),
-        exit: facts.to_value().get("exit").cloned(),
+        exit: facts.to_value().get("exit").map(|exit| normaliser.value(exit)),
         stdout,
         stderr,
         requests,
@@ -393,11 +393,11 @@ mod tests {
 
     #[test]
     fn relations_and_order_matter_and_keys_and_numbers_do_not() {
-        let (x, y) = ("0000c1a0-0000-4000-8000-00000000000a", "0000c1a0-0000-4000-8000-00000000000b");
+        let (one, two) = ("0000c1a0-0000-4000-8000-00000000000a", "0000c1a0-0000-4000-8000-00000000000b");
         let pair =
             |a: &str, b: &str| normal("/r", &format!("{{\"type\":\"user\",\"a\":\"{a}\",\"b\":\"{b}\"}}"));
-        assert_eq!(pair(x, x), pair(y, y));
-        assert_ne!(pair(x, x), pair(x, y));
+        assert_eq!(pair(one, one), pair(two, two));
+        assert_ne!(pair(one, one), pair(one, two));
         let a = r#"{"type":"user","n":1.0,"m":2e3}"#;
         let b = r#"{"m":2000,"n":1,"type":"user"}"#;
         assert_eq!(normal("/r", a), normal("/r", b));

@@ -74,15 +74,13 @@ impl Placeholders {
 
     /// The placeholder of an id.
     pub(super) fn id(&mut self, label: &str, id: &str) -> String {
-        let number = match self.given.get(&(label.to_owned(), id.to_owned())) {
-            Some(number) => *number,
-            None => {
-                let count = self.counts.entry(label.to_owned()).or_default();
-                *count += 1;
-                self.given.insert((label.to_owned(), id.to_owned()), *count);
-                *count
-            }
-        };
+        let key = (label.to_owned(), id.to_owned());
+        let number = self.given.get(&key).copied().unwrap_or_else(|| {
+            let count = self.counts.entry(label.to_owned()).or_default();
+            *count += 1;
+            self.given.insert(key, *count);
+            *count
+        });
         format!("<{label}:{number}>")
     }
 
