@@ -122,10 +122,13 @@ fn every_exit_code_and_top_level_key_that_claw_changed_is_told_once() {
     assert_eq!(rows.len(), all);
 }
 
+/// Effect, kind, message and pointer of a change.
+type Told = (&'static str, &'static str, &'static str, &'static str);
+
 /// What is known to have changed between versions of the Claude CLI.
 #[test]
 fn every_known_change_of_the_claude_cli_is_told() {
-    let known: &[(&str, &str, &[(&str, &str, &str, &str)])] = &[
+    let known: &[(&str, &str, &[Told])] = &[
         (
             "2.1.0",
             "2.1.100",

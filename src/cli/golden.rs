@@ -15,7 +15,7 @@ use crate::exit_code;
 use crate::golden::{Decision, Normal, Store, StoreError, decision, page, read, snapshot_of};
 use crate::harness::run::{Suite, is_secret, plan};
 use crate::harness::target::{Choice, Located};
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{FAINT, NAME};
 
 /// Review, accept or reject runs that differ from their golden snapshots
@@ -170,7 +170,8 @@ fn prune(args: &PruneArgs) -> Result<u8, Failure> {
         // Which cases there are does not depend on where the program is.
         let located = Arc::new(Located::unlocated(choice));
         let planned = plan(&suite, &[located], 1);
-        let cases = planned.iter().map(|planned| planned.case.name.as_str());
+        let cases = planned.iter().filter(|planned| planned.case.golden.skip.is_none());
+        let cases = cases.map(|planned| planned.case.name.as_str());
         for path in store.unreferenced(&name, cases).map_err(|error| super::golden_flag::usage(&error))? {
             found = true;
             if args.dry_run {

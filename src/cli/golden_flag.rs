@@ -11,7 +11,7 @@ use crate::exit_code;
 use crate::golden::{Mode, StoreError};
 use crate::harness::run::{Golden, Suite, plan};
 use crate::harness::target::Located;
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::CAUTION;
 
 /// Where snapshots are.
@@ -83,7 +83,8 @@ pub(super) fn orphans(golden: &Golden, suite: &Suite, targets: &[Arc<Located>]) 
     for target in targets {
         let name = &target.choice.target.name;
         let planned = plan(suite, std::slice::from_ref(target), 1);
-        let cases = planned.iter().map(|planned| planned.case.name.as_str());
+        let cases = planned.iter().filter(|planned| planned.case.golden.skip.is_none());
+        let cases = cases.map(|planned| planned.case.name.as_str());
         let found = golden.store().unreferenced(name, cases).map_err(|error| usage(&error))?;
         for path in &found {
             if is_ci() {

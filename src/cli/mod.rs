@@ -5,6 +5,8 @@ mod contract;
 mod contract_diff;
 mod contract_learn;
 mod diff;
+mod eval;
+mod eval_text;
 mod events;
 mod explain;
 mod format;
@@ -15,6 +17,7 @@ mod judge;
 mod matrix;
 mod mock;
 mod play;
+mod reports;
 mod run;
 mod runs;
 mod scenario_source;
@@ -30,8 +33,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::events::Profile;
 use crate::exit_code;
 use crate::harness::supervise;
+use crate::printable::printable;
 use crate::reference;
-use crate::report::printable;
 use crate::report::style::BAD;
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
@@ -49,6 +52,7 @@ enum Command {
     Diff(diff::DiffArgs),
     Matrix(matrix::MatrixArgs),
     Golden(golden::GoldenArgs),
+    Eval(eval::EvalArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
     Events(events::EventsArgs),
@@ -130,6 +134,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Golden(args) => golden::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Events(args) => events::run(&args),

@@ -59,7 +59,7 @@ pub(super) fn planned(located: &Located, filters: &[String], repeat: u32) -> Res
     if Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir() {
         suite.add_path(Path::new("scenarios")).map_err(usage)?;
     }
-    let mut planned = select(plan(&suite, &[Arc::new(located.clone())], repeat), filters, None);
+    let mut planned = select(plan(&suite, &[Arc::new(located.clone())], repeat), filters);
     planned.retain(|planned| planned.skip.is_none());
     if planned.is_empty() {
         let message = format!("no case is selected for {} (clawgate run --list shows all)", located.choice);

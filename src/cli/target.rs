@@ -13,8 +13,8 @@ use crate::exit_code;
 use crate::harness::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
 use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, LocateError, Located, TARGETS, cache_folder, installed};
+use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
-use crate::report::printable;
 
 /// Lists, installs and examines targets
 #[derive(Debug, clap::Args)]
@@ -245,7 +245,7 @@ fn tell(
 fn answers(located: &Located) -> Result<(), String> {
     let suite = Suite::built_in().map_err(|error| error.to_string())?;
     let targets = [Arc::new(located.clone())];
-    let mut planned = select(plan(&suite, &targets, 1), &["smoke".to_owned()], None);
+    let mut planned = select(plan(&suite, &targets, 1), &["smoke".to_owned()]);
     planned.truncate(1);
     if planned.is_empty() {
         return Err("no scenario fits the contracts that it promises".into());

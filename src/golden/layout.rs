@@ -81,11 +81,11 @@ fn one_line(value: &Value, room: usize) -> Option<String> {
 /// A scalar as JSON in which nothing controls a terminal or turns the direction of a text.
 fn escaped(scalar: &Value) -> String {
     let plain = scalar.to_string();
-    if crate::report::printable(&plain) == plain {
+    if crate::printable::printable(&plain) == plain {
         return plain;
     }
     let escape = |c: char| {
-        if crate::report::printable(c.encode_utf8(&mut [0; 4])).chars().count() == 1 {
+        if crate::printable::printable(c.encode_utf8(&mut [0; 4])).chars().count() == 1 {
             return c.to_string();
         }
         c.encode_utf16(&mut [0; 2]).iter().fold(String::new(), |text, unit| text + &format!("\\u{unit:04x}"))

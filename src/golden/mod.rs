@@ -13,6 +13,7 @@ mod layout;
 mod learn;
 mod normalise;
 mod placeholder;
+#[cfg(feature = "cli")]
 mod review;
 mod snapshot;
 mod store;
@@ -24,6 +25,7 @@ pub use interleave::{INTERLEAVE, Interleave};
 pub use layout::lay_out;
 pub use learn::{Proposal, Unsteady, learn};
 pub use normalise::{Normal, normalise, normalise_output};
+#[cfg(feature = "cli")]
 pub use review::{Decision, decision, page};
 pub use snapshot::SnapshotError;
 pub use store::{Mode, Outcome, PENDING, SNAP, Store, StoreError, pending_of, read, snapshot_of};

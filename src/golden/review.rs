@@ -1,7 +1,7 @@
 //! What a reviewer sees and says, without the terminal that it is seen and said on.
 
 use super::difference::{DiffLine, Tag, hunks};
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD};
 
 /// From this width on both line numbers are shown.

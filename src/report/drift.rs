@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use super::printable;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::drift::{Broken, Change, Drift, Effect, Found};
+use crate::printable::printable;
 
 /// So many cases of a row are named for people.
 const NAMED: usize = 4;

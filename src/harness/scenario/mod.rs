@@ -24,9 +24,11 @@ mod reader;
 mod run;
 
 pub use expect::{Expect, ExpectedFile};
-pub use run::{OutputMode, RunPart};
+pub(crate) use reader::import;
+pub use run::{First, OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
+use super::run::Source;
 use crate::golden::Interleave;
 use crate::schema::VersionRange;
 
@@ -64,8 +66,20 @@ pub struct Case {
     pub faults: Vec<Fault>,
     /// What differs for some targets.
     pub overrides: Vec<Override>,
+    /// The file and line where it is written.
+    pub source: Option<Source>,
+    /// What its snapshot does not mind.
+    pub golden: GoldenPart,
+}
+
+/// `[golden]`: what the snapshot of a case does not mind.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct GoldenPart {
     /// Messages that may come in any order.
     pub interleave: Interleave,
+    /// Why it has no snapshot.
+    pub skip: Option<String>,
 }
 
 /// What differs for a target, or for some versions of it.
