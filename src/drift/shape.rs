@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_shape_tells_always_from_sometimes_and_maps_from_objects() {
         let mut shape = Shape::default();
-        shape.add(&json!({"a": 1, "b": {"claude-x": {"n": 1}}, "c": [{"type": "text"}, "x"]}), 1);
+        shape.add(&json!({"a": 1, "b": {"claude-x-1": {"n": 1}}, "c": [{"type": "text"}, "x"]}), 1);
         shape.add(&json!({"a": "<ms>", "c": []}), 2);
         assert_eq!((shape.objects, shape.fields["a"].count, shape.fields["b"].count), (2, 2, 1));
         assert_eq!(shape.fields["a"].types.names(), "number");
