@@ -91,7 +91,6 @@ fn reasons(case: &Case, context: &Context) -> Markup {
                 @for finding in case.failing_findings() { li { (finding_card(finding, case, context)) } }
             }
         }
-        @if !case.golden.is_null() { (golden(&case.golden)) }
     }
 }
 
@@ -256,20 +255,5 @@ fn environment(case: &Case, facts: &Facts) -> Markup {
                 dt { "recording" } dd { code { (shown(case.recording.as_deref().unwrap_or_default())) } }
             }
         }
-    }
-}
-
-/// What differs from the golden snapshot, line by line.
-fn golden(value: &Value) -> Markup {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => format!("{other:#}"),
-    };
-    html! {
-        h3 { "Golden snapshot" }
-        pre.diff { @for line in text.lines().take(400) {
-            @let class = match line.as_bytes().first() { Some(b'+') => "added", Some(b'-') => "removed", _ => "same" };
-            span class=(class) { (shown(line)) "\n" }
-        } }
     }
 }
