@@ -1,4 +1,4 @@
-//! A TOML file that a person wrote, read key by key so that every complaint names file, line, column and path.
+//! A TOML or JSON file that a person wrote, read key by key so that every complaint names file, line, column and path.
 //!
 //! A [`Table`] remembers the keys it was asked for; [`Table::finish`] refuses the others and suggests the nearest:
 //!
@@ -8,6 +8,8 @@
 //! 7 | txet = "Hello."
 //!   | ^^^^
 //! ```
+
+mod json;
 
 use std::fmt::{self, Write as _};
 use std::ops::Range;
@@ -119,7 +121,7 @@ pub struct Table<'t> {
 }
 
 /// A value with its place: what a typed reader turns into its own type, or complains about.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Item<'t> {
     document: Document<'t>,
     path: String,
@@ -160,6 +162,16 @@ impl<'t> Table<'t> {
     /// Takes the value of `key` as a number that is not negative.
     pub fn unsigned(&mut self, key: &'static str) -> Result<Option<u64>, DocumentError> {
         self.take(key).map(Item::into_unsigned).transpose()
+    }
+
+    /// Takes the value of `key` as a number, whole or not.
+    pub fn number(&mut self, key: &'static str) -> Result<Option<f64>, DocumentError> {
+        self.take(key).map(Item::into_number).transpose()
+    }
+
+    /// Takes the value of `key` as a list of strings; an absent key is an empty list.
+    pub fn strings(&mut self, key: &'static str) -> Result<Vec<String>, DocumentError> {
+        self.list(key)?.into_iter().map(Item::into_string).collect()
     }
 
     /// Takes the value of `key` as a list; an absent key is an empty list.
@@ -261,6 +273,16 @@ impl<'t> Item<'t> {
             _ => None,
         };
         number.ok_or_else(|| self.mismatch("a whole number, zero or more"))
+    }
+
+    /// The value as a number, whole or not.
+    pub fn into_number(self) -> Result<f64, DocumentError> {
+        let number = match &self.value {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
+            DeValue::Float(number) => number.as_str().parse().ok(),
+            _ => None,
+        };
+        number.filter(|number: &f64| number.is_finite()).ok_or_else(|| self.mismatch("a number"))
     }
 
     /// The value as a list.

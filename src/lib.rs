@@ -80,4 +80,6 @@ pub mod cli;
 #[cfg(feature = "cli")]
 pub mod config;
 #[cfg(feature = "cli")]
+pub mod eval;
+#[cfg(feature = "cli")]
 pub mod report;

@@ -6,6 +6,8 @@ mod contract;
 mod contract_diff;
 mod contract_learn;
 mod diff;
+mod eval;
+mod eval_text;
 mod events;
 mod explain;
 mod format;
@@ -55,6 +57,7 @@ enum Command {
     Diff(diff::DiffArgs),
     Matrix(matrix::MatrixArgs),
     Golden(golden::GoldenArgs),
+    Eval(eval::EvalArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
     Events(events::EventsArgs),
@@ -145,6 +148,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Golden(args) => golden::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Events(args) => events::run(&args),

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
@@ -33,12 +33,19 @@ pub struct RoomFile {
     pub mode: Option<u32>,
     /// Whether it is a directory.
     pub is_dir: bool,
+    /// A file or directory on disk that is copied instead, links not followed.
+    pub copy_of: Option<PathBuf>,
 }
 
 impl RoomFile {
     /// A file with this text.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { path: path.into(), text: text.into(), mode: None, is_dir: false }
+        Self { path: path.into(), text: text.into(), mode: None, is_dir: false, copy_of: None }
+    }
+
+    /// A copy of a file or directory, with its permissions.
+    pub fn copy(path: impl Into<String>, source: impl Into<PathBuf>) -> Self {
+        Self { copy_of: Some(source.into()), ..Self::new(path, "") }
     }
 }
 
@@ -50,8 +57,11 @@ pub struct WrittenFile {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// The digest of its content, unless it is too large.
+    /// The digest of its content, unless it is too large or no file.
     pub sha256: Option<String>,
+    /// What it is instead of a file: `socket`, `pipe` or `link`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
 }
 
 /// Why there is no room.
@@ -150,7 +160,25 @@ fn write(path: &Path, file: &RoomFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write(path, &file.text)
+    match &file.copy_of {
+        Some(source) => copy(source, path),
+        None => fs::write(path, &file.text),
+    }
+}
+
+/// Copies a file, or a directory with everything in it but links, which could lead out of it.
+pub(crate) fn copy(source: &Path, to: &Path) -> io::Result<()> {
+    if !fs::metadata(source)?.is_dir() {
+        return fs::copy(source, to).map(drop);
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_symlink() {
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
 }
 
 fn list(root: &Path, folder: &Path, files: &mut Vec<WrittenFile>) {
@@ -160,14 +188,20 @@ fn list(root: &Path, folder: &Path, files: &mut Vec<WrittenFile>) {
         let path = entry.path();
         if kind.is_dir() {
             list(root, &path, files);
-        } else if kind.is_file() && files.len() < MOST_FILES {
+        } else if files.len() < MOST_FILES {
             let bytes = entry.metadata().map_or(0, |file| file.len());
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            let content = (bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
+            let content = (kind.is_file() && bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
             let sha256 = content.map(|content| {
                 Sha256::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
             });
-            files.push(WrittenFile { path: name, bytes, sha256 });
+            let kind = match kind {
+                kind if kind.is_socket() => Some("socket"),
+                kind if kind.is_fifo() => Some("pipe"),
+                kind if kind.is_symlink() => Some("link"),
+                _ => None,
+            };
+            files.push(WrittenFile { path: name, bytes, sha256, kind });
         }
     }
 }
@@ -205,6 +239,20 @@ mod tests {
         let root = room.root().to_owned();
         drop(room);
         assert!(!root.exists());
+    }
+
+    #[test]
+    fn a_directory_is_copied_with_its_permissions_and_without_links() {
+        let source = tempfile::tempdir().unwrap();
+        fs::create_dir(source.path().join("bin")).unwrap();
+        fs::write(source.path().join("bin/tool"), [0xff, 0xfe]).unwrap();
+        fs::set_permissions(source.path().join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", source.path().join("bin/link")).unwrap();
+        let room = Room::new(&[RoomFile::copy("skill", source.path())]).unwrap();
+        let copied = room.work().join("skill/bin/tool");
+        assert_eq!(fs::read(&copied).unwrap(), [0xff, 0xfe]);
+        assert_eq!(fs::metadata(&copied).unwrap().permissions().mode() & 0o777, 0o755);
+        assert!(!room.work().join("skill/bin/link").exists() && room.written().is_empty());
     }
 
     #[test]

@@ -45,6 +45,7 @@ pub use learn::{Learned, Learner};
 pub use library::{ContractSet, built_in, bundle, detect};
 pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;
+pub(crate) use pointer::Pointer;
 pub use tree::FileError;
 pub use version::{VersionRange, compare_versions};
 

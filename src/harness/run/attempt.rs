@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use tokio::runtime::Handle;
 use super::command_line::{self, CommandLine};
 use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
+use super::judging::Judging;
 use super::live::Live;
 use super::plan::Planned;
 use super::stop::Stop;
@@ -22,15 +24,22 @@ use crate::harness::capture::{self, Action, Captured, Watch};
 use crate::harness::mock::fault::FaultKind;
 use crate::harness::mock::{Journal, MockApi, Options, StartError};
 use crate::harness::room::{Room, RoomError};
+use crate::harness::scenario::OutputMode;
 use crate::harness::secrets::Masker;
-use crate::harness::supervise::{Containment, Isolation, NetworkMode, Start, SuperviseError, Supervisor};
+use crate::harness::supervise::{Containment, Isolation, NetworkMode, Pool, Start, SuperviseError};
+use crate::harness::terminal;
 use crate::harness::timers::Limits;
-use crate::judge::{Ending, Judge, Protocol, Settings, Shelf};
+use crate::judge::{EVENTS_CONTRACT, Ending, Shelf};
 use crate::recording::{FACTS_FILE, Facts, Recording};
-use crate::schema::{FileError, Finding, Level, Run};
+use crate::schema::{FileError, Finding, Level};
 
 /// How long a target may take to end after TERM, and what it started after that.
-const GRACE: (u64, u64) = (100, 50);
+const GRACE: (u64, u64) = (50, 40);
+
+/// The folder of a recording that holds what the target wrote.
+pub(crate) const KEPT_FILES: &str = "outputs";
+/// More than this is not kept of what a target wrote.
+const MOST_KEPT_BYTES: u64 = 64 << 20;
 
 /// What all cases of a run share.
 #[derive(Debug, Clone)]
@@ -39,7 +48,7 @@ pub struct Setting<'r> {
     /// The runtime of the scripted APIs.
     pub runtime: Handle,
     /// What holds the targets.
-    pub containment: Containment,
+    pub pool: Arc<Pool>,
     /// Whether they are kept away from the network.
     pub network: NetworkMode,
     /// Where recordings go.
@@ -58,8 +67,8 @@ pub struct Setting<'r> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// What became of the run.
-    pub verdict: Verdict,
+    /// What became of the run; none when it was an event log.
+    pub verdict: Option<Verdict>,
     /// Clauses that were broken.
     pub findings: Vec<Finding>,
     /// Why it failed.
@@ -110,7 +119,7 @@ impl<'r> Setting<'r> {
     pub fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
         Self {
             runtime,
-            containment,
+            pool: Arc::new(Pool::new(containment)),
             network: NetworkMode::Auto,
             out,
             stop,
@@ -149,47 +158,67 @@ impl Setting<'_> {
     /// Runs a case once.
     pub fn attempt(&self, planned: &Planned, shelf: &Shelf, number: u32) -> Result<Attempt, AttemptError> {
         let room = Room::new(&planned.run.files)?;
-        let (streams, outlets) = capture::pipes()?;
-        let network = if needs_own_socket(planned) { NetworkMode::Off } else { self.network };
-        let (supervisor, isolation, listener) = Supervisor::prepare(&self.containment, network, streams)?;
+        let (streams, outlets, screen) = if planned.run.terminal {
+            let (streams, outlets, line, keyboard) = capture::terminal()?;
+            (streams, outlets, Some((line, keyboard)))
+        } else {
+            let (streams, outlets) = capture::pipes()?;
+            (streams, outlets, None)
+        };
+        let is_real = planned.real_api.is_some();
+        let network = if is_real || needs_own_socket(planned) { NetworkMode::Off } else { self.network };
+        let prepared = self.pool.prepare(network, room.root())?;
+        let (mode, isolation) = (prepared.mode(), prepared.isolation);
+        let (mut supervisor, listener) = (prepared.supervisor, prepared.listener);
         let options = Options { listener, faults: planned.case.faults.clone(), ..Options::default() };
-        let api = self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?;
-        let line = command_line::build(planned, &room, &api.base_url()).map_err(AttemptError::Unfit)?;
+        let api = if is_real {
+            None
+        } else {
+            Some(self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?)
+        };
+        let api_started = Instant::now();
+        let base_url = api.as_ref().map(MockApi::base_url);
+        let line = command_line::build(planned, &room, base_url.as_deref()).map_err(AttemptError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
         let mut facts = known_facts(planned, &line, &masker);
 
         let partial = Partial::new(self.out, planned, number)?;
-        let protocol = Protocol::of_recording(&facts);
-        let settings = Settings {
-            background_disabled: facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1"),
-            ..Settings::default()
-        };
-        let judge = Judge::new(protocol, settings, shelf, &Run::of(&facts))?;
-        let mut live = Live::new(judge, protocol, &masker, &partial.folder)?;
+        let asked = planned.run.output == OutputMode::Contract;
+        let judge = Judging::new(&facts, shelf, planned.expect.profile, asked)?;
+        let mut live = Live::new(judge, &masker, &partial.folder)?;
 
-        let (stdin, typing) = stdin(planned, &line)?;
-        supervisor
-            .start(start(planned, line, &room, api.address().port()), stdin.as_ref().map(OwnedFd::as_fd))?;
-        // The target has its own copy; ours would keep a pipe open.
-        drop(stdin);
+        let (stdin, typing) = match screen {
+            Some((line, keyboard)) => (Some(line), Some(keyboard)),
+            None => stdin(planned, &line)?,
+        };
+        supervisor.launch(
+            start(planned, line, &room, api.as_ref().map_or(0, |api| api.address().port())),
+            streams,
+            stdin,
+        )?;
+        // The journal counts from the start of the API, arrivals from the start of the target.
+        let lead = api_started.elapsed();
         let watch = Watch {
             limits: limits(planned, self.wall),
             most_stdout: planned.run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
             steps: planned.run.steps.clone(),
             stdin: typing,
+            terminal: planned.run.terminal,
             cancel: self.stop.as_fd(),
         };
-        let captured = capture::watch(supervisor, outlets, watch, &mut live)?;
+        let captured = capture::watch(&mut supervisor, outlets, watch, &mut live)?;
+        if !captured.ended.survivors {
+            self.pool.give_back(mode, supervisor);
+        }
         let heard = live.finish()?;
         facts.exit = captured.exit.clone();
         facts.duration_ms = Some(captured.duration.as_millis() as u64);
-        let judgement =
-            heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()), &mut |_| {})?;
+        let judged = heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()))?;
         let to_verdict = captured.exited_at.elapsed();
 
-        let journal = self.runtime.block_on(api.stop());
+        let journal = api.map_or_else(Journal::default, |api| self.runtime.block_on(api.stop()));
         let observed = Observed {
-            judgement: &judgement,
+            judged: &judged,
             captured: &captured,
             journal: &journal,
             room: &room,
@@ -199,15 +228,19 @@ impl Setting<'_> {
         };
         let mut failures = compare(&planned.expect, &observed, self.fail_on);
         let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
+        facts.other.insert("api_lead_ms".into(), json!((lead.as_secs_f64() * 1e5).round() / 100.0));
         facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
+        if planned.keep_files {
+            keep_files(&room, &partial.folder.join(KEPT_FILES))?;
+        }
         let recording = partial.keep(&facts)?;
         if let Some(golden) = self.golden.as_ref().filter(|_| !captured.cancelled) {
             let failure = golden.compare(planned, &recording, failures.is_empty());
             failures.extend(failure);
         }
         Ok(Attempt {
-            verdict: judgement.verdict,
-            findings: judgement.findings,
+            verdict: judged.verdict,
+            findings: judged.findings,
             failures,
             duration: captured.duration,
             to_verdict,
@@ -233,9 +266,10 @@ impl Setting<'_> {
             ("files".to_owned(), json!(room.written())),
             ("leftovers".to_owned(), json!(captured.ended.leftovers)),
             ("listening".to_owned(), json!(captured.ended.listening)),
+            ("outside".to_owned(), json!(captured.ended.outside)),
             ("core_dumped".to_owned(), captured.core_dumped.into()),
             ("isolation".to_owned(), json!(isolation)),
-            ("containment".to_owned(), self.containment.name().into()),
+            ("containment".to_owned(), self.pool.containment().name().into()),
             ("room".to_owned(), json!(room.root())),
             ("counts".to_owned(), counts.clone()),
         ];
@@ -256,6 +290,19 @@ fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts 
     facts.other.insert("contract".into(), planned.case.contract.clone().into());
     if !planned.case.interleave.is_empty() {
         facts.other.insert(INTERLEAVE.into(), planned.case.interleave.to_value());
+    }
+    if let Some(path) = &planned.speaks.contract_at {
+        facts.other.insert("contract_path".into(), path.display().to_string().into());
+    }
+    if planned.case.contract == EVENTS_CONTRACT {
+        facts.other.insert("profile".into(), planned.expect.profile.name().into());
+    }
+    if planned.run.terminal {
+        let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});
+        facts.other.insert("terminal".into(), size);
+    }
+    if let Some(first) = &line.first {
+        facts.other.insert("first".into(), first.iter().map(|word| masker.mask(word)).collect());
     }
     facts
 }
@@ -288,6 +335,8 @@ fn start(planned: &Planned, line: CommandLine, room: &Room, api_port: u16) -> St
         term_grace_ms: GRACE.0,
         leftover_grace_ms: GRACE.1,
         api_port,
+        terminal: planned.run.terminal,
+        first: line.first,
     }
 }
 
@@ -321,15 +370,19 @@ impl Partial {
     fn new(out: &Path, planned: &Planned, number: u32) -> io::Result<Self> {
         let safe = |text: &str| -> String {
             text.chars()
-                .map(|c| if c.is_ascii_alphanumeric() || "@+._-".contains(c) { c } else { '_' })
+                .map(|c| if c.is_ascii_alphanumeric() || "@+._-=".contains(c) { c } else { '_' })
                 .collect()
         };
-        let mut final_name = out.join(safe(planned.target_label()));
-        final_name.extend(planned.case.name.split('/').map(safe));
-        if planned.repetition > 1 || number > 1 {
-            let name = final_name.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            final_name.set_file_name(format!("{name}~{}.{number}", planned.repetition));
-        }
+        let by_name = || {
+            let mut path = out.join(safe(planned.target_label()));
+            path.extend(planned.case.name.split('/').map(safe));
+            if planned.repetition > 1 || number > 1 {
+                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                path.set_file_name(format!("{name}~{}.{number}", planned.repetition));
+            }
+            path
+        };
+        let final_name = planned.place.clone().unwrap_or_else(by_name);
         fs::create_dir_all(out)?;
         let folder = tempfile::Builder::new().prefix(".partial-").tempdir_in(out)?.keep();
         Ok(Self { folder, final_name })
@@ -354,6 +407,22 @@ impl Drop for Partial {
         // Kept ones have gone to their final name.
         _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Copies what a run wrote into its working directory, up to a limit.
+fn keep_files(room: &Room, to: &Path) -> io::Result<()> {
+    let mut left = MOST_KEPT_BYTES;
+    for file in room.written() {
+        let Some(name) = file.path.strip_prefix("work/") else { continue };
+        let Some(rest) = left.checked_sub(file.bytes) else { continue };
+        left = rest;
+        let copy = to.join(name);
+        if let Some(folder) = copy.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        crate::harness::room::copy(&room.work().join(name), &copy)?;
+    }
+    Ok(())
 }
 
 /// How long ago it was, for reports.

@@ -10,15 +10,18 @@ mod compare;
 mod event;
 mod golden;
 mod journal;
+mod judging;
 mod live;
 mod memory;
 mod plan;
 mod runner;
 mod select;
 mod shard;
+mod shelves;
 mod stop;
 mod suite;
 
+pub(crate) use attempt::KEPT_FILES;
 pub use attempt::{Attempt, AttemptError, Setting};
 pub(crate) use command_line::MISBEHAVE;
 pub use compare::Failure;

@@ -1,5 +1,6 @@
 //! Which scenario runs on which target.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,13 @@ pub struct Planned {
     pub skip: Option<String>,
     /// Which repetition it is, from 1.
     pub repetition: u32,
+    /// Where its recording goes, instead of a place below the output folder that follows from its name.
+    pub place: Option<PathBuf>,
+    /// Whether what it wrote into its working directory is kept beside the recording, as `outputs`.
+    pub keep_files: bool,
+    /// What it is given to reach the real API: names and values of the user's own environment. The scripted API is
+    /// not started, and the values are masked wherever they turn up.
+    pub real_api: Option<Vec<(String, String)>>,
 }
 
 /// Every case on every target that promises its contract.
@@ -46,14 +54,11 @@ pub fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<Planned
                 differs.map_or((&case.run, &case.expect), |differs| (&differs.run, &differs.expect));
             for repetition in 1..=repeat.max(1) {
                 planned.push(Planned {
-                    case: Arc::clone(case),
-                    script: Arc::clone(script),
-                    target: Arc::clone(target),
-                    speaks: speaks.clone(),
                     run: run.clone(),
                     expect: expect.clone(),
                     skip: differs.and_then(|differs| differs.skip.clone()),
                     repetition,
+                    ..Planned::new(Arc::clone(case), Arc::clone(script), Arc::clone(target), speaks.clone())
                 });
             }
         }
@@ -74,6 +79,23 @@ pub(super) fn targets_of(planned: &[Planned]) -> Vec<TargetInfo> {
 }
 
 impl Planned {
+    /// The case as it is, once.
+    pub fn new(case: Arc<Case>, script: Arc<Script>, target: Arc<Located>, speaks: Speaks) -> Self {
+        Self {
+            run: case.run.clone(),
+            expect: case.expect.clone(),
+            case,
+            script,
+            target,
+            speaks,
+            skip: None,
+            repetition: 1,
+            place: None,
+            keep_files: false,
+            real_api: None,
+        }
+    }
+
     /// The target as it was chosen.
     pub fn target_label(&self) -> &str {
         &self.target.choice.label

@@ -11,8 +11,8 @@ use super::compare::Failure;
 use super::event::{CaseFinished, EarlierAttempt, Event, PlanInfo, RunFinished, SCHEMA_VERSION, Status};
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
+use super::shelves::Shelves;
 use crate::exit_code;
-use crate::judge::Shelf;
 use crate::printable::printable;
 
 /// How cases are run.
@@ -137,8 +137,7 @@ fn work(
     options: &RunOptions,
     tell: &Sender<Event>,
 ) {
-    // Contracts are opened once by each worker: they are not made to be shared.
-    let shelf = Shelf::built_in();
+    let mut shelves = Shelves::new();
     loop {
         if setting.stop.is_wanted() || halt.load(Ordering::SeqCst) {
             return;
@@ -146,7 +145,7 @@ fn work(
         let Some(planned) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { return };
         let case = match &planned.skip {
             Some(reason) => skipped(&planned, reason),
-            None => perform(&planned, setting, options, &shelf, tell),
+            None => perform(&planned, setting, options, &mut shelves, tell),
         };
         if options.fail_fast && case.status == Status::Fail {
             halt.store(true, Ordering::SeqCst);
@@ -161,7 +160,7 @@ fn perform(
     planned: &Planned,
     setting: &Setting<'_>,
     options: &RunOptions,
-    shelf: &Shelf,
+    shelves: &mut Shelves,
     tell: &Sender<Event>,
 ) -> CaseFinished {
     let mut number = 1;
@@ -176,7 +175,11 @@ fn perform(
         let mut case = finished(planned);
         case.attempts = number;
         case.earlier.clone_from(&earlier);
-        match setting.attempt(planned, shelf, number) {
+        let attempt = shelves
+            .with(planned.speaks.contract_at.as_deref())
+            .map_err(AttemptError::from)
+            .and_then(|shelf| setting.attempt(planned, shelf, number));
+        match attempt {
             Ok(attempt) if attempt.cancelled => {
                 case.status = Status::Skipped;
                 case.reason = Some("ended: interrupted".into());
@@ -185,7 +188,7 @@ fn perform(
             }
             Ok(attempt) => {
                 case.status = attempt.status();
-                case.verdict = Some(attempt.verdict);
+                case.verdict = attempt.verdict;
                 case.findings = attempt.findings;
                 case.failures = attempt.failures;
                 case.duration_ms = milliseconds(attempt.duration);

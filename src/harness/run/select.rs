@@ -39,6 +39,13 @@ impl<'f> Filter<'f> {
         Self { text, contracts }
     }
 
+    /// Whether it names a contract of the user's own that the case is held against, or a clause of it.
+    fn is_of_own(&self, planned: &Planned) -> bool {
+        let rest = self.text.strip_prefix(planned.case.contract.as_str());
+        planned.speaks.contract_at.is_some()
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     fn selects(&self, planned: &Planned) -> bool {
         let case = &planned.case;
         let below =
@@ -46,6 +53,7 @@ impl<'f> Filter<'f> {
         below
             || case.tags.iter().any(|tag| tag == self.text)
             || self.contracts.contains(&case.contract)
+            || self.is_of_own(planned)
             || (self.text.contains(['*', '?']) && glob(self.text.as_bytes(), case.name.as_bytes()))
     }
 }

@@ -24,7 +24,8 @@ mod reader;
 mod run;
 
 pub use expect::{Expect, ExpectedFile};
-pub use run::{OutputMode, RunPart};
+pub(crate) use reader::import;
+pub use run::{First, OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
 use super::run::Source;

@@ -6,6 +6,7 @@ mod flags;
 mod hooks;
 mod output;
 mod session;
+mod skills;
 mod tools;
 
 use flags::{Flags, OutputFormat};

@@ -57,6 +57,10 @@ pub(super) fn run(flags: &Flags, name: &str, input: &Value) -> Option<Outcome> {
             Ok(content) => Outcome::said(content),
             Err(_) => Outcome::error("File does not exist."),
         },
+        "Skill" => match super::skills::read(&text(&input["skill"])) {
+            Some(skill) => Outcome::said(skill),
+            None => Outcome::error(format!("Unknown skill: {}", text(&input["skill"]))),
+        },
         "Write" => {
             let path = text(&input["file_path"]);
             match fs::write(&path, text(&input["content"])) {

@@ -166,6 +166,7 @@ fn recording(case: &Case, context: &Context, budget: &mut Budget) -> Markup {
 
 fn requests(facts: &Facts) -> Markup {
     let requests = facts.other.get("requests").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let lead = facts.other.get("api_lead_ms").and_then(Value::as_f64).unwrap_or(0.0);
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).map_or(String::new(), |found| match found {
             Value::String(text) => shown(text),
@@ -180,7 +181,7 @@ fn requests(facts: &Facts) -> Markup {
                 thead { tr { th { "at" } th { "request" } th { "asked" } th { "turn" } th { "fault" } th { "answer" } } }
                 tbody { @for request in requests.iter().take(50) {
                     tr {
-                        td.number { (text(request, "/at_ms")) " ms" }
+                        td.number { (format!("{:.1} ms", (request.get("at_ms").and_then(Value::as_f64).unwrap_or(0.0) - lead).max(0.0))) }
                         td { code { (text(request, "/method")) " " (text(request, "/path")) } }
                         td { (clipped(&text(request, "/body/user"), 80)) }
                         td { (text(request, "/entry")) }

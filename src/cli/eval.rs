@@ -1,0 +1,442 @@
+//! `clawgate eval`: how often a skill does its job.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Subcommand, ValueEnum};
+use serde_json::json;
+
+use super::eval_text::EvalText;
+use super::{Failure, Format, FormatArg, complain};
+use crate::eval::skill::{Severity, Skill, discover, find, lint};
+use crate::eval::spec::Spec;
+use crate::eval::{
+    Api, Baseline, Bench, BenchError, Clock as _, Evaluation, Event, Iteration, Options, Report, Stamp,
+    Store, SystemClock, Trial, plan, regrade,
+};
+use crate::exit_code;
+use crate::harness::run::{Setting, Stop};
+use crate::harness::supervise::Containment;
+use crate::harness::target::{Choice, Located};
+use crate::printable::printable;
+use crate::report::style::{BAD, CAUTION, GOOD, NAME};
+
+/// What reaches the real API without being named: where it is, and who asks.
+const CREDENTIALS: [&str; 4] =
+    ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"];
+
+/// Measures how often a skill does its job
+///
+/// Runs each case of an evaluation many times, with the skill and without, each in a fresh directory, and says how
+/// often it passed. A rate limit, a crash or a hang is tried again and else not measured: it lowers no pass rate.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "SPEC is skill-creator's evals/evals.json, clauditor's <skill>.eval.json, a .toml file (evals/README.md), \
+or a directory that holds one.\n\n\
+Examples:\n  clawgate eval .claude/skills/greet --script model.toml --target reference\n  \
+clawgate eval greet.toml --target claude --api real --max-total-cost-usd 2\n  \
+clawgate eval greet.toml --resume\n  clawgate eval lint .claude/skills/greet\n\n\
+Exit codes: 0 every threshold is reached; 100 one is not, or a regression; 2 a file or flag is wrong; 3 too little \
+was measured, a control came out wrong, or a target is missing; 4 nothing was selected; 130 interrupted."
+)]
+pub(super) struct EvalArgs {
+    #[command(subcommand)]
+    command: Option<Other>,
+    /// The evaluations
+    #[arg(value_name = "SPEC", required = true)]
+    specs: Vec<PathBuf>,
+    /// What to run on: reference, claude, claude@VERSION, or a target file
+    #[arg(long, value_name = "T", default_value = "claude", env = "CLAWGATE_TARGET")]
+    target: String,
+    /// Where answers come from
+    #[arg(long, value_enum, default_value_t = ApiArg::Scripted)]
+    api: ApiArg,
+    /// The scripted model: a scenario file, instead of what the evaluation names
+    #[arg(long, value_name = "FILE", conflicts_with = "pass_env")]
+    script: Option<PathBuf>,
+    /// With --api real: a variable of this environment that trials may see, besides credentials; its value is masked
+    #[arg(long, value_name = "NAME")]
+    pass_env: Vec<String>,
+    /// Trials of each case, instead of what the evaluation says
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    trials: Option<u32>,
+    /// Only with the skill
+    #[arg(long)]
+    only_with: bool,
+    /// The model, instead of what the evaluation says
+    #[arg(long, value_name = "M")]
+    model: Option<String>,
+    /// How many trials run at a time [default: one for each processor]
+    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Begin no trial once all together cost this
+    #[arg(long, value_name = "USD")]
+    max_total_cost_usd: Option<f64>,
+    /// Begin no trial once all together used so many tokens
+    #[arg(long, value_name = "N")]
+    max_total_tokens: Option<u64>,
+    /// Wait no longer than this for a rate limit to end; --resume goes on later
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = super::run::seconds)]
+    max_wait: Duration,
+    /// The pass rate that each case has to reach, instead of what the evaluation says
+    #[arg(long, value_name = "RATE", value_parser = part)]
+    min_pass_rate: Option<f64>,
+    /// Go on with the last evaluation, which was not finished
+    #[arg(long)]
+    resume: bool,
+    /// Fail when the pass rate is lower than in this evaluation, beyond chance
+    #[arg(long, value_name = "ITERATION")]
+    baseline: Option<PathBuf>,
+    /// Where evaluations are kept, below the name of the skill
+    #[arg(long, value_name = "DIR", default_value = "clawgate-out/eval", env = "CLAWGATE_EVAL_OUT")]
+    out: PathBuf,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ApiArg {
+    /// A scripted model on loopback: offline, the same every time
+    Scripted,
+    /// The real API, with the credentials of this environment; costs money
+    Real,
+}
+
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// Check skills against the agentskills.io specification
+    #[command(
+        after_help = "Exit codes: 0 no rule is broken; 100 one is; 2 a file cannot be read; 4 there is no skill."
+    )]
+    Lint {
+        /// Skills: a directory with SKILL.md, the file itself, a command's file, or a project with .claude
+        #[arg(value_name = "SKILL", default_value = ".")]
+        skills: Vec<PathBuf>,
+        /// Warnings fail too
+        #[arg(long)]
+        strict: bool,
+        #[command(flatten)]
+        format: FormatArg,
+    },
+    /// Grade an evaluation again from its recordings, for instance after its assertions changed; runs nothing
+    Grade {
+        /// The iteration's directory
+        iteration: PathBuf,
+        /// The evaluation file, when it is not where it was
+        #[arg(long, value_name = "SPEC")]
+        spec: Option<PathBuf>,
+        #[command(flatten)]
+        format: FormatArg,
+    },
+}
+
+fn part(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
+    number.ok_or_else(|| "expected a number from 0 to 1, such as 0.8".into())
+}
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &EvalArgs) -> Result<u8, Failure> {
+    match &args.command {
+        Some(Other::Lint { skills, strict, format }) => lint_skills(skills, *strict, format.format),
+        Some(Other::Grade { iteration, spec, format }) => {
+            grade_again(iteration, spec.as_deref(), format.format)
+        }
+        None => args.evaluate(),
+    }
+}
+
+fn usage(error: impl std::fmt::Display) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+impl EvalArgs {
+    fn evaluate(&self) -> Result<u8, Failure> {
+        // Every mistake in a file is found before anything runs.
+        let mut evaluations = Vec::new();
+        for path in &self.specs {
+            let spec = self.spec(path)?;
+            let skill = match &spec.skill_path {
+                Some(folder) => Skill::at(folder),
+                None => find(&spec.skill, spec.folder()),
+            };
+            evaluations.push((spec, skill.map_err(usage)?));
+        }
+        let choice = Choice::parse(&self.target, None).map_err(usage)?;
+        let environment = |message: String| {
+            complain(&message);
+            Ok(exit_code::ENVIRONMENT)
+        };
+        let target = match choice.locate(|name| std::env::var_os(name)) {
+            Ok(target) => Arc::new(target),
+            Err(error) => return environment(error.to_string()),
+        };
+        let api = match self.api() {
+            Ok(api) => api,
+            Err(message) => return environment(message),
+        };
+        let started = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .and_then(|runtime| Ok((runtime, Arc::new(Stop::new()?))));
+        let (runtime, stop) = match started {
+            Ok(started) => started,
+            Err(error) => return environment(format!("cannot start: {error}")),
+        };
+        super::run::listen_for_interrupts(&runtime, &stop);
+        let mut code = exit_code::OK;
+        for (spec, skill) in &evaluations {
+            if stop.is_wanted() {
+                return Ok(exit_code::INTERRUPTED);
+            }
+            let one = One { spec, skill, target: &target, api: &api, runtime: &runtime, stop: &stop };
+            code = exit_code::worst(code, self.evaluate_one(&one)?);
+        }
+        Ok(code)
+    }
+
+    fn spec(&self, path: &Path) -> Result<Spec, Failure> {
+        let mut spec = Spec::open(path).map_err(usage)?;
+        if let Some(script) = &self.script {
+            spec.model.use_script(script).map_err(usage)?;
+        }
+        if let Some(trials) = self.trials {
+            spec.run.trials = trials;
+        }
+        if self.only_with {
+            spec.run.without = false;
+        }
+        if let Some(model) = &self.model {
+            spec.run.model = Some(model.clone());
+        }
+        if let Some(rate) = self.min_pass_rate {
+            spec.thresholds.min_pass_rate = rate;
+        }
+        Ok(spec)
+    }
+
+    /// Where answers come from; the error is about what the environment lacks.
+    fn api(&self) -> Result<Api, String> {
+        if self.api == ApiArg::Scripted {
+            return Ok(Api::Scripted);
+        }
+        let mut variables = Vec::new();
+        for name in CREDENTIALS.iter().copied().chain(self.pass_env.iter().map(String::as_str)) {
+            match std::env::var(name) {
+                Ok(value) => variables.push((name.to_owned(), value)),
+                Err(_) if CREDENTIALS.contains(&name) => {}
+                Err(_) => return Err(format!("--pass-env {name}: there is no such variable")),
+            }
+        }
+        let has_credentials = variables.iter().any(|(name, _)| CREDENTIALS[..3].contains(&name.as_str()));
+        if !has_credentials && self.pass_env.is_empty() {
+            return Err(format!(
+                "--api real needs one of {} in the environment",
+                CREDENTIALS[..3].join(", ")
+            ));
+        }
+        Ok(Api::Real(variables))
+    }
+
+    fn evaluate_one(&self, one: &One<'_>) -> Result<u8, Failure> {
+        let store = Store::new(&self.out, &one.spec.skill);
+        let stamp = self.stamp(one)?;
+        let series = plan(one.spec);
+        let begun = if self.resume {
+            store.resume(&stamp)
+        } else {
+            store.begin(stamp, &series, SystemClock.now_ms())
+        };
+        let iteration = match begun {
+            Ok(iteration) => iteration,
+            Err(error) if self.resume => return Err(usage(error)),
+            Err(error) => {
+                complain(&error.to_string());
+                return Ok(exit_code::ENVIRONMENT);
+            }
+        };
+        // Absolute: what a target is started with does not depend on where we stand.
+        let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
+        let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
+        let setting = Setting::new(one.runtime.handle().clone(), containment, &iteration.folder, one.stop);
+        let bench = match Bench::new(setting, one.spec, one.skill, Arc::clone(one.target), one.api.clone()) {
+            Ok(bench) => bench,
+            Err(error) => {
+                // Nothing was run, so nothing is kept.
+                _ = std::fs::remove_dir_all(&folder);
+                return match error {
+                    BenchError::NoScript | BenchError::Contract(_) => Err(usage(error)),
+                    other => {
+                        complain(&other.to_string());
+                        Ok(exit_code::ENVIRONMENT)
+                    }
+                };
+            }
+        };
+        let mut options = Options::default();
+        options.jobs = self.jobs.map_or(options.jobs, usize::from);
+        options.max_total_cost_usd = self.max_total_cost_usd;
+        options.max_total_tokens = self.max_total_tokens;
+        options.max_wait_ms = u64::try_from(self.max_wait.as_millis()).unwrap_or(u64::MAX);
+        let evaluation = Evaluation {
+            spec: one.spec,
+            store: &store,
+            iteration: &iteration,
+            executor: &bench,
+            clock: &SystemClock,
+            options: &options,
+            stop: one.stop,
+            baseline: self.baseline.as_deref().map_or(Baseline::Previous, Baseline::Iteration),
+        };
+        let mut reporter = Reporter::new(self.format.format, EvalText::new(&options, &store));
+        let report = evaluation.run(&mut |event| reporter.hear(event));
+        reporter.finish()?;
+        match report {
+            Ok(report) => Ok(report.exit_code),
+            Err(error) => {
+                complain(&error.to_string());
+                Ok(exit_code::ENVIRONMENT)
+            }
+        }
+    }
+
+    fn stamp(&self, one: &One<'_>) -> Result<Stamp, Failure> {
+        let target = &one.target.choice.target;
+        let version = target.speaks.iter().find_map(|speaks| speaks.version.clone());
+        let script_digest = match one.api {
+            Api::Scripted => one.spec.model.digest.clone(),
+            _ => None,
+        };
+        let settings = serde_json::to_value(&one.spec.run)?;
+        let version = version.unwrap_or_else(|| one.target.version.clone());
+        Stamp::new(one.spec, one.skill, &self.target, version, script_digest, settings).map_err(usage)
+    }
+}
+
+/// One evaluation and what it is run with.
+struct One<'o> {
+    spec: &'o Spec,
+    skill: &'o Skill,
+    target: &'o Arc<Located>,
+    api: &'o Api,
+    runtime: &'o tokio::runtime::Runtime,
+    stop: &'o Arc<Stop>,
+}
+
+/// Passes events on, and remembers when that fails.
+struct Reporter<'r> {
+    format: Format,
+    text: EvalText<'r>,
+    error: Option<io::Error>,
+}
+
+impl<'r> Reporter<'r> {
+    fn new(format: Format, text: EvalText<'r>) -> Self {
+        Self { format, text, error: None }
+    }
+
+    fn hear(&mut self, event: &Event<'_>) {
+        if self.error.is_some() {
+            return;
+        }
+        let mut out = self.format.stdout();
+        let written = match self.format {
+            Format::Human => self.text.event(&mut out, event),
+            Format::Json => write_json(&mut out, event),
+        };
+        self.error = written.and_then(|()| out.flush()).err();
+    }
+
+    fn finish(self) -> io::Result<()> {
+        self.error.map_or(Ok(()), Err)
+    }
+}
+
+fn write_json(out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
+    let value = match event {
+        Event::Started { iteration, trials, finished } => json!({
+            "type": "eval-started", "schema_version": 1, "skill": iteration.stamp.skill,
+            "iteration": iteration.folder, "trials": trials, "finished": finished,
+        }),
+        Event::TrialFinished(trial) => typed("trial-finished", serde_json::to_value(trial)?),
+        Event::Finished(report) => typed("eval-finished", serde_json::to_value(report)?),
+        Event::TrialStarted(_) | Event::Waiting(_) => return Ok(()),
+    };
+    writeln!(out, "{value}")
+}
+
+/// An object with its type before everything else.
+fn typed(kind: &str, value: serde_json::Value) -> serde_json::Value {
+    let mut object = serde_json::Map::new();
+    object.insert("type".into(), kind.into());
+    if let serde_json::Value::Object(fields) = value {
+        object.extend(fields);
+    }
+    object.into()
+}
+
+fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<u8, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        let is_project = path.is_dir() && !path.join("SKILL.md").is_file();
+        if is_project {
+            files.extend(discover(path).into_iter().map(|skill| skill.file));
+        } else {
+            files.push(if path.is_dir() { path.join("SKILL.md") } else { path.clone() });
+        }
+    }
+    if files.is_empty() {
+        complain("there is no skill in .claude/skills and no command in .claude/commands");
+        return Ok(exit_code::NOTHING_SELECTED);
+    }
+    let mut out = format.stdout();
+    let mut code = exit_code::OK;
+    for file in &files {
+        let bytes = std::fs::read(file).map_err(|error| usage(format!("{}: {error}", file.display())))?;
+        let text = String::from_utf8(bytes).map_err(|_| usage(format!("{}: not UTF-8", file.display())))?;
+        // The directory's real name, also when the path is `.`.
+        let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
+        let issues = lint(&text, &real);
+        let fails = |severity: Severity| severity == Severity::Error || strict;
+        let passed = !issues.iter().any(|issue| fails(issue.severity));
+        code = exit_code::worst(code, if passed { exit_code::OK } else { exit_code::FINDINGS });
+        if format == Format::Json {
+            let value = json!({"type": "lint", "schema_version": 1, "skill": file, "passed": passed, "issues": issues});
+            writeln!(out, "{value}")?;
+            continue;
+        }
+        let (style, word) = if passed { (GOOD, "pass") } else { (BAD, "FAIL") };
+        writeln!(out, "{style}{word}{style:#} {NAME}{}{NAME:#}", printable(&file.display().to_string()))?;
+        for issue in &issues {
+            let line = issue.line.map_or(String::new(), |line| format!("line {line}: "));
+            let (style, word) =
+                if issue.severity == Severity::Error { (BAD, "error") } else { (CAUTION, "warning") };
+            writeln!(out, "  {style}{word}{style:#} {}: {line}{}", issue.rule, printable(&issue.message))?;
+        }
+    }
+    out.flush()?;
+    Ok(code)
+}
+
+fn grade_again(folder: &Path, spec: Option<&Path>, format: Format) -> Result<u8, Failure> {
+    let iteration = Iteration::open(folder).map_err(usage)?;
+    let path = spec.map_or_else(|| PathBuf::from(&iteration.stamp.spec), Path::to_owned);
+    let mut spec = Spec::open(&path).map_err(usage)?;
+    // As many trials as there are, whatever the file says.
+    iteration.restore(&mut spec).map_err(usage)?;
+    let options = Options::default();
+    let parent = folder.parent().unwrap_or(Path::new(""));
+    let store = Store::new(parent.parent().unwrap_or(Path::new("")), &iteration.stamp.skill);
+    let mut reporter = Reporter::new(format, EvalText::new(&options, &store));
+    let report: Result<Report, _> =
+        regrade(&spec, &iteration, &mut |trial: &Trial| reporter.hear(&Event::TrialFinished(trial)));
+    let report = report.map_err(usage)?;
+    reporter.hear(&Event::Finished(&report));
+    reporter.finish()?;
+    Ok(report.exit_code)
+}

@@ -1,0 +1,53 @@
+//! Assertions about files that were written.
+
+use super::{Found, Pattern, clip};
+use crate::eval::observed::Observed;
+
+/// What has to hold for a file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileCheck {
+    pub(super) path: String,
+    pub(super) state: FileState,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum FileState {
+    Exists,
+    Absent,
+    Contains(String),
+    Matches(Pattern),
+}
+
+impl FileCheck {
+    pub(super) fn find(&self, observed: &Observed) -> Found {
+        let text = match observed.file(&self.path) {
+            Ok(text) => text,
+            Err(error) => return Found::unchecked(format!("{}: {error}", self.path)),
+        };
+        match (&self.state, text) {
+            (FileState::Absent, None) => Found::when(true, "not written"),
+            (FileState::Absent, Some(text)) => Found::when(false, format!("written, {} bytes", text.len())),
+            (_, None) => Found::when(false, "not written"),
+            (FileState::Exists, Some(text)) => Found::when(true, format!("written, {} bytes", text.len())),
+            (FileState::Contains(needle), Some(text)) => {
+                let holds = text.contains(needle.as_str());
+                Found::when(holds, format!("{} {}", if holds { "found" } else { "missing" }, clip(needle)))
+            }
+            (FileState::Matches(pattern), Some(text)) => match pattern.find(&text) {
+                Ok(Some(found)) => Found::when(true, format!("found {}", clip(found))),
+                Ok(None) => Found::when(false, "no match"),
+                Err(undecided) => Found::unchecked(undecided.to_string()),
+            },
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let path = &self.path;
+        match &self.state {
+            FileState::Exists => format!("{path} is written"),
+            FileState::Absent => format!("{path} is not written"),
+            FileState::Contains(needle) => format!("{path} contains {}", clip(needle)),
+            FileState::Matches(pattern) => format!("{path} matches /{}/", pattern.text()),
+        }
+    }
+}

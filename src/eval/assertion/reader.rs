@@ -1,0 +1,304 @@
+//! Reads assertions. Those of clauditor's files and those of our own share their names; ours know more.
+
+use super::files::{FileCheck, FileState};
+use super::json::{JsonCheck, Schema, Wanted, pointer};
+use super::text::{Noun, TextCheck};
+use super::tools::{ToolCheck, Which};
+use super::{About, Assertion, Check, Format, Pattern};
+use crate::classify::Class;
+use crate::document::{DocumentError, Item, Place, Table, nearest};
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Our own.
+    Own,
+    /// clauditor's: every assertion has an id, and its own types only.
+    Clauditor,
+}
+
+const CLAUDITOR: [&str; 10] = [
+    "contains",
+    "not_contains",
+    "regex",
+    "min_count",
+    "min_length",
+    "max_length",
+    "has_urls",
+    "has_entries",
+    "urls_reachable",
+    "has_format",
+];
+const OWN: [&str; 18] = [
+    "not_regex",
+    "max_count",
+    "equals",
+    "json",
+    "json_schema",
+    "file",
+    "no_file",
+    "exit",
+    "verdict",
+    "tool_used",
+    "tool_not_used",
+    "tool_at_most",
+    "tool_order",
+    "skill_used",
+    "skill_not_used",
+    "max_cost_usd",
+    "max_tokens",
+    "max_turns",
+];
+/// Besides those above; it has no room in a line.
+const MAX_SECONDS: &str = "max_seconds";
+
+/// What people write instead of the right key.
+const SLIPS: [(&str, &[&str]); 6] = [
+    ("needle", &["value", "pattern", "text"]),
+    ("pattern", &["value", "regex"]),
+    ("length", &["value", "min", "max"]),
+    ("count", &["value", "minimum", "min_count", "threshold"]),
+    ("format", &["name"]),
+    ("tool", &["name"]),
+];
+
+/// Reads one assertion; `number` names it when it has no id.
+pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<Assertion, DocumentError> {
+    let mut table = item.into_table()?;
+    let kind = table.require("type", "what has to hold, such as \"contains\"")?;
+    let place = kind.place();
+    let kind = kind.into_string()?;
+    let known = || {
+        CLAUDITOR.into_iter().chain(OWN.into_iter().chain([MAX_SECONDS]).filter(|_| dialect == Dialect::Own))
+    };
+    if !known().any(|name| name == kind) {
+        let hint = nearest(&kind, known()).map_or_else(
+            || format!("expected one of: {}", known().collect::<Vec<_>>().join(", ")),
+            |name| format!("did you mean `{name}`?"),
+        );
+        return Err(place.complain(format!("unknown type `{kind}`, {hint}")));
+    }
+    let id = match dialect {
+        Dialect::Clauditor => Some(table.require("id", "what identifies the assertion")?.into_string()?),
+        Dialect::Own => table.string("id")?,
+    };
+    if dialect == Dialect::Clauditor {
+        table.string("name")?;
+    }
+    let about = about(&mut table, dialect)?;
+    let mut reader = Reader { table, place };
+    let check = reader.check(&kind)?;
+    reader.finish()?;
+    let id = id.unwrap_or_else(|| format!("{kind}-{number}"));
+    Ok(Assertion { id, about, check })
+}
+
+fn about(table: &mut Table<'_>, dialect: Dialect) -> Result<About, DocumentError> {
+    if dialect == Dialect::Clauditor {
+        return Ok(About::Output);
+    }
+    let Some(item) = table.take("in") else { return Ok(About::Output) };
+    Ok(match item.into_string()?.as_str() {
+        "output" => About::Output,
+        "final" => About::Final,
+        path => About::File(path.to_owned()),
+    })
+}
+
+struct Reader<'t> {
+    table: Table<'t>,
+    place: Place<'t>,
+}
+
+impl<'t> Reader<'t> {
+    fn check(&mut self, kind: &str) -> Result<Check, DocumentError> {
+        let text = |check| Ok(Check::Text(check));
+        match kind {
+            "contains" => text(TextCheck::Contains(self.text("needle")?)),
+            "not_contains" => text(TextCheck::NotContains(self.text("needle")?)),
+            "equals" => text(TextCheck::Equals(self.text("text")?)),
+            "regex" => text(TextCheck::Regex(self.pattern()?)),
+            "not_regex" => text(TextCheck::NotRegex(self.pattern()?)),
+            "min_count" | "max_count" => {
+                let (pattern, count) = (self.pattern()?, self.whole("count")?);
+                let is_least = kind == "min_count";
+                text(TextCheck::Count {
+                    pattern,
+                    least: if is_least { count } else { 0 },
+                    most: (!is_least).then_some(count),
+                    noun: Noun::Matches,
+                })
+            }
+            "min_length" => text(TextCheck::MinLength(self.whole("length")?)),
+            "max_length" => text(TextCheck::MaxLength(self.whole("length")?)),
+            "has_urls" => {
+                let count = self.count()?;
+                self.placed(TextCheck::urls(count)).map(Check::Text)
+            }
+            "has_entries" => {
+                let count = self.count()?;
+                self.placed(TextCheck::entries(count)).map(Check::Text)
+            }
+            "urls_reachable" => text(TextCheck::Reachable(self.count()?)),
+            "has_format" => {
+                let item = self.require("format")?;
+                let place = item.place();
+                let format = Format::named(&item.into_string()?).map_err(|why| place.complain(why))?;
+                text(TextCheck::format(format, self.count()?))
+            }
+            "json" => self.json().map(Check::Json),
+            "json_schema" => {
+                let item = self.require("schema")?;
+                let place = item.place();
+                let schema = Schema::compile(&item.into_json()?).map_err(|why| place.complain(why))?;
+                Ok(Check::Json(JsonCheck::Schema(schema)))
+            }
+            "file" | "no_file" => self.file(kind == "file").map(Check::File),
+            "exit" => {
+                let code = self.whole("code")?;
+                i32::try_from(code).map(Check::Exit).map_err(|_| self.place.complain("no such exit code"))
+            }
+            "verdict" => self.verdict().map(Check::Verdict),
+            "skill_used" => Ok(Check::Skill(true)),
+            "skill_not_used" => Ok(Check::Skill(false)),
+            "max_cost_usd" => self.figure("usd").map(Check::MaxCost),
+            "max_tokens" => self.whole("count").map(Check::MaxTokens),
+            "max_turns" => self.whole("count").map(Check::MaxTurns),
+            MAX_SECONDS => self.figure("seconds").map(Check::MaxSeconds),
+            tool => self.tool(tool).map(Check::Tool),
+        }
+    }
+
+    fn tool(&mut self, kind: &str) -> Result<ToolCheck, DocumentError> {
+        if kind == "tool_order" {
+            let tools = self.table.strings("tools")?;
+            if tools.is_empty() {
+                return Err(self.place.complain("missing key `tools`: the tools in their order"));
+            }
+            return Ok(ToolCheck::Order(tools));
+        }
+        let mut which = Which { tool: None, input: None, pattern: None };
+        which.tool = match kind {
+            "tool_at_most" => self.table.string("tool")?,
+            _ => Some(self.text("tool")?),
+        };
+        which.input = self.table.take("input").map(Item::into_json).transpose()?;
+        if let Some(item) = self.table.take("input_pattern") {
+            which.pattern = Some(pattern(item)?);
+        }
+        Ok(match kind {
+            "tool_used" => ToolCheck::Calls { which, least: self.count()?, most: None },
+            "tool_not_used" => ToolCheck::Calls { which, least: 0, most: Some(0) },
+            _ => ToolCheck::Calls { which, least: 0, most: Some(self.whole("count")?) },
+        })
+    }
+
+    fn json(&mut self) -> Result<JsonCheck, DocumentError> {
+        let item = self.require("path")?;
+        let place = item.place();
+        let path = item.into_string()?;
+        let pointer = pointer(&path).map_err(|why| place.complain(why))?;
+        let equals = self.table.take("equals").map(Item::into_json).transpose()?;
+        let matches = self.table.take("pattern").map(pattern).transpose()?;
+        let count = self.table.unsigned("count")?;
+        let value = match (equals, matches, count) {
+            (None, None, None) => Wanted::Present,
+            (Some(value), None, None) => Wanted::Equals(value),
+            (None, Some(pattern), None) => Wanted::Matches(pattern),
+            (None, None, Some(count)) => Wanted::Count(count),
+            _ => return Err(place.complain("either `equals`, `pattern` or `count`, not several")),
+        };
+        Ok(JsonCheck::Path { path, pointer, value })
+    }
+
+    fn file(&mut self, exists: bool) -> Result<FileCheck, DocumentError> {
+        let path = self.text("path")?;
+        if !exists {
+            return Ok(FileCheck { path, state: FileState::Absent });
+        }
+        let contains = self.table.string("contains")?;
+        let state = match (contains, self.table.take("pattern")) {
+            (None, None) => FileState::Exists,
+            (Some(needle), None) => FileState::Contains(needle),
+            (None, Some(item)) => FileState::Matches(pattern(item)?),
+            (Some(_), Some(item)) => {
+                return Err(item.complain("either `contains` or `pattern`, not both"));
+            }
+        };
+        Ok(FileCheck { path, state })
+    }
+
+    fn verdict(&mut self) -> Result<Vec<Class>, DocumentError> {
+        let item = self.require("class")?;
+        let items = if item.is_string() { vec![item] } else { item.into_list()? };
+        items
+            .into_iter()
+            .map(|item| {
+                let place = item.place();
+                let name = item.into_string()?;
+                name.parse().map_err(|_| {
+                    let known = Class::ALL.map(Class::name);
+                    let hint = nearest(&name, known).map_or_else(
+                        || format!("expected one of: {}", known.join(", ")),
+                        |known| format!("did you mean `{known}`?"),
+                    );
+                    place.complain(format!("unknown class `{name}`, {hint}"))
+                })
+            })
+            .collect()
+    }
+
+    /// A key that has to be there; a usual slip is pointed out before it is said to be missing.
+    fn require(&mut self, key: &'static str) -> Result<Item<'t>, DocumentError> {
+        if let Some(item) = self.table.take(key) {
+            return Ok(item);
+        }
+        let slips = SLIPS.iter().find(|(known, _)| *known == key).map_or(&[][..], |(_, slips)| slips);
+        for slip in slips {
+            if let Some(item) = self.table.take(slip) {
+                return Err(item.complain(format!("unknown key `{slip}`, did you mean `{key}`?")));
+            }
+        }
+        Err(self.table.complain(format!("missing key `{key}`")))
+    }
+
+    fn text(&mut self, key: &'static str) -> Result<String, DocumentError> {
+        self.require(key)?.into_string()
+    }
+
+    fn whole(&mut self, key: &'static str) -> Result<u64, DocumentError> {
+        self.require(key)?.into_unsigned()
+    }
+
+    fn figure(&mut self, key: &'static str) -> Result<f64, DocumentError> {
+        self.require(key)?.into_number()
+    }
+
+    fn count(&mut self) -> Result<u64, DocumentError> {
+        Ok(self.table.unsigned("count")?.unwrap_or(1))
+    }
+
+    fn pattern(&mut self) -> Result<Pattern, DocumentError> {
+        let item = self.require("pattern")?;
+        pattern(item)
+    }
+
+    fn placed<T>(&self, result: Result<T, String>) -> Result<T, DocumentError> {
+        result.map_err(|why| self.place.complain(why))
+    }
+
+    /// Refuses the other keys; a usual slip for an optional one is pointed out.
+    fn finish(mut self) -> Result<(), DocumentError> {
+        for slip in ["minimum", "min_count", "threshold", "value"] {
+            if let Some(item) = self.table.take(slip) {
+                return Err(item.complain(format!("unknown key `{slip}`, did you mean `count`?")));
+            }
+        }
+        self.table.finish()
+    }
+}
+
+fn pattern(item: Item<'_>) -> Result<Pattern, DocumentError> {
+    let place = item.place();
+    Pattern::parse(&item.into_string()?).map_err(|why| place.complain(why))
+}

@@ -1,0 +1,137 @@
+//! Assertions about tool calls.
+
+use serde_json::Value;
+
+use super::{Found, Pattern};
+use crate::eval::observed::{Observed, ToolCall};
+
+/// What has to hold for the tool calls of a trial.
+#[derive(Debug, Clone)]
+pub(crate) enum ToolCheck {
+    /// Calls of a tool, between so many and so many.
+    Calls { which: Which, least: u64, most: Option<u64> },
+    /// These tools, in this order, whatever stands between them.
+    Order(Vec<String>),
+}
+
+/// Which calls are meant.
+#[derive(Debug, Clone)]
+pub(crate) struct Which {
+    /// The tool; any without it. A `*` at the end stands for anything.
+    pub(super) tool: Option<String>,
+    /// What its arguments hold at least.
+    pub(super) input: Option<Value>,
+    /// What its arguments match, as JSON text.
+    pub(super) pattern: Option<Pattern>,
+}
+
+impl Which {
+    fn holds(&self, call: &ToolCall) -> bool {
+        self.tool.as_ref().is_none_or(|tool| is_named(tool, &call.tool))
+            && self.input.as_ref().is_none_or(|wanted| is_part(wanted, &call.input))
+            && self.pattern.as_ref().is_none_or(|pattern| {
+                pattern.find(&call.input.to_string()).is_ok_and(|found| found.is_some())
+            })
+    }
+
+    fn describe(&self) -> String {
+        let mut text = self.tool.clone().unwrap_or_else(|| "any tool".into());
+        if let Some(input) = &self.input {
+            text = format!("{text} with {input}");
+        }
+        if let Some(pattern) = &self.pattern {
+            text = format!("{text} with arguments like /{}/", pattern.text());
+        }
+        text
+    }
+}
+
+fn is_named(wanted: &str, tool: &str) -> bool {
+    match wanted.strip_suffix('*') {
+        Some(start) => tool.starts_with(start),
+        None => wanted == tool,
+    }
+}
+
+/// Whether everything in `wanted` is in `found`: members of objects, and other values as they are.
+fn is_part(wanted: &Value, found: &Value) -> bool {
+    match (wanted, found) {
+        (Value::Object(wanted), Value::Object(found)) => {
+            wanted.iter().all(|(key, value)| found.get(key).is_some_and(|found| is_part(value, found)))
+        }
+        (Value::Number(wanted), Value::Number(found)) => wanted.as_f64() == found.as_f64(),
+        (wanted, found) => wanted == found,
+    }
+}
+
+impl ToolCheck {
+    pub(super) fn find(&self, observed: &Observed) -> Found {
+        let is_whole = observed.call_count == observed.calls.len() as u64;
+        let names = || {
+            let mut names: Vec<&str> = observed.calls.iter().map(|call| call.tool.as_str()).collect();
+            let more = names.len().saturating_sub(12);
+            names.truncate(12);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            if names.is_empty() {
+                "no tool was called".into()
+            } else {
+                format!("called: {}{more}", names.join(", "))
+            }
+        };
+        match self {
+            Self::Calls { which, least, most } => {
+                let count = observed.calls.iter().filter(|call| which.holds(call)).count() as u64;
+                let too_many = most.is_some_and(|most| count > most);
+                if !is_whole && !too_many && (count < *least || most.is_some()) {
+                    return Found::unchecked(format!(
+                        "{} calls are more than are looked at",
+                        observed.call_count
+                    ));
+                }
+                Found::when(count >= *least && !too_many, format!("{count} such calls; {}", names()))
+            }
+            Self::Order(tools) => {
+                let mut calls = observed.calls.iter();
+                let missing = tools.iter().find(|tool| !calls.any(|call| is_named(tool, &call.tool)));
+                match missing {
+                    None => Found::when(true, names()),
+                    Some(_) if !is_whole => Found::unchecked("more calls than are looked at"),
+                    Some(tool) => Found::when(false, format!("no {tool} at its place; {}", names())),
+                }
+            }
+        }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::Calls { which, least: 0, most: Some(0) } => format!("does not call {}", which.describe()),
+            Self::Calls { which, least: 0, most: Some(most) } => {
+                format!("calls {} at most {most} times", which.describe())
+            }
+            Self::Calls { which, least, most: None } if *least <= 1 => format!("calls {}", which.describe()),
+            Self::Calls { which, least, most: None } => {
+                format!("calls {} at least {least} times", which.describe())
+            }
+            Self::Calls { which, least, most: Some(most) } => {
+                format!("calls {} {least} to {most} times", which.describe())
+            }
+            Self::Order(tools) => format!("calls {} in this order", tools.join(", ")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn arguments_are_compared_in_part() {
+        let found = json!({"command": "ls -l", "options": {"a": 1, "b": [1, 2]}});
+        assert!(is_part(&json!({"options": {"a": 1.0}}), &found));
+        assert!(is_part(&json!({"options": {"b": [1, 2]}}), &found));
+        assert!(!is_part(&json!({"options": {"b": [1]}}), &found));
+        assert!(!is_part(&json!({"missing": null}), &found));
+        assert!(is_named("mcp__*", "mcp__server__tool") && !is_named("Bash", "BashOutput"));
+    }
+}

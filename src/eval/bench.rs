@@ -1,0 +1,223 @@
+//! The harness as what makes the recordings of trials.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::controls;
+use super::runner::{ExecuteError, Executor, Request};
+use super::skill::Skill;
+use super::spec::{Input, ScriptRule, Spec};
+use super::trial::Arm;
+use crate::golden::Interleave;
+use crate::harness::mock::{Fault, Script};
+use crate::harness::room::RoomFile;
+use crate::harness::run::{AttemptError, Planned, Setting};
+use crate::harness::scenario::{Case, Expect, RunPart};
+use crate::harness::target::{Located, Speaks};
+use crate::judge::Shelf;
+
+/// The contract that trials are run under.
+const CONTRACT: &str = "claude-stream-json";
+
+/// Where answers come from.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Api {
+    /// The scripted model of the evaluation.
+    Scripted,
+    /// The real API, with these names and values of the user's environment.
+    Real(Vec<(String, String)>),
+}
+
+/// Runs trials on a target.
+pub struct Bench<'b> {
+    setting: Setting<'b>,
+    spec: &'b Spec,
+    target: Arc<Located>,
+    speaks: Speaks,
+    skill_files: Vec<RoomFile>,
+    api: Api,
+    scratch: &'b Path,
+}
+
+/// Why trials cannot be run at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BenchError {
+    /// The target does not speak stream-json.
+    #[error("target `{0}` does not promise {CONTRACT}, which evaluations read")]
+    Contract(String),
+    /// There is no script.
+    #[error(
+        "nobody answers: the evaluation brings no scripted model; name one with --script FILE, or use the real API \
+         with --api real"
+    )]
+    NoScript,
+    /// The skill cannot be read.
+    #[error(transparent)]
+    Skill(#[from] super::skill::DiscoverError),
+}
+
+impl<'b> Bench<'b> {
+    /// A bench for this evaluation.
+    pub fn new(
+        setting: Setting<'b>,
+        spec: &'b Spec,
+        skill: &Skill,
+        target: Arc<Located>,
+        api: Api,
+    ) -> Result<Self, BenchError> {
+        let Some(speaks) = target.choice.target.speaking(CONTRACT) else {
+            return Err(BenchError::Contract(target.choice.label.clone()));
+        };
+        if matches!(api, Api::Scripted) && spec.model.script.is_none() {
+            return Err(BenchError::NoScript);
+        }
+        let speaks = speaks.clone();
+        let scratch = setting.out;
+        Ok(Self { skill_files: skill.staged(&spec.skill)?, setting, spec, target, speaks, api, scratch })
+    }
+
+    /// The target's version.
+    pub fn version(&self) -> String {
+        self.target.version_for(&self.speaks)
+    }
+
+    fn planned(&self, request: &Request<'_>) -> Planned {
+        let (script, faults) = self.script(request);
+        let run = self.run(request);
+        let case = Case::bare(request.id.to_string(), CONTRACT, run, faults);
+        let mut planned =
+            Planned::new(Arc::new(case), Arc::new(script), Arc::clone(&self.target), self.speaks(request));
+        planned.place = Some(request.place.to_owned());
+        planned.keep_files = request.judge.is_none();
+        if let Api::Real(variables) = &self.api {
+            planned.real_api = Some(variables.clone());
+        }
+        planned
+    }
+
+    /// What the scripted model answers in this attempt, and what goes wrong.
+    fn script(&self, request: &Request<'_>) -> (Script, Vec<Fault>) {
+        let model = &self.spec.model;
+        let rule = model.rules.iter().find(|rule| applies(rule, request));
+        let own = rule.and_then(|rule| rule.script.as_ref()).or(model.script.as_ref());
+        let mut script = own.cloned().unwrap_or_else(Script::silent);
+        if request.case.kind.is_control() {
+            script.turns.extend(controls::turn());
+        }
+        for turn in &mut script.turns {
+            // One script answers many cases; whether a turn is asked for is no finding here.
+            turn.optional = true;
+        }
+        (script, rule.map(|rule| rule.faults.clone()).unwrap_or_default())
+    }
+
+    /// The arguments of the target's own, but for the model when another is asked for.
+    fn speaks(&self, request: &Request<'_>) -> Speaks {
+        let mut speaks = self.speaks.clone();
+        if self.model(request).is_some()
+            && let Some(at) = speaks.args.iter().position(|word| word == "--model")
+        {
+            speaks.args.drain(at..(at + 2).min(speaks.args.len()));
+        }
+        speaks
+    }
+
+    fn model(&self, request: &Request<'_>) -> Option<&String> {
+        let own = self.spec.run.model.as_ref();
+        if request.judge.is_some() { self.spec.judge.model.as_ref().or(own) } else { own }
+    }
+
+    fn run(&self, request: &Request<'_>) -> RunPart {
+        let settings = &self.spec.run;
+        let mut run = RunPart { prompt: Some(request.prompt.to_owned()), ..RunPart::default() };
+        let mut flag = |name: &str, value: &str| run.args.extend([name.to_owned(), value.to_owned()]);
+        if let Some(model) = self.model(request) {
+            flag("--model", model);
+        }
+        flag("--max-budget-usd", &settings.max_cost_usd.to_string());
+        if let Some(schema) = request.judge {
+            flag("--max-turns", "8");
+            flag("--permission-mode", "default");
+            flag("--json-schema", &schema.to_string());
+        } else {
+            flag("--max-turns", &settings.max_turns.to_string());
+            flag("--permission-mode", &settings.permission_mode);
+            if !settings.allowed_tools.is_empty() {
+                flag("--allowedTools", &settings.allowed_tools.join(","));
+            }
+            if !settings.disallowed_tools.is_empty() {
+                flag("--disallowedTools", &settings.disallowed_tools.join(","));
+            }
+            if let Some(prompt) = &settings.system_prompt {
+                flag("--append-system-prompt", prompt);
+            }
+            run.args.extend(settings.args.iter().cloned());
+            run.env.clone_from(&settings.env);
+            if settings.sync_tasks {
+                run.env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), "1".into()));
+            }
+            run.files.extend(request.case.files.iter().map(staged));
+            if request.id.arm == Arm::WithSkill {
+                run.files.extend(self.skill_files.iter().cloned());
+            }
+        }
+        let wall = settings.timeout_seconds.saturating_mul(1000);
+        // A model thinks longer than a script does, and only the whole is limited.
+        run.timers = [Some(wall), Some(wall), Some(wall), None];
+        run
+    }
+}
+
+fn staged(input: &Input) -> RoomFile {
+    match input {
+        Input::Copy { to, from } => RoomFile::copy(to.clone(), from.clone()),
+        Input::Text { to, text } => RoomFile::new(to.clone(), text.clone()),
+    }
+}
+
+fn applies(rule: &ScriptRule, request: &Request<'_>) -> bool {
+    let id = request.id;
+    rule.judge == request.judge.is_some()
+        && rule.case.as_ref().is_none_or(|case| *case == id.case)
+        && rule.with_skill.is_none_or(|with| with == (id.arm == Arm::WithSkill))
+        && (rule.trials.is_empty() || rule.trials.contains(&u64::from(id.trial)))
+        && (rule.attempts.is_empty() || rule.attempts.contains(&u64::from(request.number)))
+}
+
+impl Executor for Bench<'_> {
+    fn execute(&self, request: &Request<'_>) -> Result<(), ExecuteError> {
+        debug_assert!(request.place.starts_with(self.scratch), "recordings are made where they stay");
+        // The contract is judged again when the recording is read, by the same code.
+        let shelf = Shelf::built_in();
+        match self.setting.attempt(&self.planned(request), &shelf, request.number) {
+            Ok(attempt) if attempt.cancelled => {
+                // What was cut short says nothing, and must not be found by a later run.
+                _ = std::fs::remove_dir_all(&attempt.recording);
+                Err(ExecuteError::Stopped)
+            }
+            Ok(_) => Ok(()),
+            Err(AttemptError::Unfit(reason)) => Err(ExecuteError::Unfit(reason)),
+            Err(error) => Err(ExecuteError::Harness(error.to_string())),
+        }
+    }
+}
+
+impl Case {
+    /// A case of which nothing is expected: what it did is judged elsewhere.
+    fn bare(name: String, contract: &str, run: RunPart, faults: Vec<Fault>) -> Self {
+        Self {
+            name,
+            description: String::new(),
+            tags: Vec::new(),
+            contract: contract.to_owned(),
+            run,
+            expect: Expect::default(),
+            faults,
+            overrides: Vec::new(),
+            interleave: Interleave::default(),
+            source: None,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What a trial comes to: a pure function of what was observed and how it was judged.
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::Path;
+
+use super::assertion::{Answer, Checked, Subject};
+use super::observed::Observed;
+use super::spec::{Case, Kind, Spec};
+use super::trial::{Arm, Judged, SkillState, Status};
+use crate::classify::Class;
+
+/// What a trial comes to.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Grade {
+    /// What became of it.
+    pub status: Status,
+    /// Why it failed or was not measured.
+    pub reason: Option<String>,
+    /// What became of the skill.
+    pub skill: SkillState,
+    /// The assertions.
+    pub assertions: Vec<Checked>,
+    /// The expectations.
+    pub expectations: Vec<Judged>,
+}
+
+/// Whether a model is to be asked: it is worth it only when there is something to judge.
+pub(super) fn wants_judge(case: &Case, observed: &Observed) -> bool {
+    !case.expectations.is_empty() && observed.verdict.counts && is_allowed(case, observed.verdict.class)
+}
+
+/// Whether the case takes this outcome for one that it can go on from.
+fn is_allowed(case: &Case, class: Class) -> bool {
+    let mut named =
+        case.assertions.iter().filter_map(super::assertion::Assertion::allowed_verdicts).peekable();
+    if named.peek().is_none() { class == Class::Ok } else { true }
+}
+
+/// Grades a trial. `judged` is what a model said to the expectations, where it was asked.
+pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Vec<Judged>) -> Grade {
+    let skill = skill_state(spec, case, arm, observed);
+    let mut grade =
+        Grade { status: Status::Pass, reason: None, skill, assertions: Vec::new(), expectations: judged };
+    let triggered = observed.called_skill(&spec.skill);
+    let verdict = &observed.verdict;
+    // That the skill was called is seen, whatever became of the run.
+    let is_measured = verdict.counts || (case.kind.is_trigger() && triggered);
+    if !is_measured {
+        let class = verdict.detail.as_ref().map_or_else(
+            || verdict.class.name().to_owned(),
+            |detail| format!("{} ({detail})", verdict.class),
+        );
+        let why = observed.unscripted.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        // A skill that the target does not know is the same as one that is not there.
+        let is_missing = verdict.class == Class::NotFound && arm == Arm::WithSkill;
+        return grade.not_measured(if is_missing {
+            "the skill is not loaded".into()
+        } else {
+            format!("{class}{why}")
+        });
+    }
+    if skill == SkillState::NotLoaded {
+        return grade.not_measured("the skill is not loaded".into());
+    }
+    if case.kind.is_trigger() {
+        return grade.trigger(case.kind, triggered);
+    }
+    let output = output(case, observed);
+    let used = skill == SkillState::Used;
+    let subject = Subject { observed, output: &output, used };
+    grade.assertions = case.assertions.iter().map(|assertion| assertion.check(&subject)).collect();
+    if !is_allowed(case, verdict.class) {
+        grade.assertions.insert(0, implied("verdict", "the run ends well", meaning(observed)));
+    }
+    if arm == Arm::WithSkill && case.kind == Kind::Task && spec.run.require_use && !used {
+        grade.assertions.push(implied(
+            "skill-used",
+            "the skill is used",
+            "it was loaded and never used".into(),
+        ));
+    }
+    grade.conclude(spec)
+}
+
+fn implied(id: &str, text: &str, message: String) -> Checked {
+    Checked { id: id.into(), text: text.into(), status: Answer::Fail, message }
+}
+
+/// What an outcome means for the author of a skill.
+fn meaning(observed: &Observed) -> String {
+    let verdict = &observed.verdict;
+    let detail = verdict.detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"));
+    let more = match verdict.class {
+        Class::Permission if !observed.denied.is_empty() => {
+            format!(": {} was denied", observed.denied.join(", "))
+        }
+        class => format!(": {}", class.meaning()),
+    };
+    format!("{}{detail}{more}", verdict.class)
+}
+
+fn skill_state(spec: &Spec, case: &Case, arm: Arm, observed: &Observed) -> SkillState {
+    if arm == Arm::WithoutSkill {
+        return SkillState::Absent;
+    }
+    if observed.knows(&spec.skill) != Some(true) {
+        return SkillState::NotLoaded;
+    }
+    let by_name = case
+        .prompt
+        .strip_prefix('/')
+        .and_then(|rest| rest.split_whitespace().next())
+        .is_some_and(|name| name == spec.skill);
+    if by_name || observed.called_skill(&spec.skill) { SkillState::Used } else { SkillState::Loaded }
+}
+
+/// The text that assertions are about: the first of the case's files that was written, else what was said.
+pub(super) fn output<'o>(case: &Case, observed: &'o Observed) -> Cow<'o, str> {
+    if !observed.succeeded || case.outputs.is_empty() {
+        return Cow::Borrowed(&observed.output);
+    }
+    let mut written = Vec::new();
+    list(&observed.files, &observed.files, &mut written);
+    written.sort();
+    let first = case.outputs.iter().find_map(|pattern| written.iter().find(|path| is_match(pattern, path)));
+    match first.and_then(|path| observed.file(path).ok().flatten()) {
+        Some(text) => Cow::Owned(text),
+        None => Cow::Borrowed(&observed.output),
+    }
+}
+
+/// The files below a folder, as paths relative to it.
+pub(super) fn list(root: &Path, folder: &Path, files: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            list(root, &path, files);
+        } else {
+            files.push(path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned());
+        }
+    }
+}
+
+/// `*` and `?` stand for characters within a name, `**` for any directories.
+fn is_match(pattern: &str, path: &str) -> bool {
+    fn names(pattern: &[u8], name: &[u8]) -> bool {
+        match (pattern.split_first(), name.split_first()) {
+            (None, None) => true,
+            (Some((b'*', rest)), _) => names(rest, name) || (!name.is_empty() && names(pattern, &name[1..])),
+            (Some((b'?', rest)), Some((_, name))) => names(rest, name),
+            (Some((a, rest)), Some((b, name))) if a == b => names(rest, name),
+            _ => false,
+        }
+    }
+    fn parts(pattern: &[&str], path: &[&str]) -> bool {
+        match (pattern.split_first(), path.split_first()) {
+            (None, None) => true,
+            (Some((&"**", rest)), _) => parts(rest, path) || (!path.is_empty() && parts(pattern, &path[1..])),
+            (Some((first, rest)), Some((name, path))) => {
+                names(first.as_bytes(), name.as_bytes()) && parts(rest, path)
+            }
+            _ => false,
+        }
+    }
+    let pattern = pattern.trim_start_matches("./");
+    parts(&pattern.split('/').collect::<Vec<_>>(), &path.split('/').collect::<Vec<_>>())
+}
+
+impl Grade {
+    fn not_measured(mut self, reason: String) -> Self {
+        self.status = Status::NotMeasured;
+        self.reason = Some(reason);
+        self
+    }
+
+    fn trigger(mut self, kind: Kind, triggered: bool) -> Self {
+        if triggered != (kind == Kind::MustTrigger) {
+            self.status = Status::Fail;
+            self.reason = Some(
+                if triggered { "the skill was used and should not" } else { "the skill was not used" }.into(),
+            );
+        }
+        self
+    }
+
+    /// One failure fails; what could not be judged or checked leaves the trial unmeasured; else it passes.
+    fn conclude(mut self, spec: &Spec) -> Self {
+        if let Some(failed) = self.assertions.iter().find(|checked| checked.status == Answer::Fail) {
+            self.status = Status::Fail;
+            self.reason = Some(format!("{}: {}", failed.text, failed.message));
+            return self;
+        }
+        if let Some(reason) = self.judged_badly(spec) {
+            self.status = Status::Fail;
+            self.reason = Some(reason);
+            return self;
+        }
+        if let Some(unjudged) = self.expectations.iter().find(|judged| judged.passed.is_none()) {
+            let reason = format!("not judged: {}", unjudged.evidence);
+            return self.not_measured(reason);
+        }
+        // Checked by nobody is not passed.
+        let checked = self.assertions.iter().filter(|checked| checked.status == Answer::Pass).count();
+        if checked == 0
+            && self.expectations.is_empty()
+            && let Some(unchecked) = self.assertions.first()
+        {
+            let reason = format!("not checked: {}: {}", unchecked.text, unchecked.message);
+            return self.not_measured(reason);
+        }
+        self
+    }
+
+    fn judged_badly(&self, spec: &Spec) -> Option<String> {
+        let total = self.expectations.len() as f64;
+        let failed: Vec<&Judged> =
+            self.expectations.iter().filter(|judged| judged.passed == Some(false)).collect();
+        let first = failed.first()?;
+        // Those that were not judged may still hold.
+        let best = (total - failed.len() as f64) / total;
+        let scores: Vec<f64> = self.expectations.iter().filter_map(|judged| judged.score).collect();
+        let mean = scores.iter().sum::<f64>() / (scores.len() as f64).max(1.0);
+        let is_whole = scores.len() == self.expectations.len();
+        if best < spec.judge.min_pass_rate || (is_whole && mean < spec.judge.min_mean_score) {
+            return Some(format!("{}: {}", first.text, first.evidence));
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_stay_within_a_directory() {
+        assert!(is_match("*.md", "a.md") && !is_match("*.md", "x/a.md"));
+        assert!(is_match("out/**/r?.txt", "out/a/b/r1.txt") && is_match("./a.txt", "a.txt"));
+        assert!(!is_match("a*b", "ac") && is_match("**", "a/b"));
+    }
+}

@@ -1,0 +1,246 @@
+//! Skill evaluation: the real command line on the real skill, many times, with the machinery's failures kept apart
+//! from the skill's.
+//!
+//! ```text
+//! Spec + Skill ─► plan ─► runner ─► Executor ─► Recording ─► Observed ─► grade ─► Trial ─► Report
+//!  (files)      (trials)  (retries, waits)      (on disk)    (facts)     (pure)
+//! ```
+//!
+//! A trial is *pass* or *fail* only when the verdict on its run [counts](crate::classify::Verdict::counts). Otherwise
+//! it is tried again where that may help, and else *not measured*, which lowers no pass rate. Every evaluation holds a
+//! control that is known to pass and one that is known to fail; when one comes out wrong the report is *invalid*.
+//!
+//! Grading reads recordings from disk, so that an evaluation can be [graded again](regrade) without running anything.
+
+pub mod assertion;
+mod bench;
+mod benchmark;
+mod clock;
+mod controls;
+mod grade;
+mod html;
+pub mod observed;
+mod plan;
+mod report;
+mod rubric;
+mod runner;
+pub mod skill;
+pub mod spec;
+pub mod statistics;
+mod store;
+mod transcript;
+mod trial;
+
+pub use bench::{Api, Bench, BenchError};
+pub use clock::{Clock, SystemClock};
+pub use grade::{Grade, grade};
+pub use plan::{Series, plan};
+pub use report::{
+    ArmReport, AssertionReport, BaselineReport, CaseReport, Comparison, ControlReport, Report, ReportStatus,
+    TriggerReport, WrongTrigger,
+};
+pub use runner::{ExecuteError, Executor, Halt, Options, Request};
+pub use store::{Iteration, Stamp, Store, StoreError, report};
+pub use trial::{Arm, Attempted, Judged, Outcome, SkillState, Status, Trial, TrialId};
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use self::observed::Observed;
+use self::report::Tally;
+use self::runner::{Progress, Setup};
+use self::spec::Spec;
+use self::statistics::{Difference, Rate};
+use crate::harness::run::Stop;
+use crate::judge::Shelf;
+
+/// Something that happened in an evaluation.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event<'e> {
+    /// The first event.
+    Started {
+        /// The iteration.
+        iteration: &'e Iteration,
+        /// How many trials there are.
+        trials: u64,
+        /// How many of them were finished before.
+        finished: u64,
+    },
+    /// A trial began.
+    TrialStarted(&'e TrialId),
+    /// Everybody waits.
+    Waiting(&'e str),
+    /// A trial is finished, now or before.
+    TrialFinished(&'e Trial),
+    /// The last event.
+    Finished(&'e Report),
+}
+
+/// What an evaluation is compared with.
+#[derive(Debug, Clone, Copy)]
+pub enum Baseline<'b> {
+    /// The evaluation before, for information.
+    Previous,
+    /// This one; a regression is a failure.
+    Iteration(&'b Path),
+}
+
+/// Everything that an evaluation needs.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "it holds what cannot be shown")]
+pub struct Evaluation<'e> {
+    /// What is evaluated.
+    pub spec: &'e Spec,
+    /// Where earlier ones are kept.
+    pub store: &'e Store,
+    /// Where this one is kept.
+    pub iteration: &'e Iteration,
+    /// What makes recordings.
+    pub executor: &'e dyn Executor,
+    /// The time.
+    pub clock: &'e dyn Clock,
+    /// How trials are run.
+    pub options: &'e Options,
+    /// The wish to stop.
+    pub stop: &'e Stop,
+    /// What it is compared with.
+    pub baseline: Baseline<'e>,
+}
+
+impl Evaluation<'_> {
+    /// Runs every trial that is not finished, and reports. `on_event` hears of everything, on this thread.
+    pub fn run(&self, on_event: &mut dyn FnMut(&Event<'_>)) -> Result<Report, StoreError> {
+        let Self { spec, iteration, executor, clock, options, stop, .. } = *self;
+        let plan = plan(spec);
+        let trials = plan.iter().map(|series| u64::from(series.trials)).sum();
+        let is_finished =
+            |series: &Series<'_>, id: &TrialId| iteration.finished(id, series.case.kind).is_some();
+        let finished =
+            plan.iter().map(|series| series.ids().filter(|id| is_finished(series, id)).count() as u64).sum();
+        on_event(&Event::Started { iteration, trials, finished });
+        let mut tally = Tally::new(spec, &plan);
+        let setup = Setup { spec, iteration, executor, clock, options, stop };
+        let halt = runner::run(setup, &plan, &mut |progress| match progress {
+            Progress::Started(id) => on_event(&Event::TrialStarted(&id)),
+            Progress::Waiting(why) => on_event(&Event::Waiting(&why)),
+            Progress::Finished(trial) => {
+                tally.add(&trial);
+                on_event(&Event::TrialFinished(&trial));
+            }
+        });
+        let report = self.conclude(tally, &plan, halt.as_ref())?;
+        on_event(&Event::Finished(&report));
+        Ok(report)
+    }
+
+    fn conclude(
+        &self,
+        tally: Tally<'_>,
+        plan: &[Series<'_>],
+        halt: Option<&Halt>,
+    ) -> Result<Report, StoreError> {
+        let (iteration, now) = (self.iteration, self.clock.now_ms());
+        let summary = tally.run_summary();
+        let folder = iteration.folder.display().to_string();
+        let mut report = tally.report(folder, iteration.number, iteration.stamp.clone(), halt);
+        match self.baseline {
+            Baseline::Previous => {
+                if let Some((folder, earlier)) = self.store.previous(iteration.number) {
+                    report.compare(against(&report, &folder, &earlier), false);
+                }
+            }
+            Baseline::Iteration(folder) => {
+                let earlier = store::report(folder).ok_or_else(|| StoreError::Damaged {
+                    path: folder.to_owned(),
+                    reason: "no report.json: not a finished evaluation".into(),
+                })?;
+                report.compare(against(&report, folder, &earlier), true);
+            }
+        }
+        let value = serde_json::to_value(&report).unwrap_or_default();
+        iteration.conclude(&value, plan, &summary, &time(now))?;
+        html::write(iteration, &report, plan)?;
+        let overall = &report.overall;
+        self.store.remember(&json!({
+            "iteration": iteration.number, "finished": time(now), "status": report.status, "stamp": report.stamp,
+            "complete": report.complete,
+            "with_skill": overall.with_skill.pass_rate,
+            "without_skill": overall.without_skill.as_ref().map(|arm| arm.pass_rate),
+            "delta": overall.delta,
+        }))?;
+        Ok(report)
+    }
+}
+
+/// Compares the pass rates with the skill.
+fn against(report: &Report, folder: &Path, earlier: &Value) -> BaselineReport {
+    let mut baseline = BaselineReport {
+        iteration: folder.display().to_string(),
+        not_compared: None,
+        change: None,
+        regression: false,
+    };
+    let stamp: Option<Stamp> = serde_json::from_value(earlier["stamp"].clone()).ok();
+    let rate: Option<Rate> =
+        serde_json::from_value(earlier["overall"]["with_skill"]["pass_rate"].clone()).ok();
+    let (Some(stamp), Some(rate)) = (stamp, rate) else {
+        baseline.not_compared = Some("its report cannot be read".into());
+        return baseline;
+    };
+    let is_valid = |status: &Value| status == "pass" || status == "fail";
+    baseline.not_compared = if is_valid(&earlier["status"]) {
+        report.stamp.differs(&stamp)
+    } else {
+        Some(format!("it is {}", earlier["status"].as_str().unwrap_or("damaged")))
+    };
+    if baseline.not_compared.is_none() {
+        baseline.change = Difference::of(&report.overall.with_skill.pass_rate, &rate);
+        baseline.regression = baseline.change.is_some_and(|change| change.high < 0.0);
+    }
+    baseline
+}
+
+/// Grades the trials of an iteration again, from their recordings, as if they had just been run with these assertions.
+/// What a model judged is kept. Nothing is written.
+pub fn regrade(
+    spec: &Spec,
+    iteration: &Iteration,
+    on_trial: &mut dyn FnMut(&Trial),
+) -> Result<Report, StoreError> {
+    let plan = plan(spec);
+    let mut tally = Tally::new(spec, &plan);
+    let shelf = Shelf::built_in();
+    for series in &plan {
+        for id in series.ids() {
+            let Some(mut trial) = iteration.finished(&id, series.case.kind) else { continue };
+            let folder = iteration.trial_folder(&id, series.case.kind);
+            if let Some(last) = trial.attempts.last() {
+                let place = folder.join(&last.recording);
+                let observed = Observed::read(&place, &shelf, spec.run.heuristics).map_err(|error| {
+                    StoreError::Damaged { path: place.clone(), reason: error.to_string() }
+                })?;
+                let judged = std::mem::take(&mut trial.expectations);
+                let grade = grade(spec, series.case, id.arm, &observed, judged);
+                trial.verdict = Some(Outcome::of(&observed.verdict));
+                trial.status = grade.status;
+                trial.reason = grade.reason;
+                trial.skill = grade.skill;
+                trial.assertions = grade.assertions;
+                trial.expectations = grade.expectations;
+            }
+            tally.add(&trial);
+            on_trial(&trial);
+        }
+    }
+    let folder = iteration.folder.display().to_string();
+    Ok(tally.report(folder, iteration.number, iteration.stamp.clone(), None))
+}
+
+/// A time in UTC as `2026-01-15T10:30:00Z`.
+fn time(ms: u64) -> String {
+    let of_day = ms / 1000 % 86_400;
+    let date = crate::events::date(i64::try_from(ms).unwrap_or(i64::MAX));
+    format!("{date}T{:02}:{:02}:{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)
+}

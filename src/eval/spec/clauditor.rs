@@ -1,0 +1,241 @@
+//! clauditor's form: `<skill>.eval.json`, or `SKILL.eval.json` beside a `SKILL.md`.
+
+use std::path::{Component, Path};
+
+use super::{Case, Expectation, Form, Input, Kind, RunSettings, Spec, SpecError};
+use crate::document::{Document, DocumentError, Item, Table};
+use crate::eval::assertion::{self, Dialect, Format};
+
+const NULLABLE: [&str; 8] = [
+    "user_prompt",
+    "system_prompt",
+    "timeout",
+    "grading_model",
+    "grading_provider",
+    "output_file",
+    "max_entries",
+    "format",
+];
+
+pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
+    let file = path.display().to_string();
+    let mut spec = Spec::new(path, Form::Clauditor);
+    let mut root = Document::parse_json(&file, text, &NULLABLE)?;
+    spec.skill = root.string("skill_name")?.unwrap_or_else(|| name_of(path));
+    spec.description = root.string("description")?.unwrap_or_default();
+    let arguments = root.string("test_args")?.unwrap_or_default();
+    let user_prompt = spoken(&mut root, "user_prompt")?;
+    if spoken(&mut root, "system_prompt")?.is_some() {
+        spec.unchecked
+            .push("`system_prompt`: not passed on, as clauditor does not pass it to a Claude CLI".into());
+    }
+
+    let prompt = format!("/{} {arguments}", spec.skill);
+    let mut case = Case::new("1", Kind::Task, prompt.trim_end());
+    case.prompt_without = Some(arguments).filter(|text| !text.is_empty()).or_else(|| user_prompt.clone());
+    case.expected = user_prompt.filter(|_| !spec.description.is_empty()).map(|_| spec.description.clone());
+    for item in root.list("input_files")? {
+        let input = input(item, spec.folder(), &case.files)?;
+        case.files.push(input);
+    }
+    case.outputs = root.string("output_file")?.into_iter().collect();
+    let globs = root.strings("output_files")?;
+    if case.outputs.is_empty() {
+        case.outputs = globs;
+    }
+    let mut ids = Ids::default();
+    for item in root.list("assertions")? {
+        let place = item.place();
+        let assertion = assertion::read(item, Dialect::Clauditor, 0)?;
+        ids.add(&assertion.id).map_err(|why| place.complain(why))?;
+        case.assertions.push(assertion);
+    }
+    let sections = sections(&mut root, &mut ids)?;
+    if sections > 0 {
+        spec.unchecked.push(format!(
+            "`sections`: {sections} fields that a model would have to extract from the output first"
+        ));
+    }
+    for item in root.list("grading_criteria")? {
+        let mut table = item.into_table()?;
+        let id = ids.of(&mut table)?;
+        let text = table.require("criterion", "what is judged")?.into_string()?;
+        if text.is_empty() {
+            return Err(table.complain("`criterion` is empty").into());
+        }
+        table.finish()?;
+        case.expectations.push(Expectation { id, text });
+    }
+    settings(&mut root, &mut spec)?;
+    let triggers = triggers(&mut root)?;
+    let nothing = root.complain("nothing to check: no assertions, grading_criteria or trigger_tests");
+    root.finish()?;
+    if case.assertions.is_empty() && case.expectations.is_empty() {
+        if triggers.is_empty() {
+            return Err(nothing.into());
+        }
+    } else {
+        spec.cases.push(case);
+    }
+    spec.cases.extend(triggers);
+    Ok(spec)
+}
+
+/// The skill that a file is about: that of its directory, or its own name.
+fn name_of(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let parent =
+        || path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+    match name.strip_suffix(".eval.json") {
+        Some("SKILL") | None => parent(),
+        Some(name) => name.to_owned(),
+    }
+}
+
+fn spoken(root: &mut Table<'_>, key: &'static str) -> Result<Option<String>, DocumentError> {
+    let Some(item) = root.take(key) else { return Ok(None) };
+    let place = item.place();
+    let text = item.into_string()?;
+    if text.trim().is_empty() { Err(place.complain("expected a text, found none")) } else { Ok(Some(text)) }
+}
+
+/// Ids are unique among assertions, fields and criteria.
+#[derive(Default)]
+struct Ids(Vec<String>);
+
+impl Ids {
+    fn add(&mut self, id: &str) -> Result<(), String> {
+        if id.is_empty() {
+            return Err("`id` is empty".into());
+        }
+        if self.0.iter().any(|known| known == id) {
+            return Err(format!("duplicate id `{id}`"));
+        }
+        self.0.push(id.to_owned());
+        Ok(())
+    }
+
+    fn of(&mut self, table: &mut Table<'_>) -> Result<String, DocumentError> {
+        let item = table.require("id", "what identifies it")?;
+        let place = item.place();
+        let id = item.into_string()?;
+        self.add(&id).map_err(|why| place.complain(why))?;
+        Ok(id)
+    }
+}
+
+fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, DocumentError> {
+    let place = item.place();
+    let named = item.into_string()?;
+    let path = Path::new(&named);
+    if path.is_absolute() {
+        return Err(place.complain("absolute paths are not allowed"));
+    }
+    if path.components().any(|part| part == Component::ParentDir) {
+        return Err(place.complain("escapes the directory of the file"));
+    }
+    let from = folder.join(path);
+    if !from.is_file() {
+        return Err(place.complain(format!("{} is not a file", from.display())));
+    }
+    let to = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if known.iter().any(|other| matches!(other, Input::Copy { to: taken, .. } if *taken == to)) {
+        return Err(place.complain(format!("a second file named `{to}`")));
+    }
+    Ok(Input::Copy { to, from })
+}
+
+/// Reads the sections; how many fields they have.
+fn sections(root: &mut Table<'_>, ids: &mut Ids) -> Result<usize, DocumentError> {
+    let mut count = 0;
+    for item in root.list("sections")? {
+        let mut section = item.into_table()?;
+        section.require("name", "what the section is called")?.into_string()?;
+        if let Some(item) = section.take("fields") {
+            return Err(item.complain("wrap `fields` inside an entry of `tiers`"));
+        }
+        for item in section.require("tiers", "the groups of fields")?.into_list()? {
+            let mut tier = item.into_table()?;
+            tier.require("label", "what the tier is called")?.into_string()?;
+            tier.string("description")?;
+            tier.unsigned("min_entries")?;
+            tier.unsigned("max_entries")?;
+            for item in tier.list("fields")? {
+                let mut field = item.into_table()?;
+                ids.of(&mut field)?;
+                field.require("name", "what the field is called")?.into_string()?;
+                field.boolean("required")?;
+                if let Some(item) = field.take("pattern") {
+                    return Err(item.complain("unknown key `pattern`, did you mean `format`?"));
+                }
+                if let Some(item) = field.take("format") {
+                    let place = item.place();
+                    Format::named(&item.into_string()?).map_err(|why| place.complain(why))?;
+                }
+                field.finish()?;
+                count += 1;
+            }
+            tier.finish()?;
+        }
+        section.finish()?;
+    }
+    Ok(count)
+}
+
+fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> {
+    spec.judge.model = spoken(root, "grading_model")?;
+    // What clauditor asks for when the file does not say.
+    (spec.judge.min_pass_rate, spec.judge.min_mean_score) = (0.7, 0.5);
+    if let Some(item) = root.take("grade_thresholds") {
+        let mut table = item.into_table()?;
+        spec.judge.min_pass_rate = table.number("min_pass_rate")?.unwrap_or(0.7);
+        spec.judge.min_mean_score = table.number("min_mean_score")?.unwrap_or(0.5);
+        table.finish()?;
+    }
+    if let Some(item) = root.take("variance") {
+        let mut table = item.into_table()?;
+        spec.run.trials = table.unsigned("n_runs")?.unwrap_or(5).clamp(1, 1_000_000) as u32;
+        spec.thresholds.min_pass_rate = table.number("min_stability")?.unwrap_or(0.8);
+        table.finish()?;
+    }
+    if let Some(item) = root.take("timeout") {
+        let place = item.place();
+        spec.run.timeout_seconds = match item.into_unsigned()? {
+            0 => return Err(place.complain("expected a number of seconds, more than 0")),
+            seconds => seconds,
+        };
+    }
+    let defaults = RunSettings::default();
+    spec.run.heuristics = root.boolean("allow_hang_heuristic")?.unwrap_or(defaults.heuristics);
+    spec.run.sync_tasks = root.boolean("sync_tasks")?.unwrap_or(defaults.sync_tasks);
+    for (key, known) in [
+        ("transport", &["api", "cli", "auto"][..]),
+        ("harness", &["claude-code", "codex", "auto"]),
+        ("grading_provider", &["anthropic", "openai", "auto"]),
+    ] {
+        let Some(item) = root.take(key) else { continue };
+        let place = item.place();
+        let value = item.into_string()?;
+        if !known.contains(&value.as_str()) {
+            return Err(place.complain(format!("expected one of: {}, found {value:?}", known.join(", "))));
+        }
+        if matches!(value.as_str(), "codex" | "openai") {
+            spec.unchecked
+                .push(format!("`{key}` is {value:?}: trials and judges run on the target that is chosen"));
+        }
+    }
+    Ok(())
+}
+
+fn triggers(root: &mut Table<'_>) -> Result<Vec<Case>, DocumentError> {
+    let Some(item) = root.take("trigger_tests") else { return Ok(Vec::new()) };
+    let mut table = item.into_table()?;
+    let mut cases = Vec::new();
+    for (key, kind) in [("should_trigger", Kind::MustTrigger), ("should_not_trigger", Kind::MustNotTrigger)] {
+        for prompt in table.strings(key)? {
+            cases.push(Case::new(format!("trigger-{}", cases.len() + 1), kind, prompt));
+        }
+    }
+    table.finish()?;
+    Ok(cases)
+}

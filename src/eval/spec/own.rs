@@ -1,0 +1,244 @@
+//! Our own form, TOML. `evals/README.md` in the repository describes every key.
+
+use std::path::Path;
+
+use super::{
+    Case, Expectation, Form, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
+    SpecError, Thresholds, digest,
+};
+use crate::document::{Document, DocumentError, Item, Table};
+use crate::eval::assertion::{self, Dialect};
+use crate::harness::mock::Script;
+use crate::harness::scenario::import;
+
+pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
+    let file = path.display().to_string();
+    let mut spec = Spec::new(path, Form::Own);
+    let mut root = Document::parse(&file, text)?;
+    let mut head = root.require("eval", "a table with the skill's name")?.into_table()?;
+    spec.skill = head.require("skill", "the name of the skill")?.into_string()?;
+    spec.skill_path = head.string("skill_path")?.map(|folder| spec.folder().join(folder));
+    spec.description = head.string("description")?.unwrap_or_default();
+    let imported = match head.take("api") {
+        None => None,
+        Some(item) => Some(script(item, &file)?),
+    };
+    head.finish()?;
+    if let Some(item) = root.take("run") {
+        spec.run = run(item.into_table()?)?;
+    }
+    if let Some(item) = root.take("thresholds") {
+        spec.thresholds = thresholds(item.into_table()?)?;
+    }
+    if let Some(item) = root.take("judge") {
+        spec.judge = judge(item.into_table()?)?;
+    }
+    spec.model = model(&mut root, imported, &file, text)?;
+    for (index, item) in root.list("cases")?.into_iter().enumerate() {
+        let place = item.place();
+        let case = case(item.into_table()?, index, spec.folder())?;
+        if spec.cases.iter().any(|known| known.id == case.id) {
+            return Err(place.complain(format!("a second case `{}`", case.id)).into());
+        }
+        spec.cases.push(case);
+    }
+    if let Some(item) = root.take("triggers") {
+        let mut table = item.into_table()?;
+        let trials = count(&mut table, "trials")?;
+        for (key, kind) in [("should", Kind::MustTrigger), ("should_not", Kind::MustNotTrigger)] {
+            for prompt in table.strings(key)? {
+                let id = format!(
+                    "trigger-{}",
+                    spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1
+                );
+                spec.cases.push(Case { trials, ..Case::new(id, kind, prompt) });
+            }
+        }
+        table.finish()?;
+    }
+    let empty = root.complain("an evaluation needs at least one of [[cases]] and [triggers]");
+    root.finish()?;
+    if spec.cases.iter().all(|case| case.kind.is_control()) { Err(empty.into()) } else { Ok(spec) }
+}
+
+/// The script of another file, or of a built-in scenario.
+fn script(item: Item<'_>, file: &str) -> Result<Script, DocumentError> {
+    let place = item.place();
+    import(file, &item.into_string()?, &place)
+}
+
+fn model(
+    root: &mut Table<'_>,
+    imported: Option<Script>,
+    file: &str,
+    text: &str,
+) -> Result<ScriptedModel, DocumentError> {
+    let mut model = ScriptedModel { script: imported, ..ScriptedModel::default() };
+    if let Some(item) = root.take("api") {
+        if model.script.is_some() {
+            return Err(item.complain("either `api` in [eval] names a script or [api] is one, not both"));
+        }
+        model.script = Some(Script::read(item.into_table()?)?);
+    }
+    for item in root.list("rules")? {
+        let mut table = item.into_table()?;
+        let numbers = |table: &mut Table<'_>, key: &'static str| -> Result<Vec<u64>, DocumentError> {
+            table.list(key)?.into_iter().map(Item::into_unsigned).collect()
+        };
+        let mut rule = ScriptRule {
+            case: table.string("case")?,
+            with_skill: table.boolean("with_skill")?,
+            trials: numbers(&mut table, "trials")?,
+            attempts: numbers(&mut table, "attempts")?,
+            judge: table.boolean("judge")?.unwrap_or(false),
+            script: table.take("api").map(|item| script(item, file)).transpose()?,
+            faults: Vec::new(),
+        };
+        for item in table.list("faults")? {
+            let place = item.place();
+            let fault = item.into_string()?;
+            rule.faults.push(fault.parse().map_err(|error| place.complain(format!("{error}")))?);
+        }
+        table.finish()?;
+        model.rules.push(rule);
+    }
+    model.digest = model.script.is_some().then(|| digest([text.as_bytes(), format!("{model:?}").as_bytes()]));
+    Ok(model)
+}
+
+fn run(mut table: Table<'_>) -> Result<RunSettings, DocumentError> {
+    let base = RunSettings::default();
+    let mut run = RunSettings {
+        trials: count(&mut table, "trials")?.unwrap_or(base.trials),
+        without: table.boolean("without")?.unwrap_or(base.without),
+        model: table.string("model")?,
+        permission_mode: table.string("permission_mode")?.unwrap_or(base.permission_mode),
+        allowed_tools: table.strings("allowed_tools")?,
+        disallowed_tools: table.strings("disallowed_tools")?,
+        max_turns: table.unsigned("max_turns")?.unwrap_or(base.max_turns),
+        max_cost_usd: table.number("max_cost_usd")?.unwrap_or(base.max_cost_usd),
+        timeout_seconds: table.unsigned("timeout_seconds")?.unwrap_or(base.timeout_seconds).max(1),
+        args: table.strings("args")?,
+        env: Vec::new(),
+        retries: table.unsigned("retries")?.map_or(base.retries, |retries| retries as u32),
+        backoff_ms: table.unsigned("backoff_ms")?.unwrap_or(base.backoff_ms),
+        require_use: table.boolean("require_use")?.unwrap_or(base.require_use),
+        heuristics: table.boolean("heuristics")?.unwrap_or(base.heuristics),
+        sync_tasks: table.boolean("sync_tasks")?.unwrap_or(base.sync_tasks),
+        system_prompt: table.string("system_prompt")?,
+    };
+    if let Some(item) = table.take("env") {
+        for (name, item) in item.into_table()?.into_entries() {
+            run.env.push((name, item.into_string()?));
+        }
+    }
+    table.finish()?;
+    Ok(run)
+}
+
+/// A count of trials, which is at least one.
+fn count(table: &mut Table<'_>, key: &'static str) -> Result<Option<u32>, DocumentError> {
+    let Some(item) = table.take(key) else { return Ok(None) };
+    let place = item.place();
+    match item.into_unsigned()? {
+        number @ 1..=1_000_000 => Ok(Some(number as u32)),
+        _ => Err(place.complain("expected a number from 1 to 1000000")),
+    }
+}
+
+/// A part of a whole.
+fn part(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, DocumentError> {
+    let Some(item) = table.take(key) else { return Ok(None) };
+    let place = item.place();
+    let number = item.into_number()?;
+    if (0.0..=1.0).contains(&number) {
+        Ok(Some(number))
+    } else {
+        Err(place.complain("expected a number from 0 to 1"))
+    }
+}
+
+fn thresholds(mut table: Table<'_>) -> Result<Thresholds, DocumentError> {
+    let base = Thresholds::default();
+    let thresholds = Thresholds {
+        min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
+        min_measured: part(&mut table, "min_measured")?.unwrap_or(base.min_measured),
+        min_delta: table.number("min_delta")?,
+        min_precision: part(&mut table, "min_precision")?,
+        min_recall: part(&mut table, "min_recall")?,
+        max_cost_usd: table.number("max_cost_usd")?,
+        max_seconds: table.number("max_seconds")?,
+    };
+    table.finish()?;
+    Ok(thresholds)
+}
+
+fn judge(mut table: Table<'_>) -> Result<JudgeSettings, DocumentError> {
+    let base = JudgeSettings::default();
+    let judge = JudgeSettings {
+        model: table.string("model")?,
+        min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
+        min_mean_score: part(&mut table, "min_mean_score")?.unwrap_or(base.min_mean_score),
+    };
+    table.finish()?;
+    Ok(judge)
+}
+
+fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, DocumentError> {
+    let id = table.string("id")?.unwrap_or_else(|| (index + 1).to_string());
+    let prompt = table.require("prompt", "what is asked")?.into_string()?;
+    let kind = match table.take("control") {
+        None => Kind::Task,
+        Some(item) => {
+            let place = item.place();
+            match item.into_string()?.as_str() {
+                "pass" => Kind::ControlPass,
+                "fail" => Kind::ControlFail,
+                other => {
+                    return Err(place.complain(format!("expected \"pass\" or \"fail\", found {other:?}")));
+                }
+            }
+        }
+    };
+    let mut case = Case::new(id, kind, prompt.clone());
+    let is_command = prompt.starts_with('/');
+    case.prompt_without = table.string("prompt_without")?.or_else(|| (!is_command).then_some(prompt));
+    case.expected = table.string("expected")?;
+    case.trials = count(&mut table, "trials")?;
+    if let Some(item) = table.take("files") {
+        for (to, item) in item.into_table()?.into_entries() {
+            case.files.push(input(to, item, folder)?);
+        }
+    }
+    case.outputs = table.string("output")?.into_iter().collect();
+    case.outputs.extend(table.strings("outputs")?);
+    for (index, text) in table.strings("expectations")?.into_iter().enumerate() {
+        case.expectations.push(Expectation { id: format!("expectation-{}", index + 1), text });
+    }
+    for (index, item) in table.list("assert")?.into_iter().enumerate() {
+        let place = item.place();
+        let assertion = assertion::read(item, Dialect::Own, index + 1)?;
+        if case.assertions.iter().any(|known| known.id == assertion.id) {
+            return Err(place.complain(format!("a second assertion `{}`", assertion.id)));
+        }
+        case.assertions.push(assertion);
+    }
+    let nothing = table.complain("a case without `assert` and `expectations` cannot fail");
+    table.finish()?;
+    if case.assertions.is_empty() && case.expectations.is_empty() { Err(nothing) } else { Ok(case) }
+}
+
+fn input(to: String, item: Item<'_>, folder: &Path) -> Result<Input, DocumentError> {
+    if item.is_string() {
+        return Ok(Input::Text { to, text: item.into_string()? });
+    }
+    let mut table = item.into_table()?;
+    let copy = table.require("copy", "the file or directory that is copied, beside this file")?;
+    let place = copy.place();
+    let from = folder.join(copy.into_string()?);
+    table.finish()?;
+    if !from.exists() {
+        return Err(place.complain(format!("{} does not exist", from.display())));
+    }
+    Ok(Input::Copy { to, from })
+}

@@ -1,0 +1,203 @@
+//! One trial: which it is, and what became of it. What is kept on disk as `trial.json`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::assertion::Checked;
+use super::observed::Usage;
+use super::spec::Kind;
+use crate::classify::Verdict;
+
+/// The version of `trial.json` and of the events.
+pub(super) const SCHEMA_VERSION: u64 = 1;
+
+/// With the skill or without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arm {
+    /// The skill is there.
+    WithSkill,
+    /// It is not.
+    WithoutSkill,
+}
+
+impl Arm {
+    /// The name in files and directories.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WithSkill => "with_skill",
+            Self::WithoutSkill => "without_skill",
+        }
+    }
+}
+
+/// Which trial it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TrialId {
+    /// The case.
+    pub case: String,
+    /// With the skill or without it.
+    pub arm: Arm,
+    /// Which of the case's trials, from 1.
+    pub trial: u32,
+}
+
+impl fmt::Display for TrialId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arm = if self.arm == Arm::WithSkill { "with" } else { "without" };
+        write!(f, "{}/{arm}/{}", self.case, self.trial)
+    }
+}
+
+/// What became of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Everything holds.
+    Pass,
+    /// Something does not, and it is the skill's doing.
+    Fail,
+    /// The machinery failed; the trial says nothing of the skill.
+    NotMeasured,
+}
+
+/// What became of the skill in a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum SkillState {
+    /// It was called.
+    Used,
+    /// The target knew it and did not call it.
+    Loaded,
+    /// The target did not know it.
+    NotLoaded,
+    /// It was not there, on purpose.
+    Absent,
+}
+
+/// A verdict as trials keep it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// The class.
+    pub class: String,
+    /// More about it.
+    pub detail: Option<String>,
+    /// Who has to act.
+    pub blame: String,
+    /// Whether running again may help.
+    pub retryable: bool,
+    /// Whether the trial may be counted.
+    pub counts: bool,
+    /// When a rate limit ends, in seconds since 1970.
+    pub resets_at: Option<i64>,
+    /// What else holds.
+    pub advisories: Vec<String>,
+    /// The first piece of evidence, in words.
+    pub because: Option<String>,
+}
+
+impl Outcome {
+    /// Of a verdict.
+    pub fn of(verdict: &Verdict) -> Self {
+        Self {
+            class: verdict.class.name().to_owned(),
+            detail: verdict.detail.clone(),
+            blame: verdict.blame.to_string(),
+            retryable: verdict.retryable,
+            counts: verdict.counts,
+            resets_at: verdict.resets_at,
+            advisories: verdict.advisories.iter().map(|advisory| advisory.name().to_owned()).collect(),
+            because: verdict
+                .evidence
+                .first()
+                .map(|evidence| format!("{}: {}", evidence.rule, evidence.value)),
+        }
+    }
+
+    /// The class with its detail.
+    pub fn named(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{} ({detail})", self.class),
+            None => self.class.clone(),
+        }
+    }
+}
+
+/// An expectation as a model judged it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Judged {
+    /// The expectation.
+    pub id: String,
+    /// The statement.
+    pub text: String,
+    /// Whether it holds; none when the judge failed.
+    pub passed: Option<bool>,
+    /// How well, from 0 to 1.
+    pub score: Option<f64>,
+    /// What the judge rests it on, or why there is no judgement.
+    pub evidence: String,
+    /// Whether the evidence stands word for word in what was judged.
+    pub quoted: bool,
+}
+
+/// One attempt at a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Attempted {
+    /// The recording, relative to the trial's directory.
+    pub recording: String,
+    /// What became of it.
+    pub verdict: Outcome,
+    /// What it used up.
+    pub usage: Usage,
+}
+
+/// A trial and what became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Trial {
+    /// The version of this form.
+    pub schema_version: u64,
+    /// Which it is.
+    #[serde(flatten)]
+    pub id: TrialId,
+    /// What its case is for.
+    pub kind: Kind,
+    /// What became of it.
+    pub status: Status,
+    /// Why it failed or was not measured, in words.
+    pub reason: Option<String>,
+    /// The verdict of the last attempt; none when there was none.
+    pub verdict: Option<Outcome>,
+    /// What became of the skill.
+    pub skill: SkillState,
+    /// The assertions.
+    pub assertions: Vec<Checked>,
+    /// The expectations.
+    pub expectations: Vec<Judged>,
+    /// The attempts; the last one counts.
+    pub attempts: Vec<Attempted>,
+    /// What the last attempt used up.
+    pub usage: Usage,
+    /// What all attempts and the judge used up.
+    pub spent: Usage,
+    /// Tool calls of the last attempt.
+    pub tool_calls: u64,
+    /// Tools that were denied.
+    pub denied: Vec<String>,
+    /// Must clauses of the target's contract that the last attempt broke.
+    pub broken_clauses: usize,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// The version of the target.
+    pub version: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When it ended.
+    pub finished_ms: u64,
+}

@@ -1,0 +1,3 @@
+//! Evaluations: specs, assertions, and `clawgate eval` as a user types it.
+
+mod agreement;
