@@ -39,6 +39,7 @@
 //! | [`harness`] | the scripted API that targets run against |
 //! | [`report`] | results for people and for programs |
 //! | [`document`] | TOML files of the user, read so that every complaint points into them |
+//! | [`config`] | `clawgate.toml` and its profiles |
 //! | [`exit_code`] | the exit codes of the command, which are API |
 
 #![cfg_attr(
@@ -79,6 +80,8 @@ pub mod testing;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+#[cfg(feature = "cli")]
+pub mod config;
 #[cfg(feature = "cli")]
 pub mod eval;
 #[cfg(feature = "cli")]

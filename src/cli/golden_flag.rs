@@ -15,7 +15,7 @@ use crate::printable::printable;
 use crate::report::style::CAUTION;
 
 /// Where snapshots are.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct GoldenDir {
     /// Where golden snapshots are
     #[arg(long, value_name = "DIR", default_value = "golden", env = "CLAWGATE_GOLDEN_DIR")]
@@ -23,7 +23,7 @@ pub(super) struct GoldenDir {
 }
 
 /// Whether runs are compared with their snapshots.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct GoldenArgs {
     /// Compare each run with its golden snapshot [default: check, for targets that have snapshots]
     #[arg(long, value_enum, value_name = "WHAT", env = "CLAWGATE_GOLDEN")]

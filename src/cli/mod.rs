@@ -1,6 +1,7 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
 mod audit;
+mod completions;
 mod contract;
 mod contract_diff;
 mod contract_learn;
@@ -13,14 +14,18 @@ mod format;
 mod golden;
 mod golden_flag;
 mod golden_learn;
+mod init;
 mod judge;
+mod man;
 mod matrix;
+mod merge;
 mod mock;
 mod play;
 mod reports;
 mod run;
 mod runs;
 mod scenario_source;
+mod since;
 mod sweep;
 mod target;
 mod today;
@@ -28,7 +33,7 @@ mod today;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::events::Profile;
 use crate::exit_code;
@@ -61,6 +66,10 @@ enum Command {
     Sweep(sweep::Args),
     Target(target::TargetArgs),
     Play(play::PlayArgs),
+    Merge(merge::MergeArgs),
+    Init(init::InitArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 #[derive(Debug, Args)]
@@ -108,6 +117,11 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+/// The whole command line, for what is made from its definition.
+fn definition() -> clap::Command {
+    Cli::command()
+}
+
 /// A profile of event logs by its name.
 fn profile(name: &str) -> Result<Profile, String> {
     Profile::from_name(name).ok_or_else(|| "expected strict, lenient or origin".into())
@@ -143,6 +157,10 @@ pub fn main() -> ExitCode {
         Command::Sweep(args) => Ok(sweep::run(&args)),
         Command::Target(args) => target::run(&args),
         Command::Play(args) => play::run(&args),
+        Command::Merge(args) => merge::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
     };
     ExitCode::from(match result {
         Ok(code) => code,

@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 
 use super::{Failure, Format, complain};
 use crate::exit_code;
-use crate::report::{Baseline, Context, Kind, Loudness, Options, Sinks, Terminal, Wish, columns_of};
+use crate::report::merge::EVENTS_FILE;
+use crate::report::{Baseline, Context, Kind, Loudness, Measure, Options, Sinks, Terminal, Wish, columns_of};
 
 /// Columns where nobody looks at a terminal.
 const COLUMNS: usize = 100;
-/// The events that every run leaves in its output folder.
-pub(super) const EVENTS_FILE: &str = "events.ndjson";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct ReportArgs {
-    /// A report: terminal, json, junit, sarif, github, gitlab, markdown or html. PATH may be `-`; without
+    /// A report: terminal, json, junit, sarif, github, gitlab, markdown, html or conformance. PATH may be `-`; without
     /// it the report goes to its usual file in --out, or to standard output (terminal, json, github). Several at once
     #[arg(
         long,
@@ -33,12 +32,25 @@ pub(super) struct ReportArgs {
     /// Also what each verdict rests on, lesser findings, and where the recording is
     #[arg(long, short, help_heading = "Reports")]
     verbose: bool,
+    /// Exit with 3 when the run put less than so many per cent of its contracts' clauses to the test
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Reports")]
+    min_coverage: Option<f64>,
     /// An earlier SARIF report; results are then marked new, unchanged or absent
     #[arg(long, value_name = "FILE", help_heading = "Reports")]
     baseline: Option<PathBuf>,
 }
 
 impl ReportArgs {
+    /// Takes over what a profile says, where the user says nothing.
+    pub(super) fn settle(&mut self, reports: Option<Vec<String>>) -> Result<(), String> {
+        if self.report.is_empty() {
+            let parsed =
+                reports.unwrap_or_default().iter().map(|text| text.parse()).collect::<Result<_, _>>();
+            self.report = parsed?;
+        }
+        Ok(())
+    }
+
     pub(super) fn format(&self) -> Format {
         self.format.unwrap_or(Format::Human)
     }
@@ -121,10 +133,28 @@ impl ReportArgs {
     }
 }
 
+/// A share of a hundred.
+fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim_end_matches('%').trim().parse::<f64>().ok();
+    number
+        .filter(|number| (0.0..=100.0).contains(number))
+        .ok_or_else(|| "expected per cent, such as 80".into())
+}
+
 /// Ends the reports, tells of those that are lost, and answers with the exit code that follows from that alone.
-pub(super) fn finish(sinks: Sinks) -> u8 {
-    let (_, lost) = sinks.finish();
+pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> u8 {
+    let (whole, lost) = sinks.finish();
     let mut code = exit_code::OK;
+    if let (Some(wanted), Ok(here)) = (args.min_coverage, std::env::current_dir()) {
+        let (judged, exercised) = Measure::of(&whole, &Context::new(here)).clauses();
+        let share = if judged == 0 { 0.0 } else { exercised as f64 / judged as f64 * 100.0 };
+        if share < wanted {
+            complain(&format!(
+                "too little was measured: {exercised} of {judged} clauses ({share:.1} %), and --min-coverage is {wanted} %"
+            ));
+            code = exit_code::ENVIRONMENT;
+        }
+    }
     // Whoever closed the pipe has seen enough; the verdict stands.
     for lost in lost.iter().filter(|lost| !lost.unread) {
         complain(&format!("the report {} is lost: {}: {}", lost.kind.name(), lost.destination, lost.reason));

@@ -10,8 +10,10 @@ use serde_json::json;
 
 use super::golden_flag::orphans;
 use super::reports::ReportArgs;
+use super::since::Touched;
 use super::today::now;
 use super::{Failure, Format, complain};
+use crate::config::{self, Config, Profile};
 use crate::document::nearest;
 use crate::exit_code;
 use crate::harness::run::{
@@ -26,7 +28,7 @@ use crate::schema::Level;
 /// Runs scenarios on targets, records what happens, and judges it
 ///
 /// Without a target the whole built-in suite runs on `reference`, an agent command line inside clawgate.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(
     after_help = "Exit codes: 0 every case is as expected; 100 a case is not; 2 a scenario, target file or flag \
 is wrong; 3 a target is missing or the harness failed; 4 nothing was selected; 130 interrupted."
@@ -36,13 +38,8 @@ pub(super) struct RunArgs {
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
     /// What to run on: reference, reference+MISBEHAVIOUR, claude, claude@VERSION, claw=PATH, or a target file
-    #[arg(
-        long,
-        value_name = "T",
-        default_value = "reference",
-        env = "CLAWGATE_TARGET",
-        value_delimiter = ','
-    )]
+    /// [default: reference]
+    #[arg(long, value_name = "T", env = "CLAWGATE_TARGET", value_delimiter = ',')]
     target: Vec<String>,
     /// List the cases and stop
     #[arg(long)]
@@ -59,29 +56,39 @@ pub(super) struct RunArgs {
     /// The most that a case may take, instead of what its target says
     #[arg(long, value_name = "SECONDS", env = "CLAWGATE_TIMEOUT", value_parser = seconds)]
     timeout: Option<Duration>,
-    /// Try a case that failed so many times again; one that then passes is flaky
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    retries: u32,
-    /// Run each case so many times
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: u32,
+    /// Try a case that failed so many times again; one that then passes is flaky [default: 0]
+    #[arg(long, value_name = "N", env = "CLAWGATE_RETRIES")]
+    retries: Option<u32>,
+    /// Run each case so many times [default: 1]
+    #[arg(long, value_name = "N", env = "CLAWGATE_REPEAT", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
     /// Only what failed the last time
     #[arg(long, value_enum, value_name = "WHICH")]
     rerun: Option<Rerun>,
+    /// Only what the changes since a commit touch: their scenarios, targets and contracts; any other file but
+    /// documentation touches everything
+    #[arg(long, value_name = "REF")]
+    since: Option<String>,
     /// Stop at the first failure
     #[arg(long)]
     fail_fast: bool,
-    /// The least level of a clause that fails a case
-    #[arg(long, value_enum, value_name = "LEVEL", default_value_t = FailOn::Must, env = "CLAWGATE_FAIL_ON")]
-    fail_on: FailOn,
+    /// The least level of a clause that fails a case [default: must]
+    #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON")]
+    fail_on: Option<FailOn>,
     #[command(flatten)]
     golden: super::golden_flag::GoldenArgs,
-    /// Where recordings go
-    #[arg(long, value_name = "DIR", default_value = "clawgate-out", env = "CLAWGATE_OUT")]
-    out: PathBuf,
-    /// Whether targets are kept away from every network but the scripted API
-    #[arg(long, value_enum, default_value_t = Network::Auto, env = "CLAWGATE_NETWORK")]
-    network: Network,
+    /// Where recordings go [default: clawgate-out]
+    #[arg(long, value_name = "DIR", env = "CLAWGATE_OUT")]
+    out: Option<PathBuf>,
+    /// Whether targets are kept away from every network but the scripted API [default: auto]
+    #[arg(long, value_enum, env = "CLAWGATE_NETWORK")]
+    network: Option<Network>,
+    /// The profile of clawgate.toml that says what flags and variables do not
+    #[arg(long, short = 'P', value_name = "NAME", default_value = config::DEFAULT, env = "CLAWGATE_PROFILE")]
+    profile: String,
+    /// Folders and files of the project's scenarios, which only a profile names.
+    #[arg(skip)]
+    scenarios: Option<Vec<String>>,
     #[command(flatten)]
     reports: ReportArgs,
 }
@@ -116,41 +123,83 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
-    let (suite, filters) = args.suite()?;
-    let targets = match args.targets()? {
-        Ok(targets) => targets,
-        Err(message) => {
-            complain(&message);
-            return Ok(exit_code::ENVIRONMENT);
-        }
-    };
-    let mut last = LastRun::read(&args.out);
-    let mut planned = select(plan(&suite, &targets, args.repeat), &filters);
-    if args.rerun == Some(Rerun::Failed) {
-        if !last.is_known() {
-            complain(&format!("there is no last run in {}", args.out.display()));
-            return Ok(exit_code::NOTHING_SELECTED);
-        }
-        planned.retain(|case| last.failed(&case.key()));
-    }
-    if planned.is_empty() {
-        complain(&args.nothing(&suite));
-        return Ok(exit_code::NOTHING_SELECTED);
-    }
-    let (planned, whole) = args.part(planned)?;
-    if args.list {
-        return list(&planned, args.reports.format());
-    }
-    let golden = args.golden.golden(&args.target)?;
-    let orphans = match &golden {
-        // A scenario file alone says nothing about the cases of the others.
-        Some(golden) if filters.len() == args.filters.len() => orphans(golden, &suite, &targets)?,
-        _ => exit_code::OK,
-    };
-    Ok(exit_code::worst(orphans, args.perform(planned, whole, golden, &mut last)?))
+    let mut settled = args.clone();
+    settled.settle()?;
+    settled.run()
 }
 
 impl RunArgs {
+    /// Fills in what the user did not say: from the profile, else the defaults.
+    fn settle(&mut self) -> Result<(), Failure> {
+        let profile = profile(&self.profile).map_err(Failure::Usage)?;
+        let wrong = |reason: String| Failure::Usage(format!("{}: {reason}", config::FILE));
+        if self.target.is_empty() {
+            self.target = profile.target.unwrap_or_else(|| vec!["reference".to_owned()]);
+        }
+        if self.filters.is_empty() {
+            self.filters = profile.cases.unwrap_or_default();
+        }
+        self.scenarios = profile.scenarios;
+        self.jobs = self.jobs.or(profile.jobs.and_then(|jobs| u16::try_from(jobs).ok()));
+        self.timeout = self.timeout.or(profile.timeout.and_then(|s| Duration::try_from_secs_f64(s).ok()));
+        self.retries = self.retries.or(profile.retries.and_then(|count| u32::try_from(count).ok()));
+        self.repeat = self.repeat.or(profile.repeat.and_then(|count| u32::try_from(count).ok()));
+        self.fail_fast |= profile.fail_fast.unwrap_or(false);
+        let fail_on =
+            profile.fail_on.map(|word| FailOn::from_str(&word, false)).transpose().map_err(wrong)?;
+        self.fail_on = self.fail_on.or(fail_on);
+        let network =
+            profile.network.map(|word| Network::from_str(&word, false)).transpose().map_err(wrong)?;
+        self.network = self.network.or(network);
+        self.out = self.out.take().or(profile.out.map(PathBuf::from));
+        self.durations = self.durations.take().or(profile.durations.map(PathBuf::from));
+        self.reports.settle(profile.report).map_err(wrong)
+    }
+
+    fn out(&self) -> &Path {
+        self.out.as_deref().unwrap_or(Path::new("clawgate-out"))
+    }
+
+    fn run(&self) -> Result<u8, Failure> {
+        let args = self;
+        let (suite, filters) = args.suite()?;
+        let targets = match args.targets()? {
+            Ok(targets) => targets,
+            Err(message) => {
+                complain(&message);
+                return Ok(exit_code::ENVIRONMENT);
+            }
+        };
+        let mut last = LastRun::read(args.out());
+        let mut planned = select(plan(&suite, &targets, args.repeat.unwrap_or(1)), &filters);
+        if args.rerun == Some(Rerun::Failed) {
+            if !last.is_known() {
+                complain(&format!("there is no last run in {}", args.out().display()));
+                return Ok(exit_code::NOTHING_SELECTED);
+            }
+            planned.retain(|case| last.failed(&case.key()));
+        }
+        if let Some(reference) = &args.since {
+            let touched = Touched::since(reference).map_err(Failure::Usage)?;
+            planned.retain(|case| touched.concerns(case));
+        }
+        if planned.is_empty() {
+            complain(&args.nothing(&suite));
+            return Ok(exit_code::NOTHING_SELECTED);
+        }
+        let (planned, whole) = args.part(planned)?;
+        if args.list {
+            return list(&planned, args.reports.format());
+        }
+        let golden = args.golden.golden(&args.target)?;
+        let orphans = match &golden {
+            // A scenario file alone says nothing about the cases of the others.
+            Some(golden) if filters.len() == args.filters.len() => orphans(golden, &suite, &targets)?,
+            _ => exit_code::OK,
+        };
+        Ok(exit_code::worst(orphans, args.perform(planned, whole, golden, &mut last)?))
+    }
+
     /// The scenarios, and the filters that are no files.
     fn suite(&self) -> Result<(Suite, Vec<String>), Failure> {
         let usage = |error: crate::harness::run::SuiteError| Failure::Usage(error.to_string());
@@ -162,15 +211,28 @@ impl RunArgs {
         for file in &files {
             suite.add_path(Path::new(file)).map_err(usage)?;
         }
-        if files.is_empty() && Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir() {
-            suite.add_path(Path::new("scenarios")).map_err(usage)?;
+        if files.is_empty() {
+            for path in self.own_scenarios() {
+                suite.add_path(Path::new(&path)).map_err(usage)?;
+            }
         }
         Ok((suite, filters.into_iter().cloned().collect()))
     }
 
+    /// Where the project's own scenarios are: where the profile says, else beside the configuration.
+    fn own_scenarios(&self) -> Vec<String> {
+        match &self.scenarios {
+            Some(named) => named.clone(),
+            None if Path::new(config::FILE).is_file() && Path::new("scenarios").is_dir() => {
+                vec!["scenarios".to_owned()]
+            }
+            None => Vec::new(),
+        }
+    }
+
     /// The targets; the inner error is about what is not installed.
     fn targets(&self) -> Result<Result<Vec<Arc<Located>>, String>, Failure> {
-        let folder = Path::new("clawgate.toml").is_file().then_some(Path::new("targets"));
+        let folder = Path::new(config::FILE).is_file().then_some(Path::new("targets"));
         let mut targets = Vec::new();
         for typed in &self.target {
             let choice = Choice::parse(typed, folder).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -186,6 +248,9 @@ impl RunArgs {
     fn nothing(&self, suite: &Suite) -> String {
         if self.rerun.is_some() {
             return "nothing failed the last time".into();
+        }
+        if let Some(reference) = &self.since {
+            return format!("no case is touched by the changes since {reference}");
         }
         let names = suite.cases().iter().map(|(case, _)| case.name.as_str());
         let hint = self.filters.first().and_then(|filter| nearest(filter, names));
@@ -215,7 +280,7 @@ impl RunArgs {
         golden: Option<Golden>,
         last: &mut LastRun,
     ) -> Result<u8, Failure> {
-        let mut sinks = self.reports.open(&self.out)?;
+        let mut sinks = self.reports.open(self.out())?;
         let environment = |what: &str, error: &io::Error| {
             complain(&format!("{what}: {error}"));
             exit_code::ENVIRONMENT
@@ -233,15 +298,15 @@ impl RunArgs {
         let setting = Setting::new(
             runtime.handle().clone(),
             Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from)),
-            &self.out,
+            self.out(),
             &stop,
         )
-        .with_network(match self.network {
+        .with_network(match self.network.unwrap_or(Network::Auto) {
             Network::Auto => NetworkMode::Auto,
             Network::Require => NetworkMode::Require,
             Network::Off => NetworkMode::Off,
         })
-        .with_fail_on(match self.fail_on {
+        .with_fail_on(match self.fail_on.unwrap_or(FailOn::Must) {
             FailOn::Must => Level::Must,
             FailOn::Should => Level::Should,
         })
@@ -249,7 +314,7 @@ impl RunArgs {
         .with_golden(golden);
         let mut options = RunOptions::default();
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
-        options.retries = self.retries;
+        options.retries = self.retries.unwrap_or(0);
         options.fail_fast = self.fail_fast;
         options.started_at = now();
         options.plan = whole;
@@ -258,11 +323,24 @@ impl RunArgs {
             progress.around(event, || sinks.hear(event));
         });
         drop(progress);
-        if let Err(error) = last.save(&self.out) {
-            complain(&format!("{}: {error}", self.out.display()));
+        if let Err(error) = last.save(self.out()) {
+            complain(&format!("{}: {error}", self.out().display()));
         }
-        Ok(exit_code::worst(finished.exit_code, super::reports::finish(sinks)))
+        Ok(exit_code::worst(finished.exit_code, super::reports::finish(&self.reports, sinks)))
     }
+}
+
+/// The profile of that name; an empty one when there is no configuration.
+fn profile(name: &str) -> Result<Profile, String> {
+    let text = match std::fs::read_to_string(config::FILE) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && name == config::DEFAULT => {
+            return Ok(Profile::default());
+        }
+        Err(error) => return Err(format!("{}: {error}", config::FILE)),
+    };
+    let config = Config::parse(config::FILE, &text).map_err(|error| error.render().to_string())?;
+    config.profile(name)
 }
 
 /// The first Ctrl-C ends the run in good order, the second at once: the supervisors then end their targets.

@@ -3,6 +3,7 @@
 //! A run is told by one stream of events. [`Sinks`] passes each of them to every report that is wished for; reports
 //! that are one document are rendered from the [`Whole`] when the run is over.
 
+mod conformance;
 mod context;
 mod document;
 mod drift;
@@ -15,6 +16,8 @@ mod junit;
 mod live;
 mod log_judgement;
 mod markdown;
+mod measure;
+pub mod merge;
 mod numbers;
 mod output;
 mod problem;
@@ -35,6 +38,7 @@ pub use judgement_json::judgement_json;
 pub use judgement_text::write_judgement;
 pub use live::live_line;
 pub use log_judgement::{log_judgement_json, write_log_judgement};
+pub use measure::Measure;
 pub use progress::{Progress, columns_of};
 pub use quote::{Quote, quote, quote_file, visible};
 pub use sarif::Baseline;

@@ -11,7 +11,7 @@ use super::sarif::Baseline;
 use super::terminal::Terminal;
 use super::told::Told;
 use super::whole::Whole;
-use super::{github, gitlab, html, junit, markdown, sarif};
+use super::{conformance, github, gitlab, html, junit, markdown, sarif};
 use crate::document::nearest;
 use crate::harness::run::Event;
 
@@ -35,11 +35,13 @@ pub enum Kind {
     Markdown,
     /// One HTML file.
     Html,
+    /// Which clauses hold on which target, as Markdown.
+    Conformance,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Terminal,
         Self::Json,
         Self::Junit,
@@ -48,6 +50,7 @@ impl Kind {
         Self::Gitlab,
         Self::Markdown,
         Self::Html,
+        Self::Conformance,
     ];
 
     /// The name on the command line.
@@ -61,6 +64,7 @@ impl Kind {
             Self::Gitlab => "gitlab",
             Self::Markdown => "markdown",
             Self::Html => "html",
+            Self::Conformance => "conformance",
         }
     }
 
@@ -73,6 +77,7 @@ impl Kind {
             Self::Gitlab => Some("gl-code-quality-report.json"),
             Self::Markdown => Some("report.md"),
             Self::Html => Some("report.html"),
+            Self::Conformance => Some("conformance.md"),
         }
     }
 }
@@ -334,6 +339,7 @@ impl Sink {
             Kind::Gitlab => Ok(gitlab::render(whole, context)),
             Kind::Markdown => markdown::render(whole, context),
             Kind::Html => Ok(html::render(whole, context)),
+            Kind::Conformance => conformance::render(whole, context),
             Kind::Terminal | Kind::Json => Ok(String::new()),
         }
     }

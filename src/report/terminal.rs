@@ -96,9 +96,9 @@ impl Terminal {
             Status::Skipped => (FAINT, "skip"),
         };
         let reason = case.reason.clone().unwrap_or_else(|| case.outcome());
-        // "pass       48 ms  " is 18 columns; the name has to stand whole, the rest is cut.
+        // " pass     48 ms  " is 17 columns; the name has to stand whole, the rest is cut.
         let name = safe(&case.title());
-        let room = self.columns.saturating_sub(18);
+        let room = self.columns.saturating_sub(17);
         let (name, _) = cut(&name, room);
         let rest = format!("{} · {}", safe(&case.target), safe(&reason));
         let rest = match room.saturating_sub(name.width() + 1) {
@@ -114,9 +114,9 @@ impl Terminal {
             for failure in case.failures.iter().take(2) {
                 let (text, _) = cut(
                     &safe(&format!("{}: {}", failure.kind, failure.message)),
-                    self.columns.saturating_sub(18),
+                    self.columns.saturating_sub(17),
                 );
-                writeln!(out, "                  {CAUTION}{text}{CAUTION:#}")?;
+                writeln!(out, "{:17}{CAUTION}{text}{CAUTION:#}", "")?;
             }
         }
         if self.loudness == Loudness::Verbose {
@@ -141,8 +141,8 @@ impl Terminal {
             lines.push(format!("recording {recording}"));
         }
         for line in lines {
-            let (text, _) = cut(&safe(&line), self.columns.saturating_sub(18));
-            writeln!(out, "                  {FAINT}{text}{FAINT:#}")?;
+            let (text, _) = cut(&safe(&line), self.columns.saturating_sub(17));
+            writeln!(out, "{:17}{FAINT}{text}{FAINT:#}", "")?;
         }
         Ok(())
     }
@@ -181,7 +181,8 @@ impl Terminal {
             "{style}{first}{style:#}{rest}{interrupted} in {:.1} s",
             finished.duration_ms as f64 / 1000.0
         )?;
-        if finished.failed > 0 {
+        // What is run from a file of its own has its own command, above.
+        if finished.failed > 0 && self.failed.iter().all(|case| case.source.is_none()) {
             let folder = if self.started.out == "clawgate-out" || self.started.out.is_empty() {
                 String::new()
             } else {

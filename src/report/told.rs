@@ -121,9 +121,6 @@ pub struct Case {
     /// The attempts before the last one.
     #[serde(default)]
     pub earlier: Vec<Earlier>,
-    /// What differs from the golden snapshot; null where nothing was compared.
-    #[serde(default)]
-    pub golden: Value,
 }
 
 impl Case {

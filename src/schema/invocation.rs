@@ -28,6 +28,11 @@ pub(crate) struct Call {
 }
 
 impl Invocation {
+    /// The commands that the contract knows.
+    pub(crate) fn verbs(&self) -> &[String] {
+        &self.verbs
+    }
+
     pub(crate) fn load(node: Node<'_>) -> Result<Self, FileError> {
         let fields = node.fields()?;
         let strings = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.strings());

@@ -137,7 +137,18 @@ impl<'c> Judge<'c> {
 
     /// Ends the run and answers with what was broken, the gravest first.
     pub fn finish(self, end: &End<'_>) -> Vec<Finding> {
-        let mut findings: Vec<_> = self.courts.into_iter().flat_map(|court| court.finish(end)).collect();
+        self.finish_exercised(end, &mut |_, _| {})
+    }
+
+    /// As [`finish`](Self::finish); `exercised` hears of every clause that had something to look at, broken or not, by
+    /// its contract and its name.
+    pub(crate) fn finish_exercised(
+        self,
+        end: &End<'_>,
+        exercised: &mut dyn FnMut(&str, &str),
+    ) -> Vec<Finding> {
+        let mut findings: Vec<_> =
+            self.courts.into_iter().flat_map(|court| court.finish(end, exercised)).collect();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
         findings
     }
@@ -216,7 +227,7 @@ impl<'c> Court<'c> {
         }
     }
 
-    fn finish(mut self, end: &End<'_>) -> Vec<Finding> {
+    fn finish(mut self, end: &End<'_>, exercised: &mut dyn FnMut(&str, &str)) -> Vec<Finding> {
         self.facts.at_end(end);
         self.facts.set(Fact::Messages, self.messages);
         let kinds = self.contract.kinds.names.iter().zip(&self.seen_kinds);
@@ -230,8 +241,17 @@ impl<'c> Court<'c> {
         }
         let mut findings = Vec::new();
         for mut state in self.states {
-            let silent = state.watch.is_none() && !state.clause.check.rule.speaks_at_end();
-            if silent || state.clause.applies.of_run(&self.facts) != Truth::Holds {
+            if state.clause.applies.of_run(&self.facts) != Truth::Holds {
+                continue;
+            }
+            let rule = &state.clause.check.rule;
+            let silent = state.watch.is_none() && !rule.speaks_at_end();
+            // Bytes that were all as they should be say nothing, and were looked at.
+            let bytes = rule.speaks_of_bytes() && self.messages > 0;
+            if bytes || (!silent && state.watch().0.looked(&self.facts)) {
+                exercised(&self.contract.name, &state.clause.id);
+            }
+            if silent {
                 continue;
             }
             let (watch, sink) = state.watch();

@@ -7,6 +7,7 @@
 mod audit;
 mod condition;
 mod contract;
+mod coverage;
 mod datum;
 mod diff;
 mod events;
@@ -32,6 +33,7 @@ mod version;
 
 pub use audit::{Audit, Mutant, Tally};
 pub use contract::{Clause, Contract, Protocol};
+pub use coverage::{Coverage, Declared, Gaps};
 pub use diff::{Change, Diff, Effect};
 pub use events::{EventJudge, EventWatch, judge_log};
 pub use facts::{End, Run};

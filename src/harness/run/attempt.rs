@@ -176,6 +176,7 @@ impl Setting<'_> {
         } else {
             Some(self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?)
         };
+        let api_started = Instant::now();
         let base_url = api.as_ref().map(MockApi::base_url);
         let line = command_line::build(planned, &room, base_url.as_deref()).map_err(AttemptError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
@@ -195,6 +196,8 @@ impl Setting<'_> {
             streams,
             stdin,
         )?;
+        // The journal counts from the start of the API, arrivals from the start of the target.
+        let lead = api_started.elapsed();
         let watch = Watch {
             limits: limits(planned, self.wall),
             most_stdout: planned.run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
@@ -225,6 +228,7 @@ impl Setting<'_> {
         };
         let mut failures = compare(&planned.expect, &observed, self.fail_on);
         let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
+        facts.other.insert("api_lead_ms".into(), json!((lead.as_secs_f64() * 1e5).round() / 100.0));
         facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
         if planned.keep_files {
             keep_files(&room, &partial.folder.join(KEPT_FILES))?;

@@ -64,6 +64,9 @@ pub struct PlanInfo {
     pub shard: u64,
     /// How many parts there are.
     pub of: u64,
+    /// The targets of the whole.
+    #[serde(skip)]
+    pub targets: Vec<TargetInfo>,
 }
 
 /// A target that is run on.
@@ -112,7 +115,7 @@ pub struct CaseFinished {
     pub description: String,
     /// The class that is expected, with its detail.
     pub expected: String,
-    /// The scenario file.
+    /// Where the scenario is written; none when it is built in.
     pub source: Option<Source>,
     /// The attempts before the last one.
     pub earlier: Vec<EarlierAttempt>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::event::{CaseFinished, Status};
+use super::event::Status;
 
 const FILE: &str = "last-run.json";
 
@@ -65,13 +65,11 @@ impl LastRun {
     }
 
     /// Takes note of a case. What was not run stays as it was.
-    pub fn note(&mut self, finished: &CaseFinished) {
-        if finished.status == Status::Skipped {
-            return;
+    pub fn note(&mut self, target: &str, case: &str, status: Status, duration_ms: f64) {
+        if status != Status::Skipped {
+            let key = (target.to_owned(), case.to_owned());
+            self.cases.insert(key, (status.name().to_owned(), duration_ms));
         }
-        let key = (finished.target.clone(), finished.case.clone());
-        let status = finished.status.name().to_owned();
-        self.cases.insert(key, (status, finished.duration_ms));
     }
 
     /// Writes it down.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::event::TargetInfo;
 use super::memory::LastRun;
 use super::suite::Suite;
 use crate::classify::Class;
@@ -65,6 +66,18 @@ pub fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<Planned
     planned
 }
 
+/// The targets of some cases, in their order.
+pub(super) fn targets_of(planned: &[Planned]) -> Vec<TargetInfo> {
+    let mut targets: Vec<TargetInfo> = Vec::new();
+    for case in planned {
+        if !targets.iter().any(|known| known.target == case.target_label()) {
+            let version = case.target.version_for(&case.speaks);
+            targets.push(TargetInfo { target: case.target_label().to_owned(), version });
+        }
+    }
+    targets
+}
+
 impl Planned {
     /// The case as it is, once.
     pub fn new(case: Arc<Case>, script: Arc<Script>, target: Arc<Located>, speaks: Speaks) -> Self {
@@ -103,7 +116,10 @@ impl Planned {
                 format!("'{}'", word.replace('\'', "'\\''"))
             }
         };
-        format!("clawgate run {} --target {}", quoted(&self.case.name), quoted(self.target_label()))
+        // A scenario of the user's is found by its file, wherever it is.
+        let file =
+            self.case.source.as_ref().map_or(String::new(), |source| format!("{} ", quoted(&source.file)));
+        format!("clawgate run {file}{} --target {}", quoted(&self.case.name), quoted(self.target_label()))
     }
 
     /// How long it will probably take: as long as the last time, or as the timer that it waits for.

@@ -8,11 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::attempt::{AttemptError, Setting, milliseconds_since};
 use super::compare::Failure;
-use super::event::{
-    CaseFinished, EarlierAttempt, Event, PlanInfo, RunFinished, SCHEMA_VERSION, Status, TargetInfo,
-};
+use super::event::{CaseFinished, EarlierAttempt, Event, PlanInfo, RunFinished, SCHEMA_VERSION, Status};
 use super::memory::LastRun;
-use super::plan::Planned;
+use super::plan::{Planned, targets_of};
 use super::shelves::Shelves;
 use crate::exit_code;
 use crate::printable::printable;
@@ -49,13 +47,10 @@ pub fn run(
     on_event: &mut dyn FnMut(&Event),
 ) -> RunFinished {
     let started = Instant::now();
-    let mut targets: Vec<TargetInfo> = Vec::new();
-    for case in &planned {
-        if !targets.iter().any(|known| known.target == case.target_label()) {
-            let version = case.target.version_for(&case.speaks);
-            targets.push(TargetInfo { target: case.target_label().to_owned(), version });
-        }
-    }
+    let targets = match &options.plan.targets {
+        known if known.is_empty() => targets_of(&planned),
+        known => known.clone(),
+    };
     let jobs = options.jobs.clamp(1, planned.len().max(1));
     let cases = planned.len();
     on_event(&Event::RunStarted {
@@ -84,7 +79,7 @@ pub fn run(
         drop(tell);
         for event in hear {
             if let Event::CaseFinished(case) = &event {
-                last.note(case);
+                last.note(&case.target, &case.case, case.status, case.duration_ms);
                 finished.count(case);
             }
             on_event(&event);

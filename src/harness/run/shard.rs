@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::event::PlanInfo;
 use super::memory::LastRun;
-use super::plan::Planned;
+use super::plan::{Planned, targets_of};
 
 /// One part of several: `2/5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,8 @@ impl Shard {
 /// to do. Without them a case always belongs to the same part, whatever else there is.
 pub fn cut(planned: Vec<Planned>, shard: Shard, durations: Option<&LastRun>) -> (Vec<Planned>, PlanInfo) {
     let id = identity(&planned, shard, durations);
-    let info = PlanInfo { id, cases: planned.len(), shard: shard.number, of: shard.of };
+    let targets = targets_of(&planned);
+    let info = PlanInfo { id, cases: planned.len(), shard: shard.number, of: shard.of, targets };
     let part_of = match durations {
         Some(last) => balanced(&planned, shard.of, last),
         None => planned.iter().map(|case| hashed(case) % shard.of).collect(),
@@ -92,7 +93,7 @@ fn balanced(planned: &[Planned], of: u64, last: &LastRun) -> Vec<u64> {
     let mut sorted: Vec<Duration> = known.iter().flatten().copied().collect();
     sorted.sort();
     // A case that nobody has timed is taken for an ordinary one.
-    let usual = sorted.get(sorted.len() / 2).copied().unwrap_or(Duration::from_millis(1));
+    let usual = sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(Duration::from_millis(1));
     let cost = |index: usize| known[index].unwrap_or(usual).max(Duration::from_millis(1));
     let mut order: Vec<usize> = (0..planned.len()).collect();
     order.sort_by_key(|index| {

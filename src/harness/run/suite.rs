@@ -40,7 +40,10 @@ impl Suite {
     pub fn built_in() -> Result<Self, SuiteError> {
         let mut suite = Self::default();
         for (name, text) in SCENARIOS {
-            suite.add(Scenario::parse(&format!("scenarios/{name}.toml"), text)?)?;
+            let mut scenario = Scenario::parse(&format!("scenarios/{name}.toml"), text)?;
+            // They are in the binary and in no file of the user's.
+            scenario.cases.iter_mut().for_each(|case| case.source = None);
+            suite.add(scenario)?;
         }
         Ok(suite)
     }

@@ -66,7 +66,7 @@ pub struct Case {
     pub faults: Vec<Fault>,
     /// What differs for some targets.
     pub overrides: Vec<Override>,
-    /// The file and line where it is written.
+    /// The file and line where it is written; none when it is built in.
     pub source: Option<Source>,
     /// What its snapshot does not mind.
     pub golden: GoldenPart,

@@ -91,7 +91,6 @@ fn reasons(case: &Case, context: &Context) -> Markup {
                 @for finding in case.failing_findings() { li { (finding_card(finding, case, context)) } }
             }
         }
-        @if !case.golden.is_null() { (golden(&case.golden)) }
     }
 }
 
@@ -167,6 +166,7 @@ fn recording(case: &Case, context: &Context, budget: &mut Budget) -> Markup {
 
 fn requests(facts: &Facts) -> Markup {
     let requests = facts.other.get("requests").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let lead = facts.other.get("api_lead_ms").and_then(Value::as_f64).unwrap_or(0.0);
     let text = |value: &Value, pointer: &str| {
         value.pointer(pointer).map_or(String::new(), |found| match found {
             Value::String(text) => shown(text),
@@ -181,7 +181,7 @@ fn requests(facts: &Facts) -> Markup {
                 thead { tr { th { "at" } th { "request" } th { "asked" } th { "turn" } th { "fault" } th { "answer" } } }
                 tbody { @for request in requests.iter().take(50) {
                     tr {
-                        td.number { (text(request, "/at_ms")) " ms" }
+                        td.number { (format!("{:.1} ms", (request.get("at_ms").and_then(Value::as_f64).unwrap_or(0.0) - lead).max(0.0))) }
                         td { code { (text(request, "/method")) " " (text(request, "/path")) } }
                         td { (clipped(&text(request, "/body/user"), 80)) }
                         td { (text(request, "/entry")) }
@@ -256,20 +256,5 @@ fn environment(case: &Case, facts: &Facts) -> Markup {
                 dt { "recording" } dd { code { (shown(case.recording.as_deref().unwrap_or_default())) } }
             }
         }
-    }
-}
-
-/// What differs from the golden snapshot, line by line.
-fn golden(value: &Value) -> Markup {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => format!("{other:#}"),
-    };
-    html! {
-        h3 { "Golden snapshot" }
-        pre.diff { @for line in text.lines().take(400) {
-            @let class = match line.as_bytes().first() { Some(b'+') => "added", Some(b'-') => "removed", _ => "same" };
-            span class=(class) { (shown(line)) "\n" }
-        } }
     }
 }

@@ -27,7 +27,10 @@ impl Scale {
 pub(super) fn render(facts: &Facts, lines: &[Line], stderr_bytes: u64) -> Markup {
     let requests = facts.other.get("requests").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_f64).unwrap_or(0.0).max(0.0);
-    let ends = requests.iter().map(|request| number(request, "at_ms") + number(request, "duration_ms"));
+    // Requests are timed from the start of the API, everything else from the start of the target.
+    let lead = facts.other.get("api_lead_ms").and_then(Value::as_f64).unwrap_or(0.0);
+    let begins = |request: &Value| (number(request, "at_ms") - lead).max(0.0);
+    let ends = requests.iter().map(|request| begins(request) + number(request, "duration_ms"));
     let life = facts.duration_ms.unwrap_or(0) as f64;
     let scale = Scale(ends.fold(life, f64::max).max(1.0) * 1.02);
     let arrivals = Arrivals::of(facts);
@@ -38,11 +41,11 @@ pub(super) fn render(facts: &Facts, lines: &[Line], stderr_bytes: u64) -> Markup
             div.lane { span.name { "API" }
                 div.track {
                     @for request in requests.iter().take(MOST) {
-                        @let (from, ms) = (number(request, "at_ms"), number(request, "duration_ms"));
+                        @let (from, ms) = (begins(request), number(request, "duration_ms"));
                         @let status = request.get("status").and_then(Value::as_u64).unwrap_or(0);
                         @let class = if (200..300).contains(&status) { "request" } else { "request wrong" };
                         span class=(class) style={ "left:" (scale.at(from)) "%;width:" (scale.width(from, ms)) "%" }
-                            title=(request_title(request)) { (request_label(request)) }
+                            title=(request_title(request, from)) { (request_label(request)) }
                     }
                 }
             }
@@ -102,14 +105,14 @@ fn request_label(request: &Value) -> String {
     }
 }
 
-fn request_title(request: &Value) -> String {
+fn request_title(request: &Value, from: f64) -> String {
     let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
     let ms = |key: &str| request.get(key).and_then(Value::as_f64).unwrap_or(0.0);
     shown(&format!(
         "{} {} at {:.1} ms for {:.1} ms: {}, {}",
         text("method"),
         text("path"),
-        ms("at_ms"),
+        from,
         ms("duration_ms"),
         request_label(request),
         text("outcome")

@@ -31,7 +31,7 @@ impl Rule for Implies {
     }
 
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, open: Vec::new(), done: false })
+        Box::new(Watching { rule: self, open: Vec::new(), premises: Vec::new(), done: false })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -52,6 +52,8 @@ struct Open {
 struct Watching<'r> {
     rule: &'r Implies,
     open: Vec<Open>,
+    /// How messages stood to the premise, each way once.
+    premises: Vec<Mask>,
     done: bool,
 }
 
@@ -100,10 +102,21 @@ impl Watch for Watching<'_> {
         if premise == 0 {
             return;
         }
+        if !self.premises.contains(&premise) {
+            self.premises.push(premise);
+        }
         let then = self.rule.then.mask(message.value);
         if !self.rule.then.settled(then) {
             self.remember(premise, then, message);
         }
+    }
+
+    fn looked(&self, facts: &Facts) -> bool {
+        let premise = &self.rule.premise;
+        if self.rule.of_run {
+            return premise.of_run(facts) == Truth::Holds;
+        }
+        self.premises.iter().any(|mask| premise.decide(*mask, facts) == Truth::Holds)
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {

@@ -89,6 +89,12 @@ pub(crate) trait Watch {
         let _ = (oddity, sink);
     }
 
+    /// Whether there was something that could have been wrong; asked before the end is seen.
+    fn looked(&self, facts: &Facts) -> bool {
+        let _ = facts;
+        true
+    }
+
     /// Sees the end of the run.
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let _ = (facts, sink);

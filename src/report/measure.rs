@@ -1,0 +1,85 @@
+//! How much of their contracts the cases of a run have put to the test, worked out from the recordings.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+
+use super::context::Context;
+use super::whole::Whole;
+use crate::recording::Recording;
+use crate::schema::{Contract, ContractSet, Coverage, Run};
+
+/// Output beyond this is not looked at.
+const MOST: u64 = 16 << 20;
+
+/// What the runs on each target showed of each contract.
+#[derive(Debug, Default)]
+pub struct Measure {
+    sets: BTreeMap<String, ContractSet>,
+    /// By target, then by contract.
+    targets: BTreeMap<String, BTreeMap<String, Coverage>>,
+    /// Cases whose recording could not be read or was not read whole.
+    pub unread: Vec<String>,
+}
+
+impl Measure {
+    /// Reads the recordings of a run.
+    pub fn of(whole: &Whole, context: &Context) -> Self {
+        let mut measure = Self::default();
+        for case in whole.cases.iter().filter(|case| case.recording.is_some() && !case.contract.is_empty()) {
+            if !measure.sets.contains_key(&case.contract) {
+                let Ok(set) = ContractSet::open(&case.contract) else { continue };
+                measure.sets.insert(case.contract.clone(), set);
+            }
+            let folder = context.path(case.recording.as_deref().unwrap_or_default());
+            let read = || -> Option<(Run, _, Vec<u8>, Vec<u8>)> {
+                let recording = Recording::open(&folder).ok()?;
+                let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+                recording.stdout().ok()?.take(MOST).read_to_end(&mut stdout).ok()?;
+                recording.stderr().ok()?.take(MOST).read_to_end(&mut stderr).ok()?;
+                let whole = (stdout.len() as u64) < MOST;
+                whole.then(|| (Run::of(&recording.facts), recording.facts.exit.clone(), stdout, stderr))
+            };
+            let Some((run, exit, stdout, stderr)) = read() else {
+                measure.unread.push(case.title());
+                continue;
+            };
+            let coverage = measure.targets.entry(case.target.clone()).or_default();
+            measure.sets[&case.contract].cover(&run, Some(&exit), &stdout, Some(&stderr), coverage);
+        }
+        measure
+    }
+
+    /// The contracts that were looked at, each once, by name.
+    pub fn contracts(&self) -> Vec<&Contract> {
+        let mut found: BTreeMap<&str, &Contract> = BTreeMap::new();
+        for contract in self.sets.values().flat_map(ContractSet::contracts) {
+            found.entry(contract.name()).or_insert(contract);
+        }
+        found.into_values().collect()
+    }
+
+    /// Whether a target promises a contract.
+    pub fn promises(&self, target: &str, contract: &str) -> bool {
+        self.targets.get(target).is_some_and(|known| known.contains_key(contract))
+    }
+
+    /// What a target showed of a contract.
+    pub fn coverage(&self, target: &str, contract: &str) -> Option<&Coverage> {
+        self.targets.get(target)?.get(contract)
+    }
+
+    /// How many clauses can be judged at all, and how many of them a run of any target put to the test.
+    pub fn clauses(&self) -> (usize, usize) {
+        let mut counts = (0, 0);
+        for contract in self.contracts() {
+            for clause in contract.clauses().iter().filter(|clause| clause.is_judged()) {
+                counts.0 += 1;
+                let seen = |known: &BTreeMap<String, Coverage>| {
+                    known.get(contract.name()).is_some_and(|known| known.clauses.contains(&clause.id))
+                };
+                counts.1 += usize::from(self.targets.values().any(seen));
+            }
+        }
+        counts
+    }
+}

@@ -1,0 +1,274 @@
+//! The events of shards, put together: exactly what one run of all their cases would have said.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::told::{Started, Told};
+use crate::harness::run::RunFinished;
+
+/// The file with a run's events in its output folder.
+pub const EVENTS_FILE: &str = "events.ndjson";
+/// The newest form of events that is read.
+const SCHEMA_VERSION: u64 = 1;
+
+/// The events of one shard.
+#[derive(Debug)]
+pub struct Log {
+    folder: PathBuf,
+    started: Started,
+    /// The first event as it was written.
+    first: Value,
+    cases: Vec<Value>,
+    finished: RunFinished,
+}
+
+/// Why shards cannot be put together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A line is not an event.
+    #[error("{}:{line}: not an event of a run: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is nothing to put together.
+    #[error("no {EVENTS_FILE} in {} or the folders in it", .0.display())]
+    Nothing(PathBuf),
+    /// A run did not come to its end.
+    #[error("{}: the run did not finish: its last event is missing", .0.display())]
+    Unfinished(PathBuf),
+    /// Two folders are not of the same run.
+    #[error("{} and {} are not parts of the same run: {reason}", one.display(), other.display())]
+    Mixed {
+        /// A folder.
+        one: PathBuf,
+        /// Another.
+        other: PathBuf,
+        /// What differs.
+        reason: String,
+    },
+    /// A part is there twice.
+    #[error("{} and {} are both part {shard} of {of}", one.display(), other.display())]
+    Twice {
+        /// A folder.
+        one: PathBuf,
+        /// Another.
+        other: PathBuf,
+        /// Which part.
+        shard: u64,
+        /// Of how many.
+        of: u64,
+    },
+    /// Parts are not there.
+    #[error("of {of} parts {} missing: {}", if missing.len() == 1 { "one is" } else { "some are" }, list(missing))]
+    Missing {
+        /// Which.
+        missing: Vec<u64>,
+        /// Of how many.
+        of: u64,
+    },
+    /// The parts together are not the whole.
+    #[error("the parts hold {found} different cases, and the whole has {wanted}")]
+    Incomplete {
+        /// How many there are.
+        found: usize,
+        /// How many there should be.
+        wanted: usize,
+    },
+}
+
+impl MergeError {
+    /// Whether something was not measured, rather than the wrong thing given.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing { .. } | Self::Unfinished(_) | Self::Incomplete { .. })
+    }
+}
+
+fn list(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The folders with events at or right below a path.
+pub fn folders(path: &Path) -> Result<Vec<PathBuf>, MergeError> {
+    let at = |source| MergeError::Io { path: path.to_owned(), source };
+    if path.join(EVENTS_FILE).is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let entries = std::fs::read_dir(path).map_err(at)?.collect::<Result<Vec<_>, _>>().map_err(at)?;
+    let mut found: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
+    found.retain(|folder| folder.join(EVENTS_FILE).is_file());
+    found.sort();
+    if found.is_empty() { Err(MergeError::Nothing(path.to_owned())) } else { Ok(found) }
+}
+
+impl Log {
+    /// Reads the events of a run from its output folder.
+    pub fn read(folder: &Path) -> Result<Self, MergeError> {
+        let path = folder.join(EVENTS_FILE);
+        let at = |source| MergeError::Io { path: path.clone(), source };
+        let mut first = None;
+        let mut cases = Vec::new();
+        let mut finished = None;
+        for (index, line) in BufReader::new(File::open(&path).map_err(at)?).lines().enumerate() {
+            let damaged =
+                |reason: String| MergeError::Damaged { path: path.clone(), line: index + 1, reason };
+            let line = line.map_err(|error| damaged(error.to_string()))?;
+            let value: Value = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
+            if finished.is_some() {
+                return Err(damaged("an event after the last one".into()));
+            }
+            match value.get("type").and_then(Value::as_str) {
+                Some("run-started") if first.is_none() => {
+                    let version = value.get("schema_version").and_then(Value::as_u64).unwrap_or(0);
+                    if version > SCHEMA_VERSION {
+                        return Err(damaged(format!("schema_version {version} is newer: update clawgate")));
+                    }
+                    first = Some(value);
+                }
+                _ if first.is_none() => return Err(damaged("the first event is not run-started".into())),
+                Some("run-started") => return Err(damaged("a second run-started".into())),
+                Some("case-finished") => cases.push(value),
+                Some("run-finished") => {
+                    let parsed = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
+                    finished = Some(parsed);
+                }
+                Some(_) => {}
+                None => return Err(damaged("`type` is missing".into())),
+            }
+        }
+        let unfinished = || MergeError::Unfinished(folder.to_owned());
+        let first = first.ok_or_else(unfinished)?;
+        let started = serde_json::from_value(first.clone()).map_err(|error| MergeError::Damaged {
+            path: path.clone(),
+            line: 1,
+            reason: error.to_string(),
+        })?;
+        let finished = finished.ok_or_else(unfinished)?;
+        Ok(Self { folder: folder.to_owned(), started, first, cases, finished })
+    }
+
+    /// The case events, with the paths of recordings as they are from here.
+    fn rooted(&mut self) -> impl Iterator<Item = Value> + '_ {
+        let (out, folder) = (PathBuf::from(&self.started.out), &self.folder);
+        let reroot = move |path: &mut Value| {
+            if let Some(old) = path.as_str().map(PathBuf::from)
+                && let Ok(inside) = old.strip_prefix(&out)
+            {
+                *path = folder.join(inside).display().to_string().into();
+            }
+        };
+        self.cases.drain(..).map(move |mut case| {
+            if let Some(recording) = case.get_mut("recording") {
+                reroot(recording);
+            }
+            for earlier in case.get_mut("earlier").and_then(Value::as_array_mut).into_iter().flatten() {
+                if let Some(recording) = earlier.get_mut("recording") {
+                    reroot(recording);
+                }
+            }
+            case
+        })
+    }
+}
+
+/// Puts shards together; `out` is where the whole says that it was put.
+pub fn merge(mut logs: Vec<Log>, out: &Path) -> Result<Vec<Value>, MergeError> {
+    logs.sort_by_key(|log| log.started.plan.shard);
+    let Some((one, others)) = logs.split_first() else { return Err(MergeError::Nothing(out.to_owned())) };
+    for other in others {
+        let mixed = |reason: String| MergeError::Mixed {
+            one: one.folder.clone(),
+            other: other.folder.clone(),
+            reason,
+        };
+        let (a, b) = (&one.started, &other.started);
+        if a.clawgate != b.clawgate {
+            return Err(mixed(format!("clawgate {} and {}", a.clawgate, b.clawgate)));
+        }
+        if a.plan.of != b.plan.of {
+            return Err(mixed(format!("one is of {}, the other of {} parts", a.plan.of, b.plan.of)));
+        }
+        if a.plan.id != b.plan.id || a.targets != b.targets {
+            return Err(mixed("they ran other cases, other targets, or were cut by other durations".into()));
+        }
+    }
+    let of = one.started.plan.of;
+    let mut parts: BTreeMap<u64, &Path> = BTreeMap::new();
+    for log in &logs {
+        let shard = log.started.plan.shard;
+        if let Some(known) = parts.insert(shard, &log.folder) {
+            return Err(MergeError::Twice { one: known.to_owned(), other: log.folder.clone(), shard, of });
+        }
+    }
+    let missing: Vec<u64> = (1..=of).filter(|part| !parts.contains_key(part)).collect();
+    if !missing.is_empty() {
+        return Err(MergeError::Missing { missing, of });
+    }
+    let wanted = one.started.plan.cases;
+    let mut first = one.first.clone();
+    first["cases"] = wanted.into();
+    first["out"] = out.display().to_string().into();
+    first["plan"] = json!({"id": one.started.plan.id, "cases": wanted, "shard": 1, "of": 1});
+    if let Some(earliest) = logs.iter().map(|log| log.started.started_at.as_str()).min() {
+        first["started_at"] = earliest.into();
+    }
+    let finished = total(&logs);
+    let mut cases: BTreeMap<(String, String, u64), Value> = BTreeMap::new();
+    let mut found = 0;
+    for log in &mut logs {
+        for case in log.rooted() {
+            let text = |key: &str| case.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let repetition = case.get("repetition").and_then(Value::as_u64).unwrap_or(1);
+            let key = (text("target"), text("case"), repetition);
+            found += 1;
+            cases.insert(key, case);
+        }
+    }
+    if found != wanted || cases.len() != wanted {
+        return Err(MergeError::Incomplete { found: cases.len(), wanted });
+    }
+    let mut last = serde_json::to_value(&finished).unwrap_or_default();
+    last["type"] = "run-finished".into();
+    let mut events = vec![first];
+    events.extend(cases.into_values());
+    events.push(last);
+    Ok(events)
+}
+
+/// How the whole ended. The parts ran side by side, so it took as long as the longest.
+fn total(logs: &[Log]) -> RunFinished {
+    let mut total = RunFinished::default();
+    for part in logs.iter().map(|log| &log.finished) {
+        total.passed += part.passed;
+        total.failed += part.failed;
+        total.flaky += part.flaky;
+        total.skipped += part.skipped;
+        total.harness_failures += part.harness_failures;
+        total.interrupted |= part.interrupted;
+        total.duration_ms = total.duration_ms.max(part.duration_ms);
+    }
+    total.exit_code = total.code();
+    total
+}
+
+/// An event from its JSON.
+pub fn told(event: &Value) -> Result<Told, serde_json::Error> {
+    serde_json::from_value(event.clone())
+}

@@ -1,0 +1,327 @@
+//! The HTML report in a real browser: Chromium, driven through its debugging pipe. `.ci/run` installs it.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command as Process, Stdio};
+
+use assert_cmd::Command;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A page in a browser.
+struct Browser {
+    child: Child,
+    send: File,
+    receive: BufReader<File>,
+    session: Option<String>,
+    next: u64,
+    /// What happened meanwhile.
+    events: Vec<Value>,
+    _folder: TempDir,
+}
+
+impl Browser {
+    fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let (to, from) = (folder.path().join("to"), folder.path().join("from"));
+        for pipe in [&to, &from] {
+            assert!(Process::new("mkfifo").arg(pipe).status().unwrap().success());
+        }
+        // Chromium reads commands from descriptor 3 and answers on 4.
+        let script = "exec chromium --headless --no-sandbox --disable-gpu --no-first-run --user-data-dir=\"$3\" \
+                      --remote-debugging-pipe about:blank 3<\"$1\" 4>\"$2\"";
+        let child = Process::new("sh")
+            .args(["-c", script, "sh"])
+            .args([&to, &from, &folder.path().join("profile")])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let send = File::options().write(true).open(&to).unwrap();
+        let receive = BufReader::new(File::open(&from).unwrap());
+        let mut browser =
+            Self { child, send, receive, session: None, next: 0, events: Vec::new(), _folder: folder };
+        let target = browser.call("Target.createTarget", json!({"url": "about:blank"}));
+        let attach = json!({"targetId": target["targetId"], "flatten": true});
+        let session = browser.call("Target.attachToTarget", attach);
+        browser.session = session["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            browser.call(&format!("{domain}.enable"), json!({}));
+        }
+        browser
+    }
+
+    fn receive(&mut self) -> Value {
+        let mut bytes = Vec::new();
+        self.receive.read_until(0, &mut bytes).unwrap();
+        bytes.pop();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    fn call(&mut self, method: &str, params: Value) -> Value {
+        self.next += 1;
+        let mut message = json!({"id": self.next, "method": method, "params": params});
+        if let Some(session) = &self.session {
+            message["sessionId"] = session.as_str().into();
+        }
+        self.send.write_all(format!("{message}\0").as_bytes()).unwrap();
+        loop {
+            let mut answer = self.receive();
+            if answer["id"] == self.next {
+                assert!(answer.get("error").is_none(), "{method}: {answer}");
+                return answer["result"].take();
+            }
+            self.events.push(answer);
+        }
+    }
+
+    /// Opens a file, and waits until it is there.
+    fn open(&mut self, path: &Path, fragment: &str) {
+        // From an empty page: a fragment alone would load nothing.
+        for url in ["about:blank".to_owned(), format!("file://{}{fragment}", path.display())] {
+            self.load(&url);
+        }
+    }
+
+    fn load(&mut self, url: &str) {
+        self.events.clear();
+        self.call("Page.navigate", json!({"url": url}));
+        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = self.receive();
+            self.events.push(event);
+        }
+    }
+
+    fn eval(&mut self, script: &str) -> Value {
+        let params = json!({"expression": script, "returnByValue": true});
+        let mut answer = self.call("Runtime.evaluate", params);
+        assert!(answer.get("exceptionDetails").is_none(), "{script}: {answer}");
+        answer["result"]["value"].take()
+    }
+
+    fn key(&mut self, key: &str) {
+        for kind in ["keyDown", "keyUp"] {
+            let text = if kind == "keyDown" && key.len() == 1 { key } else { "" };
+            self.call("Input.dispatchKeyEvent", json!({"type": kind, "key": key, "text": text}));
+        }
+    }
+
+    /// Neither a complaint on the console nor a request for anything but the page itself.
+    fn assert_calm(&self) {
+        for event in &self.events {
+            let method = event["method"].as_str().unwrap_or_default();
+            assert!(
+                !["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"].contains(&method),
+                "{event}"
+            );
+            if method == "Network.requestWillBeSent" {
+                assert_eq!(event["params"]["type"], "Document", "{event}");
+            }
+        }
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// How many cases can be seen.
+const SEEN: &str =
+    "[...document.querySelectorAll('.case')].filter(c => getComputedStyle(c).display !== 'none').length";
+
+fn clawgate(folder: &Path, args: &[&str]) -> i32 {
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command
+        .current_dir(folder)
+        .env_remove("GITHUB_ACTIONS")
+        .args(args)
+        .output()
+        .unwrap()
+        .status
+        .code()
+        .unwrap()
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_report_works_in_a_browser_and_asks_the_network_for_nothing() {
+    let folder = TempDir::new().unwrap();
+    let args = [
+        "run",
+        "claude/http",
+        "claude/tools",
+        "--target",
+        "reference,reference+no-result",
+        "--report",
+        "html=r.html",
+    ];
+    assert_eq!(clawgate(folder.path(), &args), 100);
+    let page = folder.path().join("r.html");
+    let mut browser = Browser::start();
+    browser.open(&page, "");
+    // Everything is there, the first failure open.
+    assert_eq!(browser.eval(SEEN), 40);
+    assert_eq!(browser.eval("document.querySelectorAll('.case[open]').length"), 1);
+    assert_eq!(browser.eval("document.querySelector('.case[open]').classList.contains('fail')"), true);
+    // The matrix has a row a scenario and a column a target, and says where it failed.
+    assert_eq!(browser.eval("document.querySelectorAll('table.matrix')[0].tBodies[0].rows.length"), 2);
+    assert_eq!(browser.eval("document.querySelectorAll('table.matrix td.fail').length > 2"), true);
+    assert_eq!(
+        browser.eval("document.querySelector('table.clauses').textContent.includes('claude-stream-json/result-present')"),
+        true
+    );
+    // The timeline has the request above and the stream below, within its track.
+    let inside = "(() => { const open = document.querySelector('.case[open]'); const marks = [...open.querySelectorAll('.track > .request, .track > .tick')]; \
+        return marks.length > 1 && marks.every(m => { const a = m.getBoundingClientRect(), t = m.parentNode.getBoundingClientRect(); return a.left >= t.left - 4 && a.right <= t.right + 12; }); })()";
+    assert_eq!(browser.eval(inside), true);
+    let above = "(() => { const o = document.querySelector('.case[open]'); return o.querySelector('.request').getBoundingClientRect().top < o.querySelector('.tick').getBoundingClientRect().top; })()";
+    assert_eq!(browser.eval(above), true);
+    // Filters: by status, by target, by words.
+    browser.eval("document.querySelector('label[for=show-fail]').click()");
+    assert_eq!(browser.eval(SEEN), 20);
+    browser.eval("document.querySelector('label[for=show-all]').click()");
+    let choose = "(() => { const s = document.querySelector('select[name=target]'); s.value = 'reference'; s.dispatchEvent(new Event('input', {bubbles: true})); })()";
+    browser.eval(choose);
+    assert_eq!(browser.eval(SEEN), 20);
+    browser.eval("document.querySelector('select[name=target]').value = ''");
+    browser.key("/");
+    assert_eq!(browser.eval("document.activeElement.name"), "text");
+    browser.eval("document.activeElement.value = 'http/429-json'; document.activeElement.dispatchEvent(new Event('input', {bubbles: true}))");
+    assert_eq!(browser.eval(SEEN), 2);
+    assert_eq!(browser.eval("document.querySelector('output').textContent"), "2 of 40 cases");
+    // The keyboard alone is enough.
+    browser.key("Escape");
+    browser.key("j");
+    assert_eq!(browser.eval("document.activeElement.tagName"), "SUMMARY");
+    // A link opens the case that it names.
+    browser.open(&page, "#case-7");
+    assert_eq!(browser.eval("document.getElementById('case-7').open"), true);
+    // Dark where the reader likes it dark, and by the button.
+    let ground = "getComputedStyle(document.body).backgroundColor";
+    let light = browser.eval(ground);
+    let media = json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]});
+    browser.call("Emulation.setEmulatedMedia", media);
+    let dark = browser.eval(ground);
+    assert_ne!(light, dark);
+    browser.eval("document.querySelector('button.theme').click()");
+    assert_eq!(browser.eval(ground), light);
+    // A phone does not have to scroll sideways.
+    let phone = json!({"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    assert_eq!(browser.eval("document.documentElement.scrollWidth <= 380"), true);
+    browser.assert_calm();
+    // Without scripts it is still all there, and filters by status.
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    browser.open(&page, "");
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": false}));
+    assert_eq!(browser.eval("document.querySelector('input[type=search]').parentNode.hidden"), true);
+    browser.eval("document.querySelector('label[for=show-pass]').click()");
+    assert_eq!(browser.eval(SEEN), 20);
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn everything_can_be_read_by_name_and_contrast() {
+    let folder = TempDir::new().unwrap();
+    let args = ["run", "claude/http/429", "--target", "reference+no-result", "--report", "html=r.html"];
+    assert_eq!(clawgate(folder.path(), &args), 100);
+    let mut browser = Browser::start();
+    browser.open(&folder.path().join("r.html"), "");
+    let nameless = "[...document.querySelectorAll('input, select, button')].filter(e => !(e.labels && [...e.labels].some(l => l.textContent.trim())) && !e.ariaLabel && !e.textContent.trim()).length";
+    assert_eq!(browser.eval(nameless), 0);
+    assert_eq!(browser.eval("document.documentElement.lang"), "en");
+    assert_eq!(browser.eval("document.querySelectorAll('h1').length"), 1);
+    // Text against what is behind it: 4.5 to 1, in both themes.
+    let contrast = r"(() => {
+        const rgb = (text) => (text.match(/[\d.]+/g) || []).map(Number);
+        const light = ([r, g, b]) => { const f = (v) => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }; return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b); };
+        const behind = (e) => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length === 3 || c[3] > 0.9) return c; } return [255, 255, 255]; };
+        const bad = [];
+        for (const e of document.querySelectorAll('main *, footer *')) {
+            if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.checkVisibility() || e.closest(':disabled, [hidden], .hidden')) continue;
+            if (e.matches('label') && e.previousElementSibling && e.previousElementSibling.disabled || e.closest('label') && e.closest('label').previousElementSibling && e.closest('label').previousElementSibling.disabled) continue;
+            const a = light(rgb(getComputedStyle(e).color)), b = light(behind(e));
+            const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (ratio < 4.5) bad.push(e.tagName + '.' + e.className + ' ' + ratio.toFixed(2));
+        }
+        return bad.join('; ');
+    })()";
+    assert_eq!(browser.eval(contrast), "");
+    browser.eval("document.querySelector('button.theme').click()");
+    assert_eq!(browser.eval(contrast), "");
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn a_hostile_target_is_inert_in_a_browser() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path();
+    let evil = "</script><script>document.title='owned'</script><img src='http://127.0.0.1:9/x' onerror=\"document.title='owned'\">\
+        </code></li></ol></details></style><svg onload=\"document.title='owned'\">\u{1b}]0;owned\u{7}\u{202e}'\"><a href=\"javascript:document.title='owned'\">";
+    let lines = format!(
+        "{}\n{evil}\n{}\n",
+        json!({"type": evil, "subtype": evil}),
+        json!({"type": "result", "subtype": evil})
+    );
+    fs::write(root.join("stdout"), [lines.as_bytes(), b"\xff\xfe\n"].concat()).unwrap();
+    let script = format!("#!/bin/sh\ncat '{0}/stdout'\ncat '{0}/stdout' >&2\nexit 1\n", root.display());
+    fs::write(root.join("t.sh"), script).unwrap();
+    fs::set_permissions(root.join("t.sh"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let target = format!(
+        "[target]\nname = \"t\"\ndescription = \"x\"\nprogram = '{}/t.sh'\n[env]\nPATH = \"/usr/bin:/bin\"\n[[speaks]]\n\
+         contract = \"claude-stream-json\"\nversion = \"2.1.197\"\nargs = [\"--output-format\", \"stream-json\", \"--verbose\"]\n\
+         prompt = [\"-p\", \"{{prompt}}\"]\n",
+        root.display()
+    );
+    fs::write(root.join("t.toml"), target).unwrap();
+    let args = ["run", "claude/answers/stream", "--target", "t.toml", "--report", "html=r.html"];
+    assert_eq!(clawgate(root, &args), 100);
+    let mut browser = Browser::start();
+    browser.open(&root.join("r.html"), "");
+    assert_eq!(browser.eval("document.title"), "1 case failed · clawgate");
+    assert_eq!(browser.eval("document.querySelectorAll('script').length"), 1);
+    assert_eq!(
+        browser.eval("document.querySelectorAll('img, svg, iframe, object, a[href^=\"javascript\"]').length"),
+        0
+    );
+    assert_eq!(
+        browser.eval("document.querySelector('.transcript').textContent.includes('</script><script>')"),
+        true
+    );
+    browser.assert_calm();
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn a_thousand_cases_open() {
+    let folder = TempDir::new().unwrap();
+    let repeat =
+        ["run", "claude/http/429", "--repeat", "1000", "--jobs", "4", "-q", "--report", "html=r.html"];
+    assert_eq!(clawgate(folder.path(), &repeat), 0);
+    let mut browser = Browser::start();
+    browser.open(&folder.path().join("r.html"), "");
+    assert_eq!(browser.eval(SEEN), 1000);
+    let search = "(() => { const t = document.querySelector('input[type=search]'); t.value = '#1000'; t.dispatchEvent(new Event('input', {bubbles: true})); })()";
+    browser.eval(search);
+    assert_eq!(browser.eval(SEEN), 1);
+    let timing = browser.eval("JSON.stringify(performance.getEntriesByType('navigation')[0])");
+    let timing: Value = serde_json::from_str(timing.as_str().unwrap()).unwrap();
+    assert!(timing["loadEventEnd"].is_number(), "{timing}");
+    if std::env::var_os("CLAWGATE_SHOW_TIMES").is_some() {
+        writeln!(
+            std::io::stderr(),
+            "load {} ms, {} bytes",
+            timing["loadEventEnd"],
+            timing["decodedBodySize"]
+        )
+        .unwrap();
+    }
+    browser.assert_calm();
+}
