@@ -1,0 +1,119 @@
+//! A run that is killed goes on where it was: nothing is lost, nothing is run twice, and the numbers are the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use super::support::{MODEL, Project};
+
+/// Every seventh trial fails, and every eleventh is limited once.
+fn spec() -> String {
+    let every = |step: usize| (1..=100).step_by(step).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    format!(
+        "[eval]\nskill = \"greet\"\n[run]\ntrials = 100\nbackoff_ms = 1\n[thresholds]\nmin_pass_rate = 0.5\n{MODEL}\n\
+         [[rules]]\ncase = \"ann\"\ntrials = [{}]\nattempts = [1]\nfaults = [\"http:status=529\"]\n\
+         [[rules]]\ncase = \"ann\"\ntrials = [{}]\napi = \"plain\"\n\
+         [[cases]]\nid = \"ann\"\nprompt = \"Say hello to Ann\"\n[[cases.assert]]\ntype = \"contains\"\nneedle = \"Ahoy\"\n",
+        every(11),
+        every(7),
+    )
+}
+
+/// When each finished trial began, by its directory, with how many attempts were made at it.
+fn finished(iteration: &Path) -> BTreeMap<String, (u64, usize)> {
+    let mut found = BTreeMap::new();
+    for arm in ["with_skill", "without_skill"] {
+        for entry in fs::read_dir(iteration.join("eval-ann").join(arm)).into_iter().flatten().flatten() {
+            let Ok(text) = fs::read(entry.path().join("trial.json")) else { continue };
+            let trial: Value = serde_json::from_slice(&text).unwrap();
+            let attempts = fs::read_dir(entry.path())
+                .unwrap()
+                .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().starts_with("attempt-"))
+                .count();
+            assert_eq!(trial["attempts"].as_array().unwrap().len(), attempts, "{}", entry.path().display());
+            found.insert(
+                entry.path().display().to_string(),
+                (trial["started_ms"].as_u64().unwrap(), attempts),
+            );
+        }
+    }
+    found
+}
+
+/// The numbers that do not depend on how fast the machine is.
+fn numbers(report: &Value) -> Value {
+    let arm = |name: &str| {
+        let arm = &report["overall"][name];
+        serde_json::json!([
+            arm["pass_rate"],
+            arm["not_measured"],
+            arm["verdicts"],
+            arm["skill_used"],
+            arm["median_tokens"]
+        ])
+    };
+    serde_json::json!([
+        report["status"],
+        report["complete"],
+        arm("with_skill"),
+        arm("without_skill"),
+        report["overall"]["delta"],
+        report["cases"][0]["assertions"],
+        report["spent"]["output_tokens"],
+    ])
+}
+
+#[test]
+fn two_hundred_trials_survive_a_kill() {
+    let project = Project::new();
+    project.write("e.toml", &spec());
+    let whole = project.eval(&["e.toml", "--out", "whole"]);
+    assert_eq!(whole.code, Some(0), "{}", whole.stderr);
+
+    let mut child = project
+        .command(&["e.toml", "--target", "reference", "--format", "json", "--out", "killed"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let seen = lines.map_while(Result::ok).filter(|line| line.contains("trial-finished")).take(90).count();
+    // SIGKILL: no handler runs.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(seen, 90);
+    let iteration = project.path().join("killed/greet/iteration-1");
+    let before = finished(&iteration);
+    assert!(before.len() >= 80 && before.len() < 200, "{}", before.len());
+    assert!(!iteration.join("report.json").exists());
+
+    let resumed = project.eval(&["e.toml", "--out", "killed", "--resume"]);
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    let after = finished(&iteration);
+    assert_eq!(after.len(), 200);
+    for (trial, known) in &before {
+        assert_eq!(after.get(trial), Some(known), "{trial} was run again");
+    }
+    let attempts: usize = after.values().map(|(_, attempts)| attempts).sum();
+    // Ten trials of each arm are limited once, in each of which two attempts are made.
+    assert_eq!(attempts, 200 + 2 * 10);
+    assert_eq!(numbers(&resumed.report()), numbers(&whole.report()));
+    assert_eq!(resumed.report()["number"], 1);
+}
+
+#[test]
+fn what_has_changed_meanwhile_is_not_mixed_in() {
+    let project = Project::new();
+    project.write("e.toml", &spec().replace("trials = 100", "trials = 4"));
+    let said = project.eval(&["e.toml", "--max-total-tokens", "1"]);
+    assert_eq!(said.code, Some(3), "{}", said.stderr);
+    let said = project.eval(&["e.toml", "--resume", "--model", "other"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("begun with another model"), "{}", said.stderr);
+    project.write(".claude/skills/greet/extra.md", "more");
+    let said = project.eval(&["e.toml", "--resume"]);
+    assert!(said.stderr.contains("another version of the skill"), "{}", said.stderr);
+}
