@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::support::Project;
 
-const CLAUDITOR: &str = r##"{
+const CLAUDITOR: &str = r#"{
   "skill_name": "greet",
   "description": "Greets like a pirate.",
   "test_args": "Ann --loud",
@@ -37,7 +37,7 @@ const CLAUDITOR: &str = r##"{
   "sync_tasks": false,
   "output_file": null,
   "output_files": []
-}"##;
+}"#;
 
 const MODEL: &str = r#"
 [scenario]

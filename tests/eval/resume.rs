@@ -1,5 +1,7 @@
 //! A run that is killed goes on where it was: nothing is lost, nothing is run twice, and the numbers are the same.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -116,4 +118,29 @@ fn what_has_changed_meanwhile_is_not_mixed_in() {
     project.write(".claude/skills/greet/extra.md", "more");
     let said = project.eval(&["e.toml", "--resume"]);
     assert!(said.stderr.contains("another version of the skill"), "{}", said.stderr);
+}
+
+#[test]
+fn an_interrupted_run_says_so_and_goes_on() {
+    let project = Project::new();
+    project.write("e.toml", &spec().replace("trials = 100", "trials = 30"));
+    let mut child = project
+        .command(&["e.toml", "--target", "reference", "--format", "json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line.contains("\"case\":\"ann\"")));
+    let asked = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    let last: Value = serde_json::from_str(&lines.last().unwrap()).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!((&last["status"], &last["complete"]), (&Value::from("interrupted"), &Value::from(false)));
+    let resumed = project.eval(&["e.toml", "--resume"]);
+    assert_eq!(
+        (resumed.code, &resumed.report()["complete"]),
+        (Some(0), &Value::from(true)),
+        "{}",
+        resumed.stderr
+    );
 }

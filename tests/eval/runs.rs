@@ -41,7 +41,7 @@ fn the_numbers_are_those_of_the_script() {
          [[rules]]\ncase = \"ann\"\ntrials = [4]\nfaults = [\"http:status=429\"]\n\
          [triggers]\ntrials = 2\nshould = [\"Say hello, please\", \"Is the weather a greeting?\"]\n\
          should_not = [\"How is the weather?\", \"Say hello to nobody\"]\n\
-         [thresholds]\nmin_pass_rate = 0.75\nmin_measured = 0.8\n"
+         [thresholds]\nmin_pass_rate = 0.75\nmin_measured = 0.8\nmin_precision = 0.5\nmin_recall = 0.5\n"
     );
     project.write("e.toml", &spec("trials = 5", &rules));
     let said = project.eval(&["e.toml"]);
@@ -167,13 +167,11 @@ fn questions_denials_lost_work_and_missing_skills_are_named() {
          [[api.turns]]\ntool = { name = \"Bash\", input = { command = \"sleep 60\", description = \"w\", run_in_background = true } }\n\
          [[api.turns]]\ntext = \"Ahoy, it runs.\"\n",
     );
-    let rules = ["asks", "denied", "lost"]
-        .iter()
-        .enumerate()
-        .map(|(index, name)| {
-            format!("[[rules]]\ncase = \"ann\"\ntrials = [{}]\napi = \"{name}.toml\"\n", index + 1)
-        })
-        .collect::<String>();
+    let mut rules = String::new();
+    for (number, name) in [(1, "asks"), (2, "denied"), (3, "lost")] {
+        rules += "[[rules]]\ncase = \"ann\"\n";
+        rules += &["trials = [", &number.to_string(), "]\napi = \"", name, ".toml\"\n"].concat();
+    }
     project.write("e.toml", &spec("trials = 3\nwithout = false", &rules));
     let said = project.eval(&["e.toml"]);
     assert_eq!(said.code, Some(100), "{}", said.stderr);
@@ -425,4 +423,63 @@ fn everything_for_programs_fits_the_published_schema() {
     let mut broken = events[0].clone();
     broken["surprise"] = json!(1);
     assert!(!schema.is_valid(&broken));
+}
+
+#[test]
+fn the_real_api_gets_what_is_named_and_nothing_else() {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Command, Stdio};
+
+    let project = Project::new();
+    let model = project.write(
+        "model.toml",
+        &format!("[scenario]\nname = \"m\"\n{MODEL}\n[[api.turns]]\ntext = \"clawgate-control-7341\"\n"),
+    );
+    // It stands for the real one: some address that the environment names.
+    let mut api = Command::new(assert_cmd::cargo::cargo_bin("clawgate"))
+        .arg("mock")
+        .arg(&model)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(api.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let start = line.find("http://").unwrap_or_else(|| panic!("{line}"));
+    let url = line[start..].split_whitespace().next().unwrap().trim_end_matches(['"', ',', '}']);
+    project.write("e.toml", &spec("trials = 1\nwithout = false", "").replace(MODEL, ""));
+    let output = project
+        .command(&[
+            "e.toml",
+            "--target",
+            "reference",
+            "--api",
+            "real",
+            "--pass-env",
+            "MY_SETTING",
+            "--format",
+            "json",
+        ])
+        .env("ANTHROPIC_BASE_URL", url)
+        .env("ANTHROPIC_API_KEY", "sk-ant-the-users-own-key")
+        .env("MY_SETTING", "a-value-to-pass")
+        .env("NOT_NAMED", "a-value-to-keep")
+        .output()
+        .unwrap();
+    api.kill().unwrap();
+    api.wait().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let recording = "clawgate-out/eval/greet/iteration-1/eval-ann/with_skill/run-1/attempt-1/recording.json";
+    let text = fs::read_to_string(project.path().join(recording)).unwrap();
+    let facts: Value = serde_json::from_str(&text).unwrap();
+    let names = facts["env_set"].to_string();
+    assert!(
+        names.contains("MY_SETTING") && names.contains("ANTHROPIC_API_KEY") && !names.contains("NOT_NAMED")
+    );
+    assert!(!text.contains("the-users-own-key") && !text.contains("a-value-to"));
+
+    let said = project.eval(&["e.toml", "--api", "real"]);
+    assert_eq!(said.code, Some(3));
+    assert!(said.stderr.contains("ANTHROPIC_API_KEY"), "{}", said.stderr);
 }

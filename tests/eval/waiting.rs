@@ -1,5 +1,7 @@
 //! Rate limits are waited for until they end, by a clock that a test can turn.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -63,7 +65,7 @@ impl Executor for Limited<'_> {
                        "num_turns": 1, "usage": {"input_tokens": 3, "output_tokens": 2}, "total_cost_usd": 0.5}),
             ]
         };
-        let stdout: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let stdout = lines.iter().fold(String::new(), |text, line| text + &line.to_string() + "\n");
         let facts = json!({
             "schema_version": 1, "target": "claude", "target_version": "2.1.197", "scenario": "x",
             "argv": ["claude", "--output-format", "stream-json"], "exit": {"code": i32::from(is_limited)}, "duration_ms": 1000,

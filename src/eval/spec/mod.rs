@@ -214,7 +214,8 @@ impl Default for RunSettings {
     }
 }
 
-/// What has to be reached. What is not said is not asked for, but the pass rate.
+/// What has to be reached. Where a file does not say otherwise, every trial has to pass and every prompt to trigger
+/// the skill, or not, as it should; the rest is not asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Thresholds {
@@ -225,9 +226,9 @@ pub struct Thresholds {
     /// By how much the skill has to be better than none.
     pub min_delta: Option<f64>,
     /// Of the prompts that used the skill, the part that should.
-    pub min_precision: Option<f64>,
+    pub min_precision: f64,
     /// Of the prompts that should use the skill, the part that did.
-    pub min_recall: Option<f64>,
+    pub min_recall: f64,
     /// The median cost of a trial.
     pub max_cost_usd: Option<f64>,
     /// The median time of a trial.
@@ -240,8 +241,8 @@ impl Default for Thresholds {
             min_pass_rate: 1.0,
             min_measured: 0.5,
             min_delta: None,
-            min_precision: None,
-            min_recall: None,
+            min_precision: 1.0,
+            min_recall: 1.0,
             max_cost_usd: None,
             max_seconds: None,
         }

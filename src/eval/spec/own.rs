@@ -164,8 +164,8 @@ fn thresholds(mut table: Table<'_>) -> Result<Thresholds, DocumentError> {
         min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
         min_measured: part(&mut table, "min_measured")?.unwrap_or(base.min_measured),
         min_delta: table.number("min_delta")?,
-        min_precision: part(&mut table, "min_precision")?,
-        min_recall: part(&mut table, "min_recall")?,
+        min_precision: part(&mut table, "min_precision")?.unwrap_or(base.min_precision),
+        min_recall: part(&mut table, "min_recall")?.unwrap_or(base.min_recall),
         max_cost_usd: table.number("max_cost_usd")?,
         max_seconds: table.number("max_seconds")?,
     };
