@@ -31,6 +31,7 @@
 //! | [`schema`] | contracts as data, and the engine that holds a run against them |
 //! | [`judge`] | one pass over an output that feeds all of the above |
 //! | [`harness`] | the scripted API that targets run against |
+//! | [`eval`] | skills measured: trials, controls, statistics |
 //! | [`report`] | results for people and for programs |
 //! | [`document`] | TOML files of the user, read so that every complaint points into them |
 //! | [`exit_code`] | the exit codes of the command, which are API |

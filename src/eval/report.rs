@@ -39,6 +39,10 @@ pub struct Report {
     pub number: u32,
     /// What it was made with.
     pub stamp: Stamp,
+    /// The models that answered, as the target said.
+    pub models: Vec<String>,
+    /// The versions of the target, as it said.
+    pub versions: Vec<String>,
     /// The controls.
     pub controls: Vec<ControlReport>,
     /// All tasks together.
@@ -301,6 +305,8 @@ impl<'s> Tally<'s> {
             iteration,
             number,
             stamp,
+            models: self.models.keys().cloned().collect(),
+            versions: self.versions.keys().cloned().collect(),
             controls: self.controls(),
             overall: self.overall(),
             cases: self.cases(),
@@ -652,6 +658,9 @@ impl Report {
         let mut little = Vec::new();
         if unknown {
             little.push("a control could not be measured".to_owned());
+        }
+        if !self.complete {
+            little.push(self.halted.clone().unwrap_or_else(|| "not every trial was run".into()));
         }
         for case in &self.cases {
             let with = &case.comparison.with_skill;

@@ -168,6 +168,11 @@ fn mistakes_in_a_file_have_a_place_and_a_suggestion() {
     assert!(said.contains("e.toml:4:1: unknown key `trial`, did you mean `trials`?"), "{said}");
     let said = complaint("e.toml", "[eval]\nskill = \"greet\"\n[[cases]]\nprompt = \"x\"\n");
     assert!(said.contains("cannot fail"), "{said}");
+    let said = complaint(
+        "e.toml",
+        "[eval]\nskill = \"greet\"\n[[rules]]\ncase = \"triger-1\"\n[triggers]\nshould = [\"x\"]\n",
+    );
+    assert!(said.contains("no case `triger-1`, did you mean `trigger-1`?"), "{said}");
     let said = complaint("e.toml", "[eval]\nskill = \"gret\"\n[triggers]\nshould = [\"x\"]\n");
     assert!(said.contains("did you mean `greet`?"), "{said}");
     let said = complaint("e.toml", "[eval]\nskill = \"greet\"\n[triggers]\nshould = [\"x\"]\n");

@@ -425,3 +425,25 @@ pub(crate) fn digest<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> String {
     }
     hash.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_manual_is_valid() {
+        let manual = include_str!("../../../evals/README.md");
+        let example = manual.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("greet.toml");
+        fs::write(&path, example).unwrap();
+        let spec = Spec::open(&path).unwrap_or_else(|error| panic!("{error}"));
+        let kinds: Vec<Kind> = spec.cases.iter().map(|case| case.kind).collect();
+        assert_eq!(
+            kinds,
+            [Kind::Task, Kind::MustTrigger, Kind::MustNotTrigger, Kind::ControlPass, Kind::ControlFail]
+        );
+        assert_eq!((spec.cases[0].assertions.len(), spec.cases[0].expectations.len()), (2, 1));
+        assert_eq!((spec.run.trials, spec.thresholds.min_delta), (5, Some(0.3)));
+    }
+}
