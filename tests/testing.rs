@@ -1,5 +1,7 @@
 //! The library as somebody uses it in tests of a command line of their own.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clawgate::testing::{Cli, Script, Turn};
@@ -12,7 +14,7 @@ fn agent() -> Cli {
 
 fn agent_that(misbehaves: &str) -> Cli {
     let program = assert_cmd::cargo::cargo_bin("clawgate");
-    Cli::target(&format!("reference{misbehaves}={}", program.display())).expect("the target is built in")
+    Cli::target(&format!("reference{misbehaves}={}", program.display())).unwrap()
 }
 
 #[test]
