@@ -69,7 +69,7 @@ fn cpu_of_children() -> Duration {
 fn measured(work: impl FnOnce() -> Duration) -> [Duration; 2] {
     let before = cpu_of_children();
     let wall = work();
-    [wall, cpu_of_children() - before]
+    [wall, cpu_of_children().saturating_sub(before)]
 }
 
 /// The same command without anything around it, `CASES` times, `JOBS` at a time.
