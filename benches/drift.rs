@@ -9,6 +9,7 @@
     reason = "a benchmark fails by panicking and prints its table"
 )]
 
+#[expect(dead_code, reason = "the streams are for the other benchmarks")]
 mod support;
 
 use std::fs;
@@ -23,7 +24,7 @@ use support::{Seeded, cpu_time, peak_megabytes};
 const MESSAGES: u64 = 50;
 
 fn main() {
-    let recordings = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(500);
+    let recordings = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(500);
     println!(
         "{:>10} {:>10} {:>10} {:>10} {:>9} {:>8}",
         "recordings", "messages", "MB a side", "CPU s", "changes", "peak MB"

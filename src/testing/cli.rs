@@ -8,11 +8,10 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use super::outcome::Outcome;
-use crate::golden::Interleave;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::run::{AttemptError, Planned, Setting, Shelves, Stop};
-use crate::harness::scenario::{Case, Expect, RunPart};
+use crate::harness::scenario::{Case, Expect, GoldenPart, RunPart};
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, ChoiceError, LocateError};
 use crate::recording::RecordingError;
@@ -189,7 +188,7 @@ impl Cli {
             expect: Expect::default(),
             faults,
             overrides: Vec::new(),
-            interleave: Interleave::default(),
+            golden: GoldenPart::default(),
             source: None,
         };
         let folder = Folder::new(keep_in)?;
