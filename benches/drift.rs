@@ -40,7 +40,7 @@ fn main() {
         volatile.add(Class::Milliseconds, vec!["duration_ms".into()]);
         volatile.add(Class::Id("task".into()), vec!["task_id".into()]);
         let drift = diff(&old, &new, &|_, _| volatile.clone()).expect("both sides can be read");
-        let took = cpu_time() - before;
+        let took = cpu_time().saturating_sub(before);
         assert_eq!(drift.compared as u64, count);
         // The one field that the new side has more, and nothing that only differs from run to run.
         assert_eq!(drift.changes.len(), 1, "{:?}", drift.changes);
