@@ -23,7 +23,7 @@
 //!
 //! Features: without any there is the parser and the classifier ([`json`], [`recording`], [`stream_json`],
 //! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `harness` runs targets against a scripted API,
-//! and `cli`, which is the default, is everything.
+//! `testing` is for `cargo test`, and `cli` is the command. By default there is everything.
 //!
 //! | module | job |
 //! |---|---|
@@ -74,6 +74,9 @@ pub mod harness;
 pub mod printable;
 #[cfg(feature = "harness")]
 pub mod reference;
+
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[cfg(feature = "cli")]
 pub mod cli;

@@ -64,6 +64,43 @@ fn every_version_is_as_expected() {
     }
 }
 
+/// Ten, each of another kind, five times: normalised they are the same.
+#[test]
+#[ignore = "needs the real Claude CLI; .ci/run runs it"]
+fn runs_of_the_same_binary_are_the_same() {
+    const STEADY: &[&str] = &[
+        "claude/answers/stream",
+        "claude/background/in-front",
+        "claude/files/denied",
+        "claude/hooks/session-start",
+        "claude/http/429",
+        "claude/refusal",
+        "claude/retry/rate-limit",
+        "claude/structured/fits",
+        "claude/sub-agent/answers",
+        "claude/tools/bash",
+    ];
+    let binaries = std::env::var("CLAWGATE_CLAUDE_BINS").unwrap();
+    let binary = binaries.split(':').next().unwrap();
+    let folder = TempDir::new().unwrap();
+    let run = |more: &[&str]| {
+        let output = Command::new(cargo_bin("clawgate"))
+            .arg("run")
+            .args(STEADY)
+            .args(["--target", "claude"])
+            .args(more)
+            .env("CLAWGATE_CLAUDE_BIN", binary)
+            .env_remove("CI")
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let shown = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{shown}{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run(&["--golden", "update"]);
+    run(&["--golden", "check", "--repeat", "4"]);
+}
+
 #[test]
 #[ignore = "needs npm and its registry; .ci/run runs it"]
 fn a_version_is_installed_into_the_cache_and_answers() {

@@ -90,7 +90,7 @@ impl PendingArgs {
 
     /// What waits and is meant; the inner error is the exit code when there is nothing.
     fn pending(&self, store: &Store) -> Result<Result<Vec<PathBuf>, u8>, Failure> {
-        let mut pending = store.pending().map_err(super::golden_flag::usage)?;
+        let mut pending = store.pending().map_err(|error| super::golden_flag::usage(&error))?;
         let waiting = pending.len();
         pending.retain(|path| {
             let path = path.to_string_lossy();
@@ -170,8 +170,9 @@ fn prune(args: &PruneArgs) -> Result<u8, Failure> {
         // Which cases there are does not depend on where the program is.
         let located = Arc::new(Located::unlocated(choice));
         let planned = plan(&suite, &[located], 1);
-        let cases = planned.iter().map(|planned| planned.case.name.as_str());
-        for path in store.unreferenced(&name, cases).map_err(super::golden_flag::usage)? {
+        let cases = planned.iter().filter(|planned| planned.case.golden.skip.is_none());
+        let cases = cases.map(|planned| planned.case.name.as_str());
+        for path in store.unreferenced(&name, cases).map_err(|error| super::golden_flag::usage(&error))? {
             found = true;
             if args.dry_run {
                 tell(args.format.format, "unreferenced", &path)?;
@@ -273,30 +274,33 @@ fn show(path: &Path, number: usize, of: usize) -> Result<String, StoreError> {
 
 /// Waits for a key that means something. What was typed before the question is not an answer to it.
 fn ask() -> Result<Decision, Failure> {
+    let keys = Keys::new()?;
     let mut out = anstream::stdout().lock();
     write!(out, "{FAINT}a accept · r reject · s skip · q quit{FAINT:#} ")?;
     out.flush()?;
-    let keys = Keys::new()?;
     loop {
         let mut bytes = [0; 64];
         let read = rustix::io::read(io::stdin(), &mut bytes).map_err(io::Error::from)?;
-        // A key that sends several bytes, such as an arrow, or pasted text: no decision.
-        let key = match &bytes[..read] {
-            [] => return Ok(Decision::Quit),
-            [key] => *key,
-            _ => continue,
+        // A key that sends several bytes, such as an arrow, or pasted text, is no decision.
+        let decision = match &bytes[..read] {
+            [] => Some(Decision::Quit),
+            [key] => decision(*key),
+            _ => None,
         };
-        if let Some(decision) = decision(key) {
-            drop(keys);
-            let said = match decision {
-                Decision::Accept => "accept",
-                Decision::Reject => "reject",
-                Decision::Skip => "skip",
-                Decision::Quit | Decision::Interrupt => "quit",
-            };
-            writeln!(out, "{said}")?;
-            return Ok(decision);
-        }
+        let Some(decision) = decision else {
+            write!(out, "(a, r, s or q) ")?;
+            out.flush()?;
+            continue;
+        };
+        drop(keys);
+        let said = match decision {
+            Decision::Accept => "accept",
+            Decision::Reject => "reject",
+            Decision::Skip => "skip",
+            Decision::Quit | Decision::Interrupt => "quit",
+        };
+        writeln!(out, "{said}")?;
+        return Ok(decision);
     }
 }
 

@@ -1,5 +1,6 @@
 //! `clawgate run --golden`: whether runs are compared with their snapshots.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,8 @@ use crate::exit_code;
 use crate::golden::{Mode, StoreError};
 use crate::harness::run::{Golden, Suite, plan};
 use crate::harness::target::Located;
+use crate::printable::printable;
+use crate::report::style::CAUTION;
 
 /// Where snapshots are.
 #[derive(Debug, Clone, clap::Args)]
@@ -80,12 +83,19 @@ pub(super) fn orphans(golden: &Golden, suite: &Suite, targets: &[Arc<Located>]) 
     for target in targets {
         let name = &target.choice.target.name;
         let planned = plan(suite, std::slice::from_ref(target), 1);
-        let cases = planned.iter().map(|planned| planned.case.name.as_str());
-        let found = golden.store().unreferenced(name, cases).map_err(usage)?;
+        let cases = planned.iter().filter(|planned| planned.case.golden.skip.is_none());
+        let cases = cases.map(|planned| planned.case.name.as_str());
+        let found = golden.store().unreferenced(name, cases).map_err(|error| usage(&error))?;
         for path in &found {
-            complain(&unreferenced(path));
             if is_ci() {
+                complain(&unreferenced(path));
                 code = exit_code::FINDINGS;
+            } else {
+                _ = writeln!(
+                    anstream::stderr(),
+                    "{CAUTION}note{CAUTION:#}: {}",
+                    printable(&unreferenced(path))
+                );
             }
         }
     }
@@ -97,6 +107,6 @@ fn unreferenced(path: &Path) -> String {
 }
 
 /// Snapshots that cannot be read or written are an unreadable input.
-pub(super) fn usage(error: StoreError) -> Failure {
+pub(super) fn usage(error: &StoreError) -> Failure {
     Failure::Usage(error.to_string())
 }

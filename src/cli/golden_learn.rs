@@ -102,18 +102,14 @@ fn surround(planned: &mut Planned) {
 /// The file that a target was read from, and its text.
 fn target_file(typed: &str, name: &str) -> Result<(String, String), Failure> {
     let own = super::runs::targets_folder().map(|folder| folder.join(format!("{name}.toml")));
-    let path = if typed.ends_with(".toml") { Some(typed.into()) } else { own.filter(|path| path.is_file()) };
-    match path {
-        Some(path) => {
-            let file = path.display().to_string();
-            let text =
-                std::fs::read_to_string(&path).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
-            Ok((file, text))
-        }
-        None => {
-            let text =
-                TARGETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
-            Ok((format!("targets/{name}.toml"), text.to_owned()))
-        }
-    }
+    let is_file = Path::new(typed).extension().is_some_and(|extension| extension == "toml");
+    let path = if is_file { Some(typed.into()) } else { own.filter(|path| path.is_file()) };
+    let Some(path) = path else {
+        let text =
+            TARGETS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text).unwrap_or_default();
+        return Ok((format!("targets/{name}.toml"), text.to_owned()));
+    };
+    let file = path.display().to_string();
+    let text = std::fs::read_to_string(&path).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
+    Ok((file, text))
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::change::{Evidence, Kind};
 use super::policy::effect;
 use super::rows::{Rows, Sighting};
-use super::shape::{Shape, Types, Words, shortened};
-use crate::golden::{Entry, Normal};
+use super::shape::{Scalars, Shape, Types, is_data, shortened};
+use crate::golden::{DOCUMENT, Entry, Normal};
 
 /// Compares the runs of a case on the old side with those on the new; each comes with the name of its file.
 pub fn compare_case(case: &str, old: &[(String, Normal)], new: &[(String, Normal)], rows: &mut Rows) {
@@ -111,10 +111,10 @@ impl Comparison<'_> {
             (Some(was), Some(is)) if was != is => {
                 let summary = format!("what stood on {was} stands on {is}");
                 self.tell(Kind::Channel, None, was, Sides::values(was.into(), is.into()), summary);
-                self.messages(before.on(was), after.on(is));
+                self.messages(&before.on(was), &after.on(is));
             }
             (Some(was), Some(_)) => {
-                self.messages(before.on(was), after.on(was));
+                self.messages(&before.on(was), &after.on(was));
                 if was == "stdout" {
                     self.text_among(&before, &after);
                 }
@@ -130,7 +130,7 @@ impl Comparison<'_> {
                 let sides = Sides::values(shortened(&before.text(is).into()), after.example(is));
                 self.tell(Kind::Form, None, "json", sides, format!("{is} was text, and now is JSON"));
             }
-            (None, Some(is)) => self.messages(Vec::new(), after.on(is)),
+            (None, Some(is)) => self.messages(&[], &after.on(is)),
             (None, None) => self.text(&before, &after, "stdout"),
         }
         self.text(&before, &after, "stderr");
@@ -164,9 +164,9 @@ impl Comparison<'_> {
         self.message = None;
     }
 
-    fn messages(&mut self, old: Vec<Vec<&Entry>>, new: Vec<Vec<&Entry>>) {
-        self.order(&old, &new);
-        let (before, after) = (by_kind(&old), by_kind(&new));
+    fn messages(&mut self, old: &[Vec<&Entry>], new: &[Vec<&Entry>]) {
+        self.order(old, new);
+        let (before, after) = (by_kind(old), by_kind(new));
         for (kind, was) in &before {
             self.rows.note_count(kind, was.most);
             self.message = Some(kind.clone());
@@ -176,7 +176,10 @@ impl Comparison<'_> {
                         let direction = if is.least > was.most { "more" } else { "fewer" };
                         let summary = format!("{} `{kind}` become {}", was.most, is.most);
                         let sides = Sides::values(was.most.into(), is.most.into());
-                        self.tell(Kind::MessageCount, None, direction, sides, summary);
+                        // Whoever reads a document reads one.
+                        let twice = kind == DOCUMENT && was.most == 1 && is.least > 1;
+                        let kind = if twice { Kind::MessageRepeated } else { Kind::MessageCount };
+                        self.tell(kind, None, direction, sides, summary);
                     }
                     self.shapes(&was.shape, &is.shape, "");
                 }
@@ -225,12 +228,7 @@ impl Comparison<'_> {
         self.types(old, new, pointer);
         self.words(old, new, pointer);
         if old.objects > 0 && new.objects > 0 {
-            if old.is_map() || new.is_map() {
-                self.keys(old, new, pointer);
-                self.shapes(&old.entries(), &new.entries(), &format!("{pointer}/*"));
-            } else {
-                self.fields(old, new, pointer);
-            }
+            self.members(old, new, pointer);
         }
         self.items(old, new, pointer);
     }
@@ -256,7 +254,7 @@ impl Comparison<'_> {
     }
 
     fn words(&mut self, old: &Shape, new: &Shape, pointer: &str) {
-        let (was, is) = (&old.words, &new.words);
+        let (was, is) = (&old.scalars, &new.scalars);
         let value = |set: &BTreeSet<String>| match set.len() {
             1 => set.first().map_or(Value::Null, |word| word.as_str().into()),
             _ => json!(set),
@@ -271,7 +269,7 @@ impl Comparison<'_> {
             let summary = format!("{pointer} is another number");
             self.tell(Kind::ValueChanged, at, "number", Sides::shapes(Some(old), Some(new)), summary);
         }
-        let says = |words: &Words| words.text.is_some() || !words.words.is_empty();
+        let says = |scalars: &Scalars| scalars.text.is_some() || !scalars.words.is_empty();
         if was.text != is.text && says(was) && says(is) {
             let summary = format!("{pointer} is another text");
             self.tell(Kind::TextChanged, at, "", Sides::shapes(Some(old), Some(new)), summary);
@@ -304,8 +302,18 @@ impl Comparison<'_> {
         }
     }
 
-    fn keys(&mut self, old: &Shape, new: &Shape, pointer: &str) {
-        let keys = |shape: &Shape| shape.fields.keys().cloned().collect::<Vec<_>>();
+    /// Fields by their names, and the entries of a map as if they were one.
+    fn members(&mut self, old: &Shape, new: &Shape, pointer: &str) {
+        // What a message itself holds are fields, however odd their names are.
+        let has_entries = !pointer.is_empty() && (old.keys().next().is_some() || new.keys().next().is_some());
+        let whole = has_entries && old.holds_objects() && new.holds_objects();
+        let is_entry = |key: &str| whole || (has_entries && is_data(key));
+        self.fields(old, new, pointer, &is_entry);
+        if !has_entries {
+            return;
+        }
+        let keys =
+            |shape: &Shape| shape.fields.keys().filter(|key| is_entry(key)).cloned().collect::<Vec<_>>();
         let (was, is) = (keys(old), keys(new));
         if was != is {
             let identity = format!("{was:?} {is:?}");
@@ -318,10 +326,15 @@ impl Comparison<'_> {
                 format!("{pointer} has other keys"),
             );
         }
+        let (was, is) = (old.entries(is_entry), new.entries(is_entry));
+        // An empty map says nothing about its entries.
+        if was.count > 0 && is.count > 0 {
+            self.shapes(&was, &is, &format!("{pointer}/*"));
+        }
     }
 
-    fn fields(&mut self, old: &Shape, new: &Shape, pointer: &str) {
-        for (name, was) in &old.fields {
+    fn fields(&mut self, old: &Shape, new: &Shape, pointer: &str, is_entry: &dyn Fn(&str) -> bool) {
+        for (name, was) in old.fields.iter().filter(|(name, _)| !is_entry(name)) {
             let at = format!("{pointer}/{}", escaped(name));
             match new.fields.get(name) {
                 None => {
@@ -338,7 +351,8 @@ impl Comparison<'_> {
                 }
             }
         }
-        for (name, is) in new.fields.iter().filter(|(name, _)| !old.fields.contains_key(*name)) {
+        let is_new = |name: &str| !is_entry(name) && !old.fields.contains_key(name);
+        for (name, is) in new.fields.iter().filter(|(name, _)| is_new(name)) {
             let at = format!("{pointer}/{}", escaped(name));
             let sides = Sides::shapes(None, Some(is));
             self.tell(Kind::FieldAdded, Some(&at), "", sides, format!("{at} is new"));
@@ -351,13 +365,12 @@ impl Comparison<'_> {
             kind => format!("{pointer}/*:{}", escaped(kind)),
         };
         for (kind, was) in &old.items {
-            match new.items.get(kind) {
-                Some(is) => self.shapes(was, is, &at(kind)),
-                None => {
-                    let sides = Sides::shapes(Some(was), None);
-                    let summary = format!("{pointer} no longer holds what {} was", at(kind));
-                    self.tell(Kind::ElementRemoved, Some(&at(kind)), "", sides, summary);
-                }
+            if let Some(is) = new.items.get(kind) {
+                self.shapes(was, is, &at(kind));
+            } else {
+                let sides = Sides::shapes(Some(was), None);
+                let summary = format!("{pointer} no longer holds what {} was", at(kind));
+                self.tell(Kind::ElementRemoved, Some(&at(kind)), "", sides, summary);
             }
         }
         for (kind, is) in new.items.iter().filter(|(kind, _)| !old.items.contains_key(*kind)) {
@@ -521,7 +534,10 @@ fn ending(exit: &Value) -> Value {
         (None, Some(signal), None) => format!("signal {signal}").into(),
         (None, Some(signal), Some(timer)) => format!("signal {signal} after the {timer} timer").into(),
         (None, None, Some(timer)) => format!("the {timer} timer").into(),
-        (None, None, None) => "not started".into(),
+        (None, None, None) => {
+            let kind = exit.pointer("/spawn_error/kind").and_then(Value::as_str).unwrap_or("unknown");
+            format!("not started ({kind})").into()
+        }
     }
 }
 
@@ -621,7 +637,16 @@ mod tests {
     fn maps_are_compared_by_their_entries() {
         let old = r#"{"usage":{"claude-a-1":{"in":1,"out":2}}}"#;
         let new = r#"{"usage":{"claude-b-2":{"in":1}}}"#;
+        assert_eq!(told(r#"{"usage":{}}"#, new), ["info value-changed /usage"]);
         assert_eq!(told(old, new), ["breaking field-removed /usage/*/out", "info value-changed /usage"]);
+    }
+
+    #[test]
+    fn an_odd_key_does_not_hide_what_is_lost_beside_it() {
+        assert_eq!(told(r#"{"a":1,"x.y":1}"#, r#"{"x.y":1}"#), ["breaking field-removed /a"]);
+        assert_eq!(told(r#"{"a/b":1}"#, "{}"), ["breaking field-removed /a~1b"]);
+        let (old, new) = (r#"{"o":{"a":1,"x.y":1}}"#, r#"{"o":{"x.y":1}}"#);
+        assert_eq!(told(old, new), ["breaking field-removed /o/a"]);
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn lost((field, accepts): &(String, Accepts), pointer: &str, change: &Change) ->
 }
 
 impl Accepts {
-    fn takes(&self, value: &Value) -> bool {
+    fn takes(self, value: &Value) -> bool {
         let of = Types::of(value);
         self.anything
             || NAMES.iter().zip(self.types).any(|(name, takes)| takes && Types::parse(name) == Some(of))

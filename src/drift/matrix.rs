@@ -88,16 +88,12 @@ struct Table<'m, L: Lookup> {
 
 impl<L: Lookup> Table<'_, L> {
     fn look(&mut self, at: usize) -> Result<bool, L::Error> {
-        match self.lookup.cases(&self.versions[at])? {
-            Some(cases) => {
-                self.cases.insert(at, cases);
-                Ok(true)
-            }
-            None => {
-                self.missing.insert(at);
-                Ok(false)
-            }
-        }
+        let Some(cases) = self.lookup.cases(&self.versions[at])? else {
+            self.missing.insert(at);
+            return Ok(false);
+        };
+        self.cases.insert(at, cases);
+        Ok(true)
     }
 
     /// What changed between two versions that were looked at; what no contract promises changes with every version.

@@ -48,7 +48,7 @@ type Key = (Kind, Option<String>, Option<String>, String);
 /// Gathers the changes of one case after the other.
 #[derive(Debug, Default)]
 pub struct Rows {
-    rows: BTreeMap<Key, Change>,
+    changes: BTreeMap<Key, Change>,
     /// The most messages of each kind that one old run had.
     most: BTreeMap<String, usize>,
     compared: usize,
@@ -80,7 +80,7 @@ impl Rows {
     /// Adds what a case shows.
     pub(super) fn add(&mut self, case: &str, seen: Sighting) {
         let key = (seen.kind, seen.message.clone(), seen.pointer.clone(), seen.identity);
-        let row = self.rows.entry(key).or_insert_with(|| Change {
+        let row = self.changes.entry(key).or_insert_with(|| Change {
             kind: seen.kind,
             effect: seen.effect,
             message: seen.message,
@@ -99,8 +99,8 @@ impl Rows {
 
     /// All of them.
     pub fn finish(self) -> Drift {
-        let Self { rows, most, compared, only_old, only_new } = self;
-        let mut changes: Vec<Change> = rows.into_values().collect();
+        let Self { changes, most, compared, only_old, only_new } = self;
+        let mut changes: Vec<Change> = changes.into_values().collect();
         for change in &mut changes {
             let came_once = change.message.as_ref().is_some_and(|kind| most.get(kind) == Some(&1));
             // Only now is it known that no old run had two of them.

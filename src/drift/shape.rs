@@ -64,7 +64,7 @@ pub(super) struct Shape {
     pub(super) objects: usize,
     pub(super) types: Types,
     /// Words, booleans and numbers as they are written; `None` when there are too many, or texts among them.
-    pub(super) words: Words,
+    pub(super) scalars: Scalars,
     pub(super) fields: BTreeMap<String, Shape>,
     /// Elements of lists, by the `type` that they name.
     pub(super) items: BTreeMap<String, Shape>,
@@ -75,7 +75,7 @@ pub(super) struct Shape {
 
 /// The scalar values at one place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct Scalars {
     pub(super) booleans: BTreeSet<bool>,
     pub(super) words: BTreeSet<String>,
     pub(super) numbers: BTreeSet<String>,
@@ -114,23 +114,24 @@ impl Shape {
                     }
                 }
             }
-            scalar => self.words.add(scalar),
+            scalar => self.scalars.add(scalar),
         }
     }
 
-    /// Whether its members are entries under names of the data's own, such as a model's or a path.
-    pub(super) fn is_map(&self) -> bool {
-        let is_name = |key: &String| {
-            key.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'))
-                && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'))
-        };
-        self.fields.keys().any(|key| !is_name(key))
+    /// Names of its members that are the data's own, such as a model's or a path, rather than the program's.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
+        self.fields.keys().filter(|key| is_data(key))
     }
 
-    /// The members of a map, as if they were one.
-    pub(super) fn entries(&self) -> Shape {
+    /// Whether all of its members are objects, as the entries of a map are.
+    pub(super) fn holds_objects(&self) -> bool {
+        self.fields.values().all(|shape| shape.objects == shape.count)
+    }
+
+    /// The members that `is_entry` names, as if they were one.
+    pub(super) fn entries(&self, is_entry: impl Fn(&str) -> bool) -> Shape {
         let mut all = Shape::default();
-        for shape in self.fields.values() {
+        for (_, shape) in self.fields.iter().filter(|(key, _)| is_entry(key)) {
             all.merge(shape);
         }
         all
@@ -143,7 +144,7 @@ impl Shape {
         self.count += other.count;
         self.objects += other.objects;
         self.types.add(other.types);
-        self.words.merge(&other.words);
+        self.scalars.merge(&other.scalars);
         for (key, shape) in &other.fields {
             self.fields.entry(key.clone()).or_default().merge(shape);
         }
@@ -153,7 +154,7 @@ impl Shape {
     }
 }
 
-impl Words {
+impl Scalars {
     fn add(&mut self, scalar: &Value) {
         match scalar {
             Value::Bool(value) => _ = self.booleans.insert(*value),
@@ -183,6 +184,12 @@ impl Words {
         }
         self.overflow |= other.overflow;
     }
+}
+
+/// Whether a key names data: `claude-opus-4-8[1m]`, `/etc/passwd`, `<uuid:1>`; and not `cache-hits` or `maxTokens`.
+pub(super) fn is_data(key: &str) -> bool {
+    let is_odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$' | '-');
+    key.chars().any(is_odd) || (key.contains('-') && key.contains(|c: char| c.is_ascii_digit()))
 }
 
 /// A word of a program rather than a text of a person's: one token, and no placeholder.
@@ -251,12 +258,13 @@ mod tests {
     #[test]
     fn a_shape_tells_always_from_sometimes_and_maps_from_objects() {
         let mut shape = Shape::default();
-        shape.add(&json!({"a": 1, "b": {"claude-x": {"n": 1}}, "c": [{"type": "text"}, "x"]}), 1);
+        shape.add(&json!({"a": 1, "b": {"claude-x-1": {"n": 1}}, "c": [{"type": "text"}, "x"]}), 1);
         shape.add(&json!({"a": "<ms>", "c": []}), 2);
         assert_eq!((shape.objects, shape.fields["a"].count, shape.fields["b"].count), (2, 2, 1));
         assert_eq!(shape.fields["a"].types.names(), "number");
-        assert!(shape.fields["b"].is_map() && !shape.is_map());
-        assert_eq!(shape.fields["b"].entries().fields["n"].count, 1);
+        assert_eq!((shape.fields["b"].keys().count(), shape.keys().count()), (1, 0));
+        assert_eq!(shape.fields["b"].entries(is_data).fields["n"].count, 1);
+        assert!(is_data("/etc/passwd") && is_data("gpt-4o") && !is_data("cache-hits") && !is_data("$ref"));
         assert_eq!(shape.fields["c"].items.keys().collect::<Vec<_>>(), ["", "text"]);
     }
 

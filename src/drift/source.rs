@@ -90,15 +90,15 @@ impl CaseSet {
         if found.is_empty() {
             return Err(SourceError::Nothing(path.to_owned()));
         }
-        Ok(Self::of(found))
+        Ok(Self::of(&found))
     }
 
     /// Cases of several targets are told apart by the target's name.
-    fn of(found: Vec<Named>) -> Self {
+    fn of(found: &[Named]) -> Self {
         let targets: BTreeSet<&str> = found.iter().map(|named| named.target.as_str()).collect();
         let many = targets.len() > 1;
         let mut set = Self::default();
-        for named in &found {
+        for named in found {
             let name = if many { format!("{}/{}", named.target, named.case) } else { named.case.clone() };
             set.cases.entry(name).or_default().push(named.place.clone());
             set.versions.extend(named.version.clone());

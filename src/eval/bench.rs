@@ -8,11 +8,10 @@ use super::runner::{ExecuteError, Executor, Request};
 use super::skill::Skill;
 use super::spec::{Input, ScriptRule, Spec};
 use super::trial::Arm;
-use crate::golden::Interleave;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::run::{AttemptError, Planned, Setting};
-use crate::harness::scenario::{Case, Expect, RunPart};
+use crate::harness::scenario::{Case, Expect, GoldenPart, RunPart};
 use crate::harness::target::{Located, Speaks};
 use crate::judge::Shelf;
 
@@ -216,7 +215,7 @@ impl Case {
             expect: Expect::default(),
             faults,
             overrides: Vec::new(),
-            interleave: Interleave::default(),
+            golden: GoldenPart::default(),
             source: None,
         }
     }

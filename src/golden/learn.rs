@@ -1,6 +1,7 @@
 //! Finds what differs between runs of the same case and is not normalised yet.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -44,7 +45,9 @@ impl Proposal {
             let seen = fields.values().next().map(|seen| seen.join(", ")).unwrap_or_default();
             // A comment ends with its line.
             let seen: String = seen.chars().filter(|c| !c.is_control()).take(80).collect();
-            toml += &format!(
+            // Writing to a string cannot fail.
+            _ = write!(
+                toml,
                 "\n# Seen: {seen}\n[[volatile]]\nas = {}\nfields = [{}]\n",
                 quoted(class),
                 names.join(", ")
@@ -93,10 +96,10 @@ impl Learner {
             }
             for pair in a.iter().zip(b) {
                 match pair {
-                    (Entry::Message { value: a, .. }, Entry::Message { value: b, .. }) => {
-                        if !self.value(a, b, &mut Vec::new()) {
-                            self.note(case, &format!("the shape of a message on {name}"));
-                        }
+                    (Entry::Message { value: a, .. }, Entry::Message { value: b, .. })
+                        if !self.value(a, b, &mut Vec::new()) =>
+                    {
+                        self.note(case, &format!("the shape of a message on {name}"));
                     }
                     (Entry::Text { text: a, .. }, Entry::Text { text: b, .. }) if a != b => {
                         self.note(case, &format!("a text on {name}"));

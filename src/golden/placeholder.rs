@@ -30,6 +30,9 @@ static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"(?P<time>(?-u:\b)[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)",
         r"(?P<id>(?-u:\b)(?P<prefix>toolu|srvtoolu|msg|req)_[A-Za-z0-9_-]+)",
         r"(?P<loop>(?:https?://)?(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]{2,5})",
+        // Milliseconds since 1970, of this century.
+        r"(?P<epoch>(?-u:\b)1[5-9][0-9]{11}(?-u:\b))",
+        r"(?P<field>(?-u:\b)(?P<name>[A-Za-z_]*(?:_ms|Ms))(?P<sign>[\x22']?\s?[:=]\s?))(?P<number>[0-9]+(?:\.[0-9]+)?)(?-u:\b)",
     ];
     // A constant; the test below sees that it compiles.
     Regex::new(&pattern.join("|")).ok()
@@ -42,6 +45,8 @@ pub(super) struct Placeholders {
     known: Vec<(String, String)>,
     /// Ids that a rule declared, by label.
     ids: Vec<(String, String)>,
+    /// Names of fields that hold durations.
+    durations: Vec<String>,
     /// Host and port of the API, when they are known.
     api: Option<String>,
     given: HashMap<(String, String), usize>,
@@ -67,6 +72,11 @@ impl Placeholders {
         }
     }
 
+    /// Fields that hold durations, which are also told in texts: `duration_ms: 125`.
+    pub(super) fn know_durations(&mut self, names: Vec<String>) {
+        self.durations = names;
+    }
+
     /// The address of the API.
     pub(super) fn know_api(&mut self, host: &str) {
         self.api = Some(host.to_owned());
@@ -74,15 +84,13 @@ impl Placeholders {
 
     /// The placeholder of an id.
     pub(super) fn id(&mut self, label: &str, id: &str) -> String {
-        let number = match self.given.get(&(label.to_owned(), id.to_owned())) {
-            Some(number) => *number,
-            None => {
-                let count = self.counts.entry(label.to_owned()).or_default();
-                *count += 1;
-                self.given.insert((label.to_owned(), id.to_owned()), *count);
-                *count
-            }
-        };
+        let key = (label.to_owned(), id.to_owned());
+        let number = self.given.get(&key).copied().unwrap_or_else(|| {
+            let count = self.counts.entry(label.to_owned()).or_default();
+            *count += 1;
+            self.given.insert(key, *count);
+            *count
+        });
         format!("<{label}:{number}>")
     }
 
@@ -106,14 +114,15 @@ impl Placeholders {
             let (known, placeholder) = &self.known[at];
             if out.contains(known.as_str()) {
                 let placeholder = placeholder.clone();
-                out = replace(&out, known, || placeholder.clone());
+                out = replace(&out, known, &placeholder, |c| c.is_alphanumeric() || matches!(c, '_' | '-'));
             }
         }
         for at in 0..self.ids.len() {
             if out.contains(self.ids[at].0.as_str()) {
                 let (id, label) = self.ids[at].clone();
                 let placeholder = self.id(&label, &id);
-                out = replace(&out, &id, || placeholder.clone());
+                // `agent-ID.jsonl` holds the id.
+                out = replace(&out, &id, &placeholder, char::is_alphanumeric);
             }
         }
         out
@@ -121,7 +130,8 @@ impl Placeholders {
 
     fn patterns(&mut self, text: &str) -> String {
         // Each pattern has one of these in it.
-        let Some(pattern) = PATTERN.as_ref().filter(|_| text.contains(['-', '_', ':', '<'])) else {
+        let may_match = text.contains(['-', '_', ':', '<', '=']) || (text.len() >= 13 && text.contains('1'));
+        let Some(pattern) = PATTERN.as_ref().filter(|_| may_match) else {
             return text.to_owned();
         };
         let (mut out, mut end) = (String::new(), 0);
@@ -139,8 +149,13 @@ impl Placeholders {
                 format!("<literal:{name}>")
             } else if is("uuid") {
                 self.id("uuid", &matched.to_ascii_lowercase())
-            } else if is("time") {
+            } else if is("time") || is("epoch") {
                 "<time>".to_owned()
+            } else if let (Some(field), Some(name)) = (found.name("field"), found.name("name")) {
+                if self.durations.iter().all(|known| known != name.as_str()) {
+                    continue;
+                }
+                format!("{}<ms>", field.as_str())
             } else if let Some(prefix) = found.name("prefix") {
                 // `msg_count` is a word.
                 if !matched.bytes().any(|byte| byte.is_ascii_digit()) {
@@ -168,18 +183,17 @@ pub(super) fn whole_time(text: &str) -> Option<i64> {
 }
 
 /// Replaces a text wherever it does not go on as the same word.
-fn replace(text: &str, wanted: &str, mut placeholder: impl FnMut() -> String) -> String {
-    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+fn replace(text: &str, wanted: &str, placeholder: &str, is_word: impl Fn(char) -> bool) -> String {
     let (mut out, mut end) = (String::with_capacity(text.len()), 0);
     for (start, _) in text.match_indices(wanted) {
         let after = text[start + wanted.len()..].chars().next();
         let before = text[..start].chars().next_back();
-        let begins_as_word = wanted.starts_with(is_word) && before.is_some_and(is_word);
-        if after.is_some_and(is_word) || begins_as_word {
+        let begins_as_word = wanted.chars().next().is_some_and(&is_word) && before.is_some_and(&is_word);
+        if after.is_some_and(&is_word) || begins_as_word {
             continue;
         }
         out.push_str(&text[end..start]);
-        out.push_str(&placeholder());
+        out.push_str(placeholder);
         end = start + wanted.len();
     }
     out.push_str(&text[end..]);
@@ -218,6 +232,18 @@ mod tests {
         let text =
             "/tmp/x/work/a.txt /tmp/x/work2 (/tmp/x/work) b1c2. b1c2d http://127.0.0.1:8787/v1 localhost:99";
         let expected = "<cwd>/a.txt <room>/work2 (<cwd>) <task:1>. b1c2d <api>/v1 <loopback>";
+        assert_eq!(places.text(text), expected);
+    }
+
+    #[test]
+    fn what_is_told_in_texts_is_found_there() {
+        let mut places = Placeholders::default();
+        places.know_durations(vec!["duration_ms".into()]);
+        places.know_id("a74b16", "task");
+        let text = "session: 12345678-0000-4000-8000-000000000001 at: 2026-11-16T05:37:08Z";
+        assert_eq!(places.text(text), "session: <uuid:1> at: <time>");
+        let text = "tool_uses: 3\nduration_ms: 125</usage> x.backup.1794812009844 agent-a74b16.jsonl a74b167";
+        let expected = "tool_uses: 3\nduration_ms: <ms></usage> x.backup.<time> agent-<task:1>.jsonl a74b167";
         assert_eq!(places.text(text), expected);
     }
 

@@ -149,17 +149,17 @@ impl Store {
 
     /// What waits for a decision, in the order of the paths.
     pub fn pending(&self) -> Result<Vec<PathBuf>, StoreError> {
-        self.files(&self.root, &format!(".{PENDING}"))
+        Self::files(&self.root, &format!(".{PENDING}"))
     }
 
     /// All snapshots, in the order of their paths.
     pub fn all(&self) -> Result<Vec<PathBuf>, StoreError> {
-        self.files(&self.root, &format!(".{SNAP}"))
+        Self::files(&self.root, &format!(".{SNAP}"))
     }
 
     /// The snapshots of a target, in the order of their paths.
     pub fn snapshots(&self, target: &str) -> Result<Vec<PathBuf>, StoreError> {
-        self.files(&self.root.join(safe(target)), &format!(".{SNAP}"))
+        Self::files(&self.root.join(safe(target)), &format!(".{SNAP}"))
     }
 
     /// The snapshots of a target that no case has. `cases` are all that there are.
@@ -175,7 +175,7 @@ impl Store {
     /// Makes what waits the snapshot. With `shown`, only when it still is what was shown.
     pub fn accept(&self, pending: &Path, shown: Option<&str>) -> Result<PathBuf, StoreError> {
         let _lock = self.lock()?;
-        let text = self.take(pending, shown)?;
+        let text = Self::take(pending, shown)?;
         Normal::from_snapshot(&text)
             .map_err(|source| StoreError::Snapshot { path: pending.to_owned(), source })?;
         if (self.is_secret)(&text) {
@@ -189,7 +189,7 @@ impl Store {
     /// Removes what waits. With `shown`, only when it still is what was shown.
     pub fn reject(&self, pending: &Path, shown: Option<&str>) -> Result<(), StoreError> {
         let _lock = self.lock()?;
-        self.take(pending, shown)?;
+        Self::take(pending, shown)?;
         fs::remove_file(pending).map_err(at(pending))
     }
 
@@ -207,7 +207,7 @@ impl Store {
     }
 
     /// Reads what waits, which has to be what was shown.
-    fn take(&self, pending: &Path, shown: Option<&str>) -> Result<String, StoreError> {
+    fn take(pending: &Path, shown: Option<&str>) -> Result<String, StoreError> {
         let moved = || StoreError::Moved { path: pending.to_owned() };
         match read(pending) {
             Ok(text) if shown.is_none_or(|shown| shown == text) => Ok(text),
@@ -252,7 +252,7 @@ impl Store {
         }
     }
 
-    fn files(&self, folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
+    fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
         let mut files = Vec::new();
         if folder.is_dir() {
             walk(folder, ending, 0, &mut files)?;
@@ -401,7 +401,9 @@ mod tests {
             for code in 0..8 {
                 let store = &store;
                 scope.spawn(move || {
-                    (0..20).for_each(|_| drop(store.check(&normal("a", code), Mode::Check).unwrap()))
+                    for _ in 0..20 {
+                        store.check(&normal("a", code), Mode::Check).unwrap();
+                    }
                 });
             }
         });

@@ -102,6 +102,12 @@ impl Volatile {
         self.rules.iter().any(|rule| matches!(rule.class, Class::Id(_)))
     }
 
+    /// The names of fields that hold durations.
+    pub(super) fn durations(&self) -> Vec<String> {
+        let rules = self.rules.iter().filter(|rule| rule.class == Class::Milliseconds);
+        rules.flat_map(|rule| &rule.fields).filter(|field| !field.starts_with('/')).cloned().collect()
+    }
+
     /// With one rule more.
     pub fn add(&mut self, class: Class, fields: Vec<String>) {
         self.rules.push(Rule { class, fields });

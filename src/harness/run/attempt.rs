@@ -288,8 +288,8 @@ fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts 
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     facts.other.insert("contract".into(), planned.case.contract.clone().into());
-    if !planned.case.interleave.is_empty() {
-        facts.other.insert(INTERLEAVE.into(), planned.case.interleave.to_value());
+    if !planned.case.golden.interleave.is_empty() {
+        facts.other.insert(INTERLEAVE.into(), planned.case.golden.interleave.to_value());
     }
     if let Some(path) = &planned.speaks.contract_at {
         facts.other.insert("contract_path".into(), path.display().to_string().into());

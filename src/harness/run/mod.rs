@@ -34,5 +34,6 @@ pub use runner::{RunOptions, run};
 pub(crate) use select::glob;
 pub use select::select;
 pub use shard::{Shard, cut};
+pub(crate) use shelves::Shelves;
 pub use stop::Stop;
 pub use suite::{Suite, SuiteError};

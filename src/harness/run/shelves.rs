@@ -7,18 +7,18 @@ use crate::schema::FileError;
 
 /// Opened once by each worker: contracts are not made to be shared.
 #[derive(Debug)]
-pub(super) struct Shelves {
+pub(crate) struct Shelves {
     built_in: Shelf,
     own: Vec<(PathBuf, Shelf)>,
 }
 
 impl Shelves {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { built_in: Shelf::built_in(), own: Vec::new() }
     }
 
     /// The shelf for a contract of the user at this path, or for the built-in ones.
-    pub(super) fn with(&mut self, own: Option<&Path>) -> Result<&Shelf, FileError> {
+    pub(crate) fn with(&mut self, own: Option<&Path>) -> Result<&Shelf, FileError> {
         let Some(path) = own else { return Ok(&self.built_in) };
         let known = self.own.iter().position(|(known, _)| known == path);
         let at = known.unwrap_or(self.own.len());

@@ -68,8 +68,18 @@ pub struct Case {
     pub overrides: Vec<Override>,
     /// The file and line where it is written; none when it is built in.
     pub source: Option<Source>,
+    /// What its snapshot does not mind.
+    pub golden: GoldenPart,
+}
+
+/// `[golden]`: what the snapshot of a case does not mind.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct GoldenPart {
     /// Messages that may come in any order.
     pub interleave: Interleave,
+    /// Why it has no snapshot.
+    pub skip: Option<String>,
 }
 
 /// What differs for a target, or for some versions of it.

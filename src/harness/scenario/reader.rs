@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::run::strings;
-use super::{Case, Expect, Override, RunPart, Scenario, library};
+use super::{Case, Expect, GoldenPart, Override, RunPart, Scenario, library};
 use crate::document::{Document, DocumentError, Item, Place, Table};
 use crate::golden::Interleave;
 use crate::harness::mock::{Script, sweep};
@@ -52,7 +52,7 @@ impl Scenario {
             faults: Vec::new(),
             overrides: Vec::new(),
             source: Some(Source::new(file, place.line())),
-            interleave: interleave(&mut root)?.unwrap_or_default(),
+            golden: golden(&mut root)?.unwrap_or_default(),
         };
         let has_run = root.take("run").map(Item::into_table).transpose()?;
         let is_case = has_run.is_some();
@@ -149,8 +149,8 @@ fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result
     if let Some(item) = table.take("expect") {
         case.expect = Expect::read(item.into_table()?, &base.expect)?;
     }
-    if let Some(groups) = interleave(&mut table)? {
-        case.interleave = groups;
+    if let Some(part) = golden(&mut table)? {
+        case.golden = part;
     }
     // What all variants share is said of this variant too; what it says itself comes after and wins.
     let mut both = shared.to_vec();
@@ -161,12 +161,13 @@ fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result
 }
 
 /// `[golden]`: what a snapshot of the case does not mind.
-fn interleave(table: &mut Table<'_>) -> Result<Option<Interleave>, DocumentError> {
+fn golden(table: &mut Table<'_>) -> Result<Option<GoldenPart>, DocumentError> {
     let Some(item) = table.take("golden") else { return Ok(None) };
     let mut golden = item.into_table()?;
     let groups = golden.list("interleave")?.into_iter().map(strings).collect::<Result<_, _>>()?;
+    let skip = golden.string("skip")?;
     golden.finish()?;
-    Ok(Some(Interleave::new(groups)))
+    Ok(Some(GoldenPart { interleave: Interleave::new(groups), skip }))
 }
 
 fn overrides(items: Vec<Item<'_>>, base: &Case) -> Result<Vec<Override>, DocumentError> {

@@ -222,9 +222,6 @@ impl Server {
     /// Ends what outlived the target, and says what it was.
     fn sweep(&self, target: Pid, start: &Start) -> Ended {
         let mut ended = Ended::default();
-        if self.isolation.is_complete() {
-            ended.listening = network::listening(start.api_port);
-        }
         if self.reach == Reach::Group {
             _ = kill_process_group(target, Signal::KILL);
             return ended;
@@ -235,6 +232,10 @@ impl Server {
             std::thread::sleep(LOOK);
         }
         ended.leftovers = descendants::living().into_iter().map(descendants::describe).collect();
+        // A socket lives as long as somebody holds it, and the kernel's list of them takes long to read.
+        if self.isolation.is_complete() && !ended.leftovers.is_empty() {
+            ended.listening = network::listening(start.api_port);
+        }
         let limit = Instant::now() + MOST_TO_DIE;
         // What is killed may have started something in its last moment, so it is looked again until nothing is left.
         while descendants::reap() {

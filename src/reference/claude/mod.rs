@@ -4,6 +4,7 @@ mod background;
 mod error_text;
 mod flags;
 mod hooks;
+mod interrupt;
 mod output;
 mod session;
 mod skills;
@@ -34,6 +35,7 @@ pub(super) fn main(world: &World) -> u8 {
         complain("Error: When using --print, --output-format=stream-json requires --verbose");
         return 1;
     }
+    interrupt::listen(world, &flags);
     let output = Output::new(world, &flags);
     let mut session = Session::new(world, flags, output);
     if let Some(code) = session.fail_to_resume() {

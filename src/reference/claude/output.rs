@@ -36,6 +36,11 @@ impl Output {
         }
     }
 
+    /// The same for another thread, with ids of its own.
+    pub(super) fn aside(self) -> Self {
+        Self { counter: 1 << 32, ..self }
+    }
+
     /// A new id.
     pub(super) fn uuid(&mut self) -> String {
         if self.wrong != "same-uuid" || self.counter < 2 {

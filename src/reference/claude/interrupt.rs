@@ -1,0 +1,43 @@
+//! Ctrl-C in the middle of an answer: the conversation is said to be over, and the exit code is 0.
+
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::super::World;
+use super::flags::Flags;
+use super::output::{Output, timestamp};
+
+/// Listens for it on a thread of its own, since the conversation waits for the network.
+pub(super) fn listen(world: &World, flags: &Flags) {
+    let mut output = Output::new(world, flags).aside();
+    // Without the thread, or its signals, the process ends as any other does.
+    _ = std::thread::Builder::new().name("interrupt".into()).spawn(move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
+        let heard = runtime.block_on(async { signal(SignalKind::interrupt()).ok()?.recv().await });
+        if heard.is_some() {
+            end(&mut output);
+            std::process::exit(0);
+        }
+    });
+}
+
+fn end(output: &mut Output) {
+    output.message(
+        "user",
+        json!({
+            "message": {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]},
+            "parent_tool_use_id": null, "timestamp": timestamp(),
+        }),
+    );
+    output.result(json!({
+        "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0, "is_error": true, "num_turns": 2,
+        "stop_reason": null, "total_cost_usd": 0,
+        "usage": {
+            "input_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 0,
+            "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+        },
+        "modelUsage": {}, "permission_denials": [], "terminal_reason": "aborted_streaming", "fast_mode_state": "off",
+        "errors": ["[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null"],
+    }));
+    output.finish();
+}

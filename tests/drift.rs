@@ -1,0 +1,419 @@
+//! `clawgate diff` and `clawgate matrix` as a user types them, on recordings of real programs.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use predicates::str::contains;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn clawgate() -> Command {
+    Command::cargo_bin("clawgate").unwrap()
+}
+
+fn corpus(name: &str) -> String {
+    format!("{}/tests/corpus/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The lines of `clawgate diff --format json`, each as the schema says, and the exit code.
+fn diff(old: &str, new: &str, more: &[&str]) -> (Option<i32>, Vec<Value>) {
+    lines(clawgate().args(["diff", old, new, "--format", "json"]).args(more), "diff")
+}
+
+fn lines(command: &mut Command, schema: &str) -> (Option<i32>, Vec<Value>) {
+    let schema =
+        fs::read(format!("{}/schemas/clawgate/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let schema = jsonschema::validator_for(&serde_json::from_slice(&schema).unwrap()).unwrap();
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        let errors: Vec<String> =
+            schema.iter_errors(line).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        assert!(errors.is_empty(), "{errors:?} in {line}");
+    }
+    (output.status.code(), lines)
+}
+
+fn changes(lines: &[Value]) -> Vec<&Value> {
+    lines.iter().filter(|line| line["type"] == "change").collect()
+}
+
+fn shows(change: &Value, case: &str) -> bool {
+    change["cases"].as_array().unwrap().iter().any(|name| name == case)
+}
+
+fn document(folder: &Path, file: &str) -> Option<Value> {
+    let value: Value = serde_json::from_slice(&fs::read(folder.join(file)).ok()?).ok()?;
+    value.is_object().then_some(value)
+}
+
+#[test]
+fn every_exit_code_and_top_level_key_that_claw_changed_is_told_once() {
+    let (old, new) = (PathBuf::from(corpus("claw-rust-69c326c2")), PathBuf::from(corpus("claw-rust-head")));
+    let (code, lines) = diff(old.to_str().unwrap(), new.to_str().unwrap(), &[]);
+    assert_eq!(code, Some(100));
+    let changes = changes(&lines);
+    let (mut exits, mut lost, mut gained) = (0, 0, 0);
+    let expect_one = |case: &str, effect: &str, hits: Vec<&&Value>| {
+        assert_eq!(hits.len(), 1, "{case}: {hits:?}");
+        assert_eq!(hits[0]["effect"], effect, "{case}");
+    };
+    for entry in fs::read_dir(&old).unwrap() {
+        let before = entry.unwrap().path();
+        let case = before.file_name().unwrap().to_str().unwrap().to_owned();
+        let after = new.join(&case);
+        let (Some(facts), Some(facts_after)) =
+            (document(&before, "recording.json"), document(&after, "recording.json"))
+        else {
+            continue;
+        };
+        if facts["exit"] != facts_after["exit"] {
+            exits += 1;
+            let hits: Vec<_> = changes
+                .iter()
+                .filter(|change| change["kind"] == "exit-code" && shows(change, &case))
+                .collect();
+            assert_eq!(
+                (&hits[0]["old"], &hits[0]["new"]),
+                (&facts["exit"]["code"], &facts_after["exit"]["code"])
+            );
+            expect_one(&case, "breaking", hits);
+        }
+        let (Some(document), Some(document_after)) =
+            (document(&before, "stdout"), document(&after, "stdout"))
+        else {
+            continue;
+        };
+        let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+        let (before, after) = (keys(&document), keys(&document_after));
+        let hits = |kind: &str, key: &str| {
+            let pointer = format!("/{key}");
+            let hit = |change: &&&Value| {
+                change["kind"] == kind && change["pointer"] == *pointer && shows(change, &case)
+            };
+            changes.iter().filter(hit).collect::<Vec<_>>()
+        };
+        for key in before.difference(&after) {
+            lost += 1;
+            expect_one(&case, "breaking", hits("field-removed", key));
+        }
+        for key in after.difference(&before) {
+            gained += 1;
+            expect_one(&case, "additive", hits("field-added", key));
+        }
+    }
+    assert_eq!((exits, lost, gained), (22, 56, 862));
+    // The same change in many cases is one row.
+    let mut rows: Vec<String> = changes
+        .iter()
+        .map(|change| {
+            format!("{} {} {} {}", change["kind"], change["message"], change["pointer"], change["summary"])
+        })
+        .collect();
+    rows.sort();
+    let all = rows.len();
+    rows.dedup();
+    assert_eq!(rows.len(), all);
+}
+
+/// Effect, kind, message and pointer of a change.
+type Told = (&'static str, &'static str, &'static str, &'static str);
+
+/// What is known to have changed between versions of the Claude CLI.
+#[test]
+fn every_known_change_of_the_claude_cli_is_told() {
+    let known: &[(&str, &str, &[Told])] = &[
+        (
+            "2.1.0",
+            "2.1.100",
+            &[
+                ("additive", "field-added", "result/success", "/stop_reason"),
+                ("additive", "field-added", "result/success", "/terminal_reason"),
+                ("breaking", "field-null", "assistant", "/message/stop_reason"),
+                ("additive", "message-added", "system/api_retry", ""),
+                ("additive", "message-added", "system/task_started", ""),
+                ("additive", "message-added", "system/task_notification", ""),
+                ("breaking", "exit-code", "", ""),
+                ("breaking", "value-changed", "result/error_max_turns", "/is_error"),
+                ("info", "request-added", "request HEAD /", ""),
+                ("info", "request-count", "request POST /v1/messages", ""),
+            ],
+        ),
+        (
+            "2.1.100",
+            "2.1.197",
+            &[
+                ("additive", "field-added", "result/success", "/api_error_status"),
+                ("breaking", "value-changed", "assistant", "/error"),
+                ("additive", "message-added", "system/status", ""),
+                ("additive", "field-added", "result/success", "/ttft_ms"),
+                ("additive", "field-added", "result/success", "/ttft_stream_ms"),
+                ("additive", "field-added", "result/success", "/time_to_request_ms"),
+                ("additive", "field-added", "assistant", "/request_id"),
+                ("additive", "message-added", "system/thinking_tokens", ""),
+                ("info", "enum-value-removed", "system/init", "/tools/*"),
+            ],
+        ),
+        (
+            "2.1.197",
+            "2.1.325",
+            &[
+                ("breaking", "value-changed", "result/success", "/terminal_reason"),
+                ("additive", "message-added", "system/permission_denied", ""),
+                ("additive", "field-added", "assistant", "/is_api_error_message"),
+                ("additive", "field-added", "result/success", "/subagent_stats"),
+                ("additive", "field-added", "result/success", "/queued_turn_count"),
+                ("additive", "field-added", "result/success", "/result_index"),
+                ("additive", "field-added", "assistant", "/api_error_type"),
+                ("additive", "field-added", "result/success", "/model_usage_since_last_result"),
+                ("additive", "field-added", "result/success", "/safety_stops"),
+                ("info", "request-removed", "request HEAD /", ""),
+                // An unknown command goes to the model.
+                ("info", "request-added", "request POST /v1/messages", ""),
+                ("info", "value-changed", "system/init", "/model"),
+            ],
+        ),
+        // Cases that 2.1.197 has not: what came with it or after it.
+        (
+            "2.1.100",
+            "2.1.325",
+            &[
+                ("breaking", "message-repeated", "result/success", ""),
+                ("additive", "message-added", "system/task_updated", ""),
+                ("additive", "message-added", "system/background_tasks_changed", ""),
+                ("additive", "field-added", "result/success", "/origin"),
+                ("additive", "field-added", "assistant", "/subagent_type"),
+                ("additive", "field-added", "assistant", "/agent_id"),
+            ],
+        ),
+    ];
+    for (old, new, expected) in known {
+        let (code, lines) = diff(&corpus(&format!("claude-{old}")), &corpus(&format!("claude-{new}")), &[]);
+        assert_eq!(code, Some(100));
+        for (effect, kind, message, pointer) in *expected {
+            let is = |value: &Value, wanted: &str| value.as_str().unwrap_or_default() == wanted;
+            let hit = changes(&lines).into_iter().any(|change| {
+                is(&change["effect"], effect)
+                    && is(&change["kind"], kind)
+                    && is(&change["message"], message)
+                    && is(&change["pointer"], pointer)
+            });
+            assert!(hit, "{old} to {new}: {effect} {kind} {message} {pointer}");
+        }
+    }
+    let (_, lines) = diff(&corpus("claude-2.1.0"), &corpus("claude-2.1.100"), &["--case", "max_turns_1"]);
+    let exit = changes(&lines).into_iter().find(|change| change["kind"] == "exit-code").unwrap().clone();
+    assert_eq!((&exit["old"], &exit["new"], &exit["cases"]), (&json!(0), &json!(1), &json!(["max_turns_1"])));
+}
+
+#[test]
+fn the_same_recordings_have_not_drifted() {
+    for name in ["claude-2.1.325", "claude-2.1.197", "claw-rust-head", "claw-py-71830d7d"] {
+        let (code, lines) = diff(&corpus(name), &corpus(name), &[]);
+        assert_eq!((code, changes(&lines).len()), (Some(0), 0), "{name}");
+    }
+}
+
+#[test]
+fn two_runs_of_a_target_have_not_drifted() {
+    let folder = TempDir::new().unwrap();
+    let (code, lines) = diff("reference", "reference", &["--case", "claude/tools", "--case", "claw/prompt"]);
+    assert_eq!(code, Some(0), "{lines:?}");
+    assert!(lines[0]["compared"].as_u64() > Some(3) && lines.len() == 1, "{lines:?}");
+    // And one that misbehaves has.
+    let out = folder.path().to_str().unwrap();
+    let args = ["--case", "claude/answers/stream", "--out", out];
+    let (code, lines) = diff("reference", "reference+no-result", &args);
+    assert_eq!(code, Some(100), "{lines:?}");
+    assert!(changes(&lines).iter().any(|change| change["kind"] == "message-removed"), "{lines:?}");
+    assert!(folder.path().join("old").is_dir());
+}
+
+#[test]
+fn fixtures_snapshots_and_recordings_can_be_compared() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path();
+    for (side, text) in [("old", r#"{"kind":"x","gone":1}"#), ("new", r#"{"kind":"x","come":1}"#)] {
+        fs::create_dir(root.join(side)).unwrap();
+        fs::write(root.join(side).join("list-sessions.json"), text).unwrap();
+    }
+    let (old, new) = (root.join("old"), root.join("new"));
+    let (code, lines) = diff(old.to_str().unwrap(), new.to_str().unwrap(), &[]);
+    assert_eq!(code, Some(100));
+    let told: Vec<_> = changes(&lines)
+        .into_iter()
+        .map(|change| (change["kind"].as_str().unwrap(), &change["cases"]))
+        .collect();
+    let case = json!(["list-sessions"]);
+    assert_eq!(told, [("field-removed", &case), ("field-added", &case)]);
+    assert_eq!(changes(&lines)[0]["evidence"]["old_line"], 1);
+
+    clawgate()
+        .current_dir(root)
+        .args(["run", "claude/answers", "--golden", "update"])
+        .env_remove("CI")
+        .assert()
+        .success();
+    let (golden, out) = (root.join("golden/reference"), root.join("clawgate-out"));
+    let (code, lines) = diff(golden.to_str().unwrap(), out.to_str().unwrap(), &[]);
+    assert_eq!((code, lines.len()), (Some(0), 1), "{lines:?}");
+    assert_eq!(lines[0]["compared"], 3);
+}
+
+#[test]
+fn what_cannot_be_compared_is_said() {
+    let folder = TempDir::new().unwrap();
+    let (a, b, empty) = (folder.path().join("a"), folder.path().join("b"), folder.path().join("empty"));
+    for path in [&a, &b, &empty] {
+        fs::create_dir(path).unwrap();
+    }
+    fs::write(a.join("x.json"), "{}").unwrap();
+    fs::write(b.join("y.json"), "{}").unwrap();
+    let refused = |old: &Path, new: &Path, code: i32, says: &str| {
+        clawgate().arg("diff").args([old, new]).assert().code(code).stderr(contains(says.to_owned()));
+    };
+    refused(&a, &b, 4, "no case is on both sides: the old one has 1 others, such as `x`");
+    refused(&a, &empty, 2, "neither recordings, golden snapshots nor JSON files");
+    refused(&a, Path::new("./nowhere"), 2, "no such file or directory");
+    refused(&a, Path::new("cluade"), 2, "did you mean `claude`?");
+    refused(&a, Path::new("claude@0.0.1"), 3, "target install");
+    fs::write(a.join("recording.json"), "{\"schema_version\":99}").unwrap();
+    refused(&a, &b, 2, "newer");
+}
+
+#[test]
+fn a_reader_is_told_whether_it_breaks() {
+    let (old, new) = (corpus("claude-2.1.0"), corpus("claude-2.1.100"));
+    let (_, lines) = diff(&old, &new, &["--consumer", "documented"]);
+    let reader = lines.iter().find(|line| line["type"] == "consumer").unwrap();
+    assert_eq!((&reader["consumer"], &reader["breaks"]), (&json!("documented"), &json!(true)));
+    let because = reader["because"].as_array().unwrap();
+    assert!(because.iter().any(|broken| broken["pointer"] == "/message/stop_reason"), "{because:?}");
+    assert!(
+        because.iter().all(|broken| broken["kind"] != "exit-code"),
+        "it does not read exit codes: {because:?}"
+    );
+
+    let folder = TempDir::new().unwrap();
+    let manifest = folder.path().join("mine.toml");
+    let text = "[consumer]\nname = \"mine\"\nexit_code = false\norder = false\n[[reads]]\nmessage = \"result/*\"\nfields = { \"/result\" = \"string or absent\" }\n";
+    fs::write(&manifest, text).unwrap();
+    let (_, lines) = diff(&old, &new, &["--consumer", manifest.to_str().unwrap()]);
+    assert_eq!(lines.iter().find(|line| line["type"] == "consumer").unwrap()["breaks"], false);
+    fs::write(&manifest, text.replace("string or", "text or")).unwrap();
+    let mut command = clawgate();
+    command.args(["diff", &old, &new, "--consumer"]).arg(&manifest);
+    command.assert().code(2).stderr(contains("unknown type `text`").and(contains("^^^")));
+}
+
+#[test]
+fn known_changes_do_not_fail_and_stale_ones_do() {
+    let folder = TempDir::new().unwrap();
+    let (old, new, list) =
+        (folder.path().join("old.json"), folder.path().join("new.json"), folder.path().join("known.toml"));
+    fs::write(&old, r#"{"a":1,"b":1}"#).unwrap();
+    fs::write(&new, r#"{"b":1}"#).unwrap();
+    // A file is named after itself, so both are put where they have the same name.
+    let place = |side: &str, from: &Path| {
+        let path = folder.path().join(side).join("x.json");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::copy(from, path).unwrap();
+        folder.path().join(side).to_str().unwrap().to_owned()
+    };
+    let (old, new) = (place("o", &old), place("n", &new));
+    let known = |pointer: &str, expires: &str| {
+        let text = format!(
+            "[[known-change]]\nkind = \"field-removed\"\npointer = \"{pointer}\"\nreason = \"announced\"\nlink = \"https://example.org/1\"\nexpires = \"{expires}\"\n"
+        );
+        fs::write(&list, text).unwrap();
+        diff(&old, &new, &["--known-changes", list.to_str().unwrap()])
+    };
+    let (code, lines) = known("/a", "2999-01-01");
+    assert_eq!((code, &lines[0]["known"]), (Some(0), &json!("announced")));
+    assert_eq!(known("/nope", "2999-01-01").0, Some(100));
+    assert_eq!(known("/a", "2001-01-01").0, Some(100));
+    fs::write(&list, "[[known-change]]\nkind = \"field-gone\"\n").unwrap();
+    let mut command = clawgate();
+    command.args(["diff", &old, &new, "--known-changes"]).arg(&list);
+    command.assert().code(2).stderr(contains("known.toml:2:8: unknown kind of change `field-gone`"));
+}
+
+#[test]
+fn people_and_pull_requests_get_tables() {
+    let (old, new) = (corpus("claude-2.1.100"), corpus("claude-2.1.325"));
+    let mut command = clawgate();
+    command.args(["diff", &old, &new, "--case", "http_429_r0"]);
+    let text = command.assert().code(100).get_output().stdout.clone();
+    let text = String::from_utf8(text).unwrap();
+    assert!(text.contains("breaking  assistant /error  value-changed"), "{text}");
+    assert!(text.contains("\"unknown\" -> \"rate_limit\"") && text.contains("1 cases compared"), "{text}");
+    assert!(!text.contains('\u{1b}'));
+    let mut command = clawgate();
+    command.args(["diff", &old, &new, "--format", "markdown"]);
+    command.assert().code(100).stdout(
+        contains("| breaking | where | what | cases |")
+            .and(contains("<details><summary>"))
+            .and(contains("terminal\\_reason")),
+    );
+}
+
+#[test]
+fn a_hostile_fixture_is_only_data() {
+    let folder = TempDir::new().unwrap();
+    let sides = ["old", "new"].map(|side| folder.path().join(side));
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    for (side, key) in sides.iter().zip(["\u{1b}[31mred", "| <script>"]) {
+        fs::create_dir(side).unwrap();
+        fs::write(side.join("a.json"), json!({key: "x\u{202e}y", "same": 1}).to_string()).unwrap();
+        fs::write(side.join("deep.json"), &deep).unwrap();
+        fs::write(side.join("bytes.json"), b"\xff\xfe{").unwrap();
+        fs::write(side.join("empty.json"), b"").unwrap();
+    }
+    for format in ["human", "markdown"] {
+        let mut command = clawgate();
+        command.arg("diff").args(&sides).args(["--all", "--format", format]);
+        let output = command.output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 100)), "{text}");
+        assert!(
+            !text.contains('\u{1b}') && !text.contains('\u{202e}') && !text.contains("<script"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_matrix_says_when_it_changed() {
+    let versions = ["1.0.128", "2.1.0", "2.1.100", "2.1.197", "2.1.325"];
+    let directories = versions.map(|version| corpus(&format!("claude-{version}")));
+    let mut command = clawgate();
+    command.arg("matrix").args(&directories).args(["--sample", "2", "--format", "json"]);
+    let (code, lines) = lines(&mut command, "matrix");
+    assert_eq!(code, Some(0));
+    let found = |kind: &str, message: &str, pointer: &str, after: &str, since: &str| {
+        lines.iter().any(|line| {
+            line["kind"] == kind
+                && line["message"] == message
+                && line["pointer"] == pointer
+                && line["after"] == after
+                && line["since"] == since
+                && line["exact"] == true
+        })
+    };
+    assert!(found("field-added", "result/success", "/terminal_reason", "2.1.0", "2.1.100"));
+    assert!(found("field-null", "assistant", "/message/stop_reason", "2.1.0", "2.1.100"));
+    assert!(found("field-added", "result/success", "/ttft_ms", "2.1.100", "2.1.197"));
+    assert!(found("field-added", "result/success", "/result_index", "2.1.197", "2.1.325"));
+    assert!(!found("field-added", "result/success", "/result_index", "2.1.0", "2.1.100"));
+    clawgate()
+        .args(["matrix", "nowhere"])
+        .assert()
+        .code(2)
+        .stderr(contains("neither a directory nor a TARGET@A..B"));
+}
