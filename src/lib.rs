@@ -37,6 +37,7 @@
 //! | [`drift`] | what changed between two sets of recordings, and what that does to a reader |
 //! | [`judge`] | one pass over an output that feeds all of the above |
 //! | [`harness`] | the scripted API that targets run against |
+//! | [`eval`] | skills measured: trials, controls, statistics |
 //! | [`report`] | results for people and for programs |
 //! | [`document`] | TOML files of the user, read so that every complaint points into them |
 //! | [`config`] | `clawgate.toml` and its profiles |

@@ -37,8 +37,8 @@ const CREDENTIALS: [&str; 4] =
     subcommand_negates_reqs = true,
     after_help = "SPEC is skill-creator's evals/evals.json, clauditor's <skill>.eval.json, a .toml file (evals/README.md), \
 or a directory that holds one.\n\n\
-Examples:\n  clawgate eval .claude/skills/greet --script model.toml --target reference\n  \
-clawgate eval greet.toml --target claude --api real --max-total-cost-usd 2\n  \
+Examples:\n  clawgate eval .claude/skills/greet --script model.toml\n  \
+clawgate eval greet.toml --api real --max-total-cost-usd 2\n  \
 clawgate eval greet.toml --resume\n  clawgate eval lint .claude/skills/greet\n\n\
 Exit codes: 0 every threshold is reached; 100 one is not, or a regression; 2 a file or flag is wrong; 3 too little \
 was measured, a control came out wrong, or a target is missing; 4 nothing was selected; 130 interrupted."
@@ -49,9 +49,10 @@ pub(super) struct EvalArgs {
     /// The evaluations
     #[arg(value_name = "SPEC", required = true)]
     specs: Vec<PathBuf>,
-    /// What to run on: reference, claude, claude@VERSION, or a target file
-    #[arg(long, value_name = "T", default_value = "claude", env = "CLAWGATE_TARGET")]
-    target: String,
+    /// What to run on: reference, claude, claude@VERSION, or a target file [default: reference with a scripted model,
+    /// claude with the real API]
+    #[arg(long, value_name = "T", env = "CLAWGATE_TARGET")]
+    target: Option<String>,
     /// Where answers come from
     #[arg(long, value_enum, default_value_t = ApiArg::Scripted)]
     api: ApiArg,
@@ -166,7 +167,7 @@ impl EvalArgs {
             };
             evaluations.push((spec, skill.map_err(usage)?));
         }
-        let choice = Choice::parse(&self.target, None).map_err(usage)?;
+        let choice = Choice::parse(self.target(), None).map_err(usage)?;
         let environment = |message: String| {
             complain(&message);
             Ok(exit_code::ENVIRONMENT)
@@ -198,6 +199,11 @@ impl EvalArgs {
             code = exit_code::worst(code, self.evaluate_one(&one)?);
         }
         Ok(code)
+    }
+
+    fn target(&self) -> &str {
+        let usual = if self.api == ApiArg::Real { "claude" } else { "reference" };
+        self.target.as_deref().unwrap_or(usual)
     }
 
     fn spec(&self, path: &Path) -> Result<Spec, Failure> {
@@ -314,7 +320,7 @@ impl EvalArgs {
         };
         let settings = serde_json::to_value(&one.spec.run)?;
         let version = version.unwrap_or_else(|| one.target.version.clone());
-        Stamp::new(one.spec, one.skill, &self.target, version, script_digest, settings).map_err(usage)
+        Stamp::new(one.spec, one.skill, self.target(), version, script_digest, settings).map_err(usage)
     }
 }
 

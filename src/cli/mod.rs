@@ -130,7 +130,12 @@ fn profile(name: &str) -> Result<Profile, String> {
 /// Tells the user what is wrong.
 fn complain(message: &str) {
     // There is nobody left to tell when standard error is closed.
-    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", printable(message));
+    let mut lines = message.lines().map(printable);
+    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", lines.next().unwrap_or_default());
+    // A complaint about a file shows the line of the file.
+    for line in lines {
+        let _ = writeln!(anstream::stderr(), "{line}");
+    }
 }
 
 /// Runs the command that the process was started with.

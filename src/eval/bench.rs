@@ -11,7 +11,7 @@ use super::trial::Arm;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::run::{AttemptError, Planned, Setting};
-use crate::harness::scenario::{Case, Expect, GoldenPart, RunPart};
+use crate::harness::scenario::{Case, RunPart};
 use crate::harness::target::{Located, Speaks};
 use crate::judge::Shelf;
 
@@ -199,24 +199,6 @@ impl Executor for Bench<'_> {
             Ok(_) => Ok(()),
             Err(AttemptError::Unfit(reason)) => Err(ExecuteError::Unfit(reason)),
             Err(error) => Err(ExecuteError::Harness(error.to_string())),
-        }
-    }
-}
-
-impl Case {
-    /// A case of which nothing is expected: what it did is judged elsewhere.
-    fn bare(name: String, contract: &str, run: RunPart, faults: Vec<Fault>) -> Self {
-        Self {
-            name,
-            description: String::new(),
-            tags: Vec::new(),
-            contract: contract.to_owned(),
-            run,
-            expect: Expect::default(),
-            faults,
-            overrides: Vec::new(),
-            golden: GoldenPart::default(),
-            source: None,
         }
     }
 }

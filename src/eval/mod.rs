@@ -191,7 +191,7 @@ fn against(report: &Report, folder: &Path, earlier: &Value) -> BaselineReport {
     };
     let is_valid = |status: &Value| status == "pass" || status == "fail";
     baseline.not_compared = if is_valid(&earlier["status"]) {
-        report.stamp.differs(&stamp)
+        report.stamp.differs(&stamp).or_else(|| mixed(report, earlier))
     } else {
         Some(format!("it is {}", earlier["status"].as_str().unwrap_or("damaged")))
     };
@@ -200,6 +200,18 @@ fn against(report: &Report, folder: &Path, earlier: &Value) -> BaselineReport {
         baseline.regression = baseline.change.is_some_and(|change| change.high < 0.0);
     }
     baseline
+}
+
+/// What was asked for is one thing; what answered has to be the same too, and one alone.
+fn mixed(report: &Report, earlier: &Value) -> Option<String> {
+    let pairs =
+        [("model", &report.models, &earlier["models"]), ("version", &report.versions, &earlier["versions"])];
+    pairs.into_iter().find_map(|(name, ours, theirs)| {
+        if ours.len() > 1 || theirs.as_array().is_some_and(|names| names.len() > 1) {
+            return Some(format!("trials ran on more than one {name}"));
+        }
+        (json!(ours) != *theirs).then(|| format!("another {name} answered"))
+    })
 }
 
 /// Grades the trials of an iteration again, from their recordings, as if they had just been run with these assertions.

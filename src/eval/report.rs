@@ -39,6 +39,10 @@ pub struct Report {
     pub number: u32,
     /// What it was made with.
     pub stamp: Stamp,
+    /// The models that answered, as the target said.
+    pub models: Vec<String>,
+    /// The versions of the target, as it said.
+    pub versions: Vec<String>,
     /// The controls.
     pub controls: Vec<ControlReport>,
     /// All tasks together.
@@ -173,6 +177,10 @@ pub struct TriggerReport {
     pub precision: Rate,
     /// Of the trials that should use the skill, those that did.
     pub recall: Rate,
+    /// Trials that were planned.
+    pub planned: u64,
+    /// Those of them that should use the skill.
+    pub should_trigger: u64,
     /// Trials that could not be measured.
     pub not_measured: u64,
     /// The prompts that did not always come out right.
@@ -297,6 +305,8 @@ impl<'s> Tally<'s> {
             iteration,
             number,
             stamp,
+            models: self.models.keys().cloned().collect(),
+            versions: self.versions.keys().cloned().collect(),
             controls: self.controls(),
             overall: self.overall(),
             cases: self.cases(),
@@ -364,12 +374,13 @@ impl<'s> Tally<'s> {
 
     fn triggers(&self) -> Option<TriggerReport> {
         let (mut true_positive, mut false_positive, mut false_negative, mut not_measured) = (0, 0, 0, 0);
+        let (mut planned, mut planned_should) = (0, 0);
         let mut wrong = Vec::new();
-        let mut is_asked = false;
         for (series, tally) in self.of(Kind::is_trigger) {
-            is_asked = true;
+            planned += u64::from(series.trials);
             let should_trigger = series.case.kind == Kind::MustTrigger;
             if should_trigger {
+                planned_should += u64::from(series.trials);
                 true_positive += tally.passed;
                 false_negative += tally.failed;
             } else {
@@ -385,7 +396,9 @@ impl<'s> Tally<'s> {
                 });
             }
         }
-        is_asked.then(|| TriggerReport {
+        (planned > 0).then(|| TriggerReport {
+            planned,
+            should_trigger: planned_should,
             precision: Rate::of(true_positive, true_positive + false_positive),
             recall: Rate::of(true_positive, true_positive + false_negative),
             not_measured,
@@ -646,6 +659,9 @@ impl Report {
         if unknown {
             little.push("a control could not be measured".to_owned());
         }
+        if !self.complete {
+            little.push(self.halted.clone().unwrap_or_else(|| "not every trial was run".into()));
+        }
         for case in &self.cases {
             let with = &case.comparison.with_skill;
             if is_little(with, thresholds.min_measured) {
@@ -678,17 +694,21 @@ impl Report {
             }
         }
         if let Some(triggers) = &self.triggers {
+            let measured = triggers.planned - triggers.not_measured;
+            if (measured as f64) < thresholds.min_measured * triggers.planned as f64 {
+                little.push(format!("triggers: {measured} of {} trials measured", triggers.planned));
+            } else if triggers.should_trigger > 0 && triggers.recall.measured == 0 {
+                little.push("no prompt that should trigger the skill was measured".into());
+            }
             for (name, rate, least) in [
                 ("precision", triggers.precision, thresholds.min_precision),
                 ("recall", triggers.recall, thresholds.min_recall),
             ] {
-                match (rate.rate, least) {
-                    (Some(rate), Some(least)) if rate < least => {
-                        self.failures.push(format!("{name} {rate:.2}, at least {least:.2} wanted"));
-                    }
-                    // Nothing triggered has no precision, and recall says so already.
-                    (None, Some(_)) if name == "recall" => little.push(format!("{name} of triggers")),
-                    _ => {}
+                // Where nothing was triggered there is no precision; recall says so.
+                if let Some(rate) = rate.rate
+                    && rate < least
+                {
+                    self.failures.push(format!("triggers: {name} {rate:.2}, at least {least:.2} wanted"));
                 }
             }
         }

@@ -91,9 +91,19 @@ impl Stamp {
             ("scripted model", self.script_digest.as_ref(), other.script_digest.as_ref()),
         ];
         let name = pairs.into_iter().find(|(_, ours, theirs)| ours != theirs).map(|(name, ..)| name);
-        name.or_else(|| (self.settings != other.settings).then_some("settings"))
-            .map(|name| format!("another {name}"))
+        name.map(|name| format!("another {name}")).or_else(|| {
+            (outcome(&self.settings) != outcome(&other.settings)).then(|| "other settings".into())
+        })
     }
+}
+
+/// The settings that change what becomes of a trial; how many there are does not.
+fn outcome(settings: &Value) -> Value {
+    let mut settings = settings.clone();
+    if let Some(fields) = settings.as_object_mut() {
+        fields.retain(|name, _| !matches!(name.as_str(), "trials" | "without" | "retries" | "backoff_ms"));
+    }
+    settings
 }
 
 /// Why evaluations cannot be kept.
@@ -237,7 +247,8 @@ impl Store {
         let iteration = Iteration::open(&self.iteration_folder(number))?;
         let other_skill = (iteration.stamp.skill_digest != stamp.skill_digest)
             .then(|| "another version of the skill".into());
-        if let Some(reason) = iteration.stamp.differs(stamp).or(other_skill) {
+        let other_settings = (iteration.stamp.settings != stamp.settings).then(|| "other settings".into());
+        if let Some(reason) = iteration.stamp.differs(stamp).or(other_skill).or(other_settings) {
             return Err(StoreError::Changed { path: iteration.folder, reason });
         }
         let lock = lock(&iteration.folder)?;

@@ -8,11 +8,10 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use super::outcome::Outcome;
-use crate::golden::Interleave;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::run::{AttemptError, Planned, Setting, Shelves, Stop};
-use crate::harness::scenario::{Case, Expect, RunPart};
+use crate::harness::scenario::{Case, RunPart};
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, ChoiceError, LocateError};
 use crate::recording::RecordingError;
@@ -180,18 +179,7 @@ impl Cli {
             promises: target.speaks.iter().map(|speaks| speaks.contract.clone()).collect(),
             contract: contract.clone(),
         })?;
-        let case = Case {
-            name: "test".into(),
-            description: String::new(),
-            tags: Vec::new(),
-            contract,
-            run,
-            expect: Expect::default(),
-            faults,
-            overrides: Vec::new(),
-            interleave: Interleave::default(),
-            source: None,
-        };
+        let case = Case::bare("test".into(), contract, run, faults);
         let folder = Folder::new(keep_in)?;
         let mut planned = Planned::new(Arc::new(case), Arc::new(script), Arc::clone(&located), speaks);
         planned.keep_files = true;

@@ -1,3 +1,10 @@
 //! Evaluations: specs, assertions, and `clawgate eval` as a user types it.
 
 mod agreement;
+mod forms;
+mod lint;
+mod real;
+mod resume;
+mod runs;
+mod support;
+mod waiting;

@@ -1,7 +1,7 @@
 //! Assertions: what has to hold for a trial, decided without a model.
 //!
-//! [`Assertion::check`] is a pure function of what was observed. Where something cannot be decided the answer is
-//! *unchecked* with the reason, and never a pass.
+//! Checking is a pure function of what was observed. Where something cannot be decided the answer is *unchecked* with
+//! the reason, and never a pass.
 
 mod figures;
 mod files;

@@ -25,11 +25,12 @@ pub struct Undecided;
 impl Pattern {
     /// Compiles a pattern; the error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let rewritten = Rewriter::new(text).run()?;
+        let wrong = |why: &dyn std::fmt::Display| format!("not a regular expression: {why}");
+        let rewritten = Rewriter::new(text).run().map_err(|why| wrong(&why))?;
         let regex = RegexBuilder::new(&rewritten)
             .backtrack_limit(MOST_STEPS)
             .build()
-            .map_err(|error| format!("not a regular expression: {error}"))?;
+            .map_err(|error| wrong(&error))?;
         Ok(Self { text: text.to_owned(), regex })
     }
 

@@ -81,7 +81,7 @@ pub fn lint(text: &str, path: &Path) -> Vec<Issue> {
     issues.name(&front, if is_skill { path.parent() } else { None });
     issues.text(&front, "description", true, LONGEST_DESCRIPTION);
     if front.text("description").is_some_and(|text| text.contains(['<', '>'])) {
-        issues.error(
+        issues.warn(
             "description-markup",
             line_of(&front, "description"),
             "`description` contains `<` or `>`, which is refused where skills are uploaded",
@@ -213,7 +213,7 @@ impl Issues {
             Some(Value::Map(map)) => {
                 for (key, value) in map.iter().filter(|(_, value)| !matches!(value, Value::Text(_))) {
                     let found = describe(value);
-                    self.error(
+                    self.warn(
                         "metadata-not-text",
                         line,
                         format!("`metadata.{key}` is {found}, expected a text: quote it"),

@@ -214,7 +214,8 @@ impl Default for RunSettings {
     }
 }
 
-/// What has to be reached. What is not said is not asked for, but the pass rate.
+/// What has to be reached. Where a file does not say otherwise, every trial has to pass and every prompt to trigger
+/// the skill, or not, as it should; the rest is not asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Thresholds {
@@ -225,9 +226,9 @@ pub struct Thresholds {
     /// By how much the skill has to be better than none.
     pub min_delta: Option<f64>,
     /// Of the prompts that used the skill, the part that should.
-    pub min_precision: Option<f64>,
+    pub min_precision: f64,
     /// Of the prompts that should use the skill, the part that did.
-    pub min_recall: Option<f64>,
+    pub min_recall: f64,
     /// The median cost of a trial.
     pub max_cost_usd: Option<f64>,
     /// The median time of a trial.
@@ -240,8 +241,8 @@ impl Default for Thresholds {
             min_pass_rate: 1.0,
             min_measured: 0.5,
             min_delta: None,
-            min_precision: None,
-            min_recall: None,
+            min_precision: 1.0,
+            min_recall: 1.0,
             max_cost_usd: None,
             max_seconds: None,
         }
@@ -423,4 +424,26 @@ pub(crate) fn digest<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> String {
         hash.update(text);
     }
     hash.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_manual_is_valid() {
+        let manual = include_str!("../../../evals/README.md");
+        let example = manual.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("greet.toml");
+        fs::write(&path, example).unwrap();
+        let spec = Spec::open(&path).unwrap_or_else(|error| panic!("{error}"));
+        let kinds: Vec<Kind> = spec.cases.iter().map(|case| case.kind).collect();
+        assert_eq!(
+            kinds,
+            [Kind::Task, Kind::MustTrigger, Kind::MustNotTrigger, Kind::ControlPass, Kind::ControlFail]
+        );
+        assert_eq!((spec.cases[0].assertions.len(), spec.cases[0].expectations.len()), (2, 1));
+        assert_eq!((spec.run.trials, spec.thresholds.min_delta), (5, Some(0.3)));
+    }
 }

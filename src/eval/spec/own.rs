@@ -6,7 +6,7 @@ use super::{
     Case, Expectation, Form, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
     SpecError, Thresholds, digest,
 };
-use crate::document::{Document, DocumentError, Item, Table};
+use crate::document::{Document, DocumentError, Item, Place, Table, nearest};
 use crate::eval::assertion::{self, Dialect};
 use crate::harness::mock::Script;
 use crate::harness::scenario::import;
@@ -33,7 +33,8 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     if let Some(item) = root.take("judge") {
         spec.judge = judge(item.into_table()?)?;
     }
-    spec.model = model(&mut root, imported, &file, text)?;
+    let (model, named) = model(&mut root, imported, &file, text)?;
+    spec.model = model;
     for (index, item) in root.list("cases")?.into_iter().enumerate() {
         let place = item.place();
         let case = case(item.into_table()?, index, spec.folder())?;
@@ -56,6 +57,13 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
         }
         table.finish()?;
     }
+    for (case, place) in named {
+        let known = || spec.cases.iter().map(|case| case.id.as_str()).chain(["control-pass", "control-fail"]);
+        if !known().any(|id| id == case) {
+            let hint = nearest(&case, known()).map_or(String::new(), |id| format!(", did you mean `{id}`?"));
+            return Err(place.complain(format!("no case `{case}`{hint}")).into());
+        }
+    }
     let empty = root.complain("an evaluation needs at least one of [[cases]] and [triggers]");
     root.finish()?;
     if spec.cases.iter().all(|case| case.kind.is_control()) { Err(empty.into()) } else { Ok(spec) }
@@ -67,12 +75,14 @@ fn script(item: Item<'_>, file: &str) -> Result<Script, DocumentError> {
     import(file, &item.into_string()?, &place)
 }
 
-fn model(
-    root: &mut Table<'_>,
+/// The scripted model, and which cases its rules name.
+fn model<'t>(
+    root: &mut Table<'t>,
     imported: Option<Script>,
     file: &str,
     text: &str,
-) -> Result<ScriptedModel, DocumentError> {
+) -> Result<(ScriptedModel, Vec<(String, Place<'t>)>), DocumentError> {
+    let mut named = Vec::new();
     let mut model = ScriptedModel { script: imported, ..ScriptedModel::default() };
     if let Some(item) = root.take("api") {
         if model.script.is_some() {
@@ -85,8 +95,17 @@ fn model(
         let numbers = |table: &mut Table<'_>, key: &'static str| -> Result<Vec<u64>, DocumentError> {
             table.list(key)?.into_iter().map(Item::into_unsigned).collect()
         };
+        let case = match table.take("case") {
+            None => None,
+            Some(item) => {
+                let place = item.place();
+                let case = item.into_string()?;
+                named.push((case.clone(), place));
+                Some(case)
+            }
+        };
         let mut rule = ScriptRule {
-            case: table.string("case")?,
+            case,
             with_skill: table.boolean("with_skill")?,
             trials: numbers(&mut table, "trials")?,
             attempts: numbers(&mut table, "attempts")?,
@@ -103,7 +122,7 @@ fn model(
         model.rules.push(rule);
     }
     model.digest = model.script.is_some().then(|| digest([text.as_bytes(), format!("{model:?}").as_bytes()]));
-    Ok(model)
+    Ok((model, named))
 }
 
 fn run(mut table: Table<'_>) -> Result<RunSettings, DocumentError> {
@@ -164,8 +183,8 @@ fn thresholds(mut table: Table<'_>) -> Result<Thresholds, DocumentError> {
         min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
         min_measured: part(&mut table, "min_measured")?.unwrap_or(base.min_measured),
         min_delta: table.number("min_delta")?,
-        min_precision: part(&mut table, "min_precision")?,
-        min_recall: part(&mut table, "min_recall")?,
+        min_precision: part(&mut table, "min_precision")?.unwrap_or(base.min_precision),
+        min_recall: part(&mut table, "min_recall")?.unwrap_or(base.min_recall),
         max_cost_usd: table.number("max_cost_usd")?,
         max_seconds: table.number("max_seconds")?,
     };

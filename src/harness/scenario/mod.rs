@@ -106,6 +106,22 @@ impl Override {
 }
 
 impl Case {
+    /// A case of which nothing is expected: what it did is judged elsewhere.
+    pub(crate) fn bare(name: String, contract: impl Into<String>, run: RunPart, faults: Vec<Fault>) -> Self {
+        Self {
+            name,
+            description: String::new(),
+            tags: Vec::new(),
+            contract: contract.into(),
+            run,
+            expect: Expect::default(),
+            faults,
+            overrides: Vec::new(),
+            golden: GoldenPart::default(),
+            source: None,
+        }
+    }
+
     /// The override for a target; the last one that applies.
     pub fn for_target(&self, target: &str, version: Option<&str>) -> Option<&Override> {
         self.overrides.iter().rev().find(|other| other.applies(target, version))
