@@ -53,7 +53,7 @@ fn write(out: &mut String, whole: &Whole, measure: &Measure) -> std::fmt::Result
     writeln!(
         out,
         "✅ held · ❌ broken, and the gate fails · ⚠️ broken, and noticed only · ❔ broken, and the documents contradict \
-         each other · ☑️ broken as its scenario expects or as is known · · no run was about it · – not promised\n"
+         each other · ☑️ broken as its scenario expects or as is known · · no run was about it · – not promised · ◌ not broken, and nobody can tell whether a run was about it\n"
     )?;
     let problems = problems(whole);
     let mut broken: BTreeMap<(&str, &str), Vec<&Problem<'_>>> = BTreeMap::new();
@@ -126,6 +126,9 @@ fn cell(
     }
     if !found.is_empty() {
         return if clause.level == Level::Ambiguous { "❔" } else { "⚠️" };
+    }
+    if !Measure::measures(contract) {
+        return "◌";
     }
     match measure.coverage(target, contract.name()) {
         None => "–",

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use super::context::Context;
 use super::whole::Whole;
 use crate::recording::Recording;
-use crate::schema::{Contract, ContractSet, Coverage, Run};
+use crate::schema::{Contract, ContractSet, Coverage, Protocol, Run};
 
 /// Output beyond this is not looked at.
 const MOST: u64 = 16 << 20;
@@ -58,6 +58,11 @@ impl Measure {
         found.into_values().collect()
     }
 
+    /// Whether it can be told which clauses were put to the test. Event logs have rules of their own, which do not say.
+    pub fn measures(contract: &Contract) -> bool {
+        contract.protocol() != Protocol::Events
+    }
+
     /// Whether a target promises a contract.
     pub fn promises(&self, target: &str, contract: &str) -> bool {
         self.targets.get(target).is_some_and(|known| known.contains_key(contract))
@@ -71,7 +76,7 @@ impl Measure {
     /// How many clauses can be judged at all, and how many of them a run of any target put to the test.
     pub fn clauses(&self) -> (usize, usize) {
         let mut counts = (0, 0);
-        for contract in self.contracts() {
+        for contract in self.contracts().into_iter().filter(|contract| Self::measures(contract)) {
             for clause in contract.clauses().iter().filter(|clause| clause.is_judged()) {
                 counts.0 += 1;
                 let seen = |known: &BTreeMap<String, Coverage>| {
