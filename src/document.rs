@@ -121,7 +121,7 @@ pub struct Table<'t> {
 }
 
 /// A value with its place: what a typed reader turns into its own type, or complains about.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Item<'t> {
     document: Document<'t>,
     path: String,
@@ -325,6 +325,11 @@ pub struct Place<'t> {
 }
 
 impl Place<'_> {
+    /// The line on which the value stood.
+    pub fn line(&self) -> usize {
+        self.complain("").line
+    }
+
     /// A complaint about the value that stood here.
     pub fn complain(&self, message: impl Into<String>) -> DocumentError {
         self.document.error(self.span.clone(), &self.path, message)

@@ -21,6 +21,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Features: without any there is the parser and the classifier ([`json`], [`recording`], [`stream_json`],
+//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `harness` runs targets against a scripted API,
+//! `testing` is for `cargo test`, and `cli` is the command. By default there is everything.
+//!
 //! | module | job |
 //! |---|---|
 //! | [`json`] | JSON as targets print it, with every oddity at its byte |
@@ -29,6 +33,8 @@
 //! | [`envelope`] | one JSON document on standard output, read strictly |
 //! | [`classify`] | the verdict: what went wrong, whose fault it was, on what evidence |
 //! | [`schema`] | contracts as data, and the engine that holds a run against them |
+//! | [`golden`] | what a run did the last time somebody looked, and how it differs now |
+//! | [`drift`] | what changed between two sets of recordings, and what that does to a reader |
 //! | [`judge`] | one pass over an output that feeds all of the above |
 //! | [`harness`] | the scripted API that targets run against |
 //! | [`eval`] | skills measured: trials, controls, statistics |
@@ -36,18 +42,45 @@
 //! | [`document`] | TOML files of the user, read so that every complaint points into them |
 //! | [`exit_code`] | the exit codes of the command, which are API |
 
+#![cfg_attr(
+    not(feature = "cli"),
+    allow(dead_code, unused_imports, reason = "some of it is for the command line alone")
+)]
+
+// What reads and classifies: a few small dependencies, no feature needed.
 pub mod classify;
-pub mod cli;
-pub mod document;
 pub mod envelope;
-pub mod eval;
-pub mod events;
 pub mod exit_code;
-pub mod harness;
 pub mod json;
-pub mod judge;
 pub mod recording;
-pub mod reference;
-pub mod report;
-pub mod schema;
 pub mod stream_json;
+
+#[cfg(feature = "contracts")]
+pub mod document;
+#[cfg(feature = "contracts")]
+pub mod events;
+#[cfg(feature = "contracts")]
+pub mod judge;
+#[cfg(feature = "contracts")]
+pub mod schema;
+
+#[cfg(feature = "harness")]
+pub mod drift;
+#[cfg(feature = "harness")]
+pub mod golden;
+#[cfg(feature = "harness")]
+pub mod harness;
+#[cfg(feature = "harness")]
+pub mod printable;
+#[cfg(feature = "harness")]
+pub mod reference;
+
+#[cfg(feature = "testing")]
+pub mod testing;
+
+#[cfg(feature = "cli")]
+pub mod cli;
+#[cfg(feature = "cli")]
+pub mod eval;
+#[cfg(feature = "cli")]
+pub mod report;

@@ -173,3 +173,134 @@ fn the_catalogue_has_every_clause_and_says_which_are_live_only() {
         .code(0)
         .stdout(predicate::str::contains("live only"));
 }
+
+/// Every line of a watch against its published form.
+fn assert_watch_form(output: &str) -> Vec<Value> {
+    let schema: Value =
+        serde_json::from_str(include_str!("../schemas/clawgate/events-watch.schema.json")).unwrap();
+    let schema = jsonschema::draft202012::new(&schema).unwrap();
+    let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for line in &lines {
+        let errors: Vec<_> = schema.iter_errors(line).map(|error| error.to_string()).collect();
+        assert_eq!(errors, [""; 0], "{line}");
+    }
+    lines
+}
+
+/// A watch of a log, from which lines are read as they come.
+struct Watching {
+    child: std::process::Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl Watching {
+    fn start(log: &std::path::Path) -> Self {
+        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("clawgate"))
+            .args(["events", "watch", "--all", "--format", "json"])
+            .arg(log)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+        Self { child, lines: std::io::BufRead::lines(stdout) }
+    }
+
+    /// Everything up to the first line that holds this text.
+    fn until(&mut self, text: &str) -> String {
+        let mut seen = String::new();
+        loop {
+            let line = self.lines.next().unwrap().unwrap();
+            seen.push_str(&line);
+            seen.push('\n');
+            if line.contains(text) {
+                return seen;
+            }
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+#[test]
+fn watch_prints_what_its_schema_says() {
+    let output = clawgate()
+        .args(["events", "watch", "--all", "--for", "0.2", "--format", "json", SPOOF])
+        .output()
+        .unwrap();
+    let lines = assert_watch_form(&String::from_utf8(output.stdout).unwrap());
+    for kind in ["finding", "happening"] {
+        assert!(lines.iter().any(|line| line["type"] == kind), "{lines:?}");
+    }
+}
+
+#[test]
+fn watch_goes_on_when_the_log_is_rotated_or_cut() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("log.jsonl");
+    let log = fs::read_to_string(GOOD).unwrap();
+    let again = log.replace("gull", "tern");
+    fs::write(&path, &log).unwrap();
+    let mut watching = Watching::start(&path);
+    watching.until("left: clean");
+    // Cut and written anew in place.
+    fs::write(&path, "").unwrap();
+    let short = again.lines().take(3).collect::<Vec<_>>().join("\n") + "\n";
+    fs::write(&path, short).unwrap();
+    let seen = watching.until("booted");
+    assert!(seen.contains("tern"), "{seen}");
+    drop(watching);
+
+    // Renamed away, and a new file in its place that is longer than the old one.
+    fs::write(&path, &log).unwrap();
+    let mut watching = Watching::start(&path);
+    watching.until("left: clean");
+    fs::rename(&path, directory.path().join("log.jsonl.1")).unwrap();
+    fs::write(&path, format!("{again}{again}")).unwrap();
+    let seen = watching.until("joined as worker tern");
+    assert_watch_form(&seen);
+}
+
+#[test]
+fn watch_goes_on_to_the_next_segment() {
+    let directory = TempDir::new().unwrap();
+    let log = fs::read_to_string(GAP).unwrap();
+    let lines: Vec<_> = log.lines().collect();
+    let segment = |number: u32, part: &[&str]| {
+        let name = format!("{number:04}-2026-06-01T09.jsonl");
+        fs::write(directory.path().join(name), format!("{}\n", part.join("\n"))).unwrap();
+    };
+    segment(1, &lines[..6]);
+    let mut watching = Watching::start(directory.path());
+    watching.until("booted");
+    segment(2, &lines[6..]);
+    let seen = watching.until("claws-events/hb-04");
+    assert_watch_form(&seen);
+}
+
+#[test]
+fn a_recording_of_a_worker_is_judged_as_the_log_that_it_is() {
+    let directory = TempDir::new().unwrap();
+    let recording = directory.path().join("worker");
+    fs::create_dir(&recording).unwrap();
+    let facts = r#"{"schema_version":1,"target":"w","target_version":"","scenario":"s","exit":{"code":0}"#;
+    fs::copy(SPOOF, recording.join("stdout")).unwrap();
+    let path = recording.to_str().unwrap();
+    // By its contract's name, and then by what the recording itself says.
+    fs::write(recording.join("recording.json"), format!("{facts}}}")).unwrap();
+    let (code, line) = judged(&[path]);
+    assert_eq!((code, &line["findings"][0]["clause"]), (100, &"claws-events/env-14".into()));
+    for (profile, wanted) in [("strict", 100), ("origin", 0)] {
+        let says = format!("{facts},\"contract\":\"claws-events\",\"profile\":\"{profile}\"}}");
+        fs::write(recording.join("recording.json"), says).unwrap();
+        let output = clawgate().args(["judge", "--format", "json", path]).output().unwrap();
+        let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(wanted), "{line}");
+        assert_eq!((&line["events"]["profile"], &line["verdict"]), (&profile.into(), &Value::Null));
+        assert_eq!(line["contract_detected"], false);
+    }
+}

@@ -37,6 +37,7 @@ const CAUGHT: &[(&str, &str, &str)] = &[
     ("secret-leak", "claw/status/ok", "secret: "),
     ("not-a-number", "claw/status/ok", "claw-stdout/strict-numbers"),
     ("lone-surrogate", "claw/status/ok", "claw-stdout/no-lone-surrogates"),
+    ("terminal-prefix", "claw/terminal/status", "claw-stdout/starts-at-byte-0"),
     ("no-result", "claude/answers/stream", "claude-stream-json/result-present"),
     ("cut-line", "claude/answers/stream", "claude-stream-json/stream-not-cut"),
     ("missing-init", "claude/answers/stream", "claude-stream-json/init-before-result"),
@@ -62,7 +63,19 @@ const CAUGHT: &[(&str, &str, &str)] = &[
     ("leaves-session", "claude/answers/stream", "leftover: left running: sleep 600"),
     ("leaves-daemon", "claude/answers/stream", "leftover: left running: sleep 600"),
     ("leaves-socket", "claude/answers/stream", "leftover: left running: "),
+    ("worker-no-boot", "events/worker/strict", "claws-events/boot-05"),
+    ("worker-skips-phase", "events/worker/strict", "claws-events/ph-06"),
+    ("worker-silent", "events/worker/strict", "claws-events/hb-04"),
+    ("worker-forges-sender", "events/worker/strict", "claws-events/env-14"),
+    ("worker-completes-twice", "events/worker/strict", "claws-events/cm-04"),
 ];
+
+/// Those that do no harm here: the one shows on a terminal only, and the other meets a reader that is quick enough.
+const HARMLESS: &[(&str, &str)] =
+    &[("terminal-prefix", "claw/status/ok"), ("drops-output", "claude/answers/stream")];
+
+/// Seen only where the kernel gives the target a view of the file system of its own: tested in `containment`.
+const ELSEWHERE: &[&str] = &["writes-outside"];
 
 /// Those that break a clause which does not fail a gate, because the documents contradict each other or leave it open:
 /// the finding is reported, and its level says why the case still passes.
@@ -113,7 +126,9 @@ fn reasons(target: &str, case: &str) -> (Option<i32>, Vec<String>, Vec<String>) 
 #[test]
 fn every_misbehaviour_is_caught_by_what_it_breaks() {
     for (name, _) in MISBEHAVIOURS {
-        let known = CAUGHT.iter().chain(NOTICED).any(|(caught, ..)| caught == name);
+        let known = CAUGHT.iter().chain(NOTICED).any(|(caught, ..)| caught == name)
+            || HARMLESS.iter().any(|(harmless, _)| harmless == name)
+            || ELSEWHERE.contains(name);
         assert!(known, "nothing catches {name}");
     }
     let missed: Vec<String> = std::thread::scope(|scope| {
@@ -140,9 +155,22 @@ fn every_misbehaviour_is_caught_by_what_it_breaks() {
 #[test]
 fn what_no_document_settles_is_noticed_and_passes() {
     for (name, case, clause) in NOTICED {
-        let (code, reasons, clauses) = reasons(&format!("reference+{name}"), case);
-        assert!(clauses.iter().any(|found| found == clause), "{name}: {clauses:?}");
+        let (code, reasons, mut clauses) = reasons(&format!("reference+{name}"), case);
+        clauses.dedup();
+        // A second result counts the same messages again, which is what its usage then contradicts.
+        let follows: &[&str] =
+            if *name == "second-result" { &["claude-stream-json/usage-sums-messages"] } else { &[] };
+        clauses.retain(|found| !follows.contains(&found.as_str()));
+        assert_eq!(clauses, [*clause], "{name}");
         assert_eq!(code, Some(0), "{name}: {reasons:?}");
+    }
+}
+
+#[test]
+fn what_does_no_harm_here_passes() {
+    for (name, case) in HARMLESS {
+        let (code, reasons, clauses) = reasons(&format!("reference+{name}"), case);
+        assert_eq!((code, &reasons[..], &clauses[..]), (Some(0), &[][..], &[][..]), "{name}");
     }
 }
 

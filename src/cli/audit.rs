@@ -9,7 +9,7 @@ use serde_json::json;
 use super::contract::open;
 use super::{Failure, Format, FormatArg};
 use crate::exit_code;
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Audit, built_in};
 

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Failure, Format, FormatArg, contract_diff, contract_learn};
 use crate::events::Profile;
 use crate::exit_code;
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{FAINT, NAME};
 use crate::schema::{Bundle, Clause, Contract, FileError, Level, built_in, bundle};
 

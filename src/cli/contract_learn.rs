@@ -9,8 +9,8 @@ use clap::Args;
 use super::{Failure, FormatArg};
 use crate::exit_code;
 use crate::judge::{Source, find};
+use crate::printable::printable;
 use crate::recording::Recording;
-use crate::report::printable;
 use crate::schema::{ContractSet, Learner, Level, Protocol, Sample};
 
 /// Learn a contract from recordings: a schema for each kind of message, required where always seen

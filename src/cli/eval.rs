@@ -20,7 +20,7 @@ use crate::exit_code;
 use crate::harness::run::{Setting, Stop};
 use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, Located};
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
 
 /// What reaches the real API without being named: where it is, and who asks.

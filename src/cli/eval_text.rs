@@ -7,7 +7,7 @@ use crate::eval::statistics::{Difference, Rate};
 use crate::eval::{
     ArmReport, CaseReport, Event, Options, Report, ReportStatus, SkillState, Status, Store, Trial,
 };
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 
 /// Warnings shown; the rest are in the report.

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use super::{Failure, Format, FormatArg};
 use crate::events::{Happening, Limits, Millis, Profile, segments, time_of_day};
 use crate::exit_code;
 use crate::judge::{EVENTS_CONTRACT, InputError};
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
 use crate::report::timeline::{Timeline, write_html, write_text};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};
@@ -208,7 +209,7 @@ impl Tail {
         }
     }
 
-    /// At the end of a file: goes on to the next segment, or to the start of a file that was cut.
+    /// At the end of a file: goes on to the next segment, or to the start of a file that was cut or put in its place.
     fn advance(&mut self, judge: &mut EventJudge<'_>, screen: &mut Screen) -> io::Result<bool> {
         if self.log.is_dir() {
             let all = segments(&self.log)?;
@@ -220,8 +221,10 @@ impl Tail {
             return Ok(true);
         }
         let at = self.file.stream_position()?;
+        let read = self.file.metadata()?;
         match fs::metadata(&self.path) {
-            Ok(now) if now.len() < at => {
+            // Another file stands in its place, or it was cut.
+            Ok(now) if (now.dev(), now.ino()) != (read.dev(), read.ino()) || now.len() < at => {
                 judge.end_segment(screen);
                 self.file = File::open(&self.path)?;
                 Ok(true)

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::contract::{clause_json, not_judged, open};
 use super::{Failure, Format, FormatArg};
 use crate::exit_code;
-use crate::report::printable;
+use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, Clause, Contract, Fixtures, Level, Sample, built_in};
 

@@ -47,8 +47,9 @@ pub(super) struct JudgeArgs {
     contract: Option<String>,
     /// The reading that an event log is held to: the document by its letter, any reading that its text supports, or
     /// what the published server does
-    #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = super::profile)]
-    profile: Profile,
+    /// [default: as recorded, else strict]
+    #[arg(long, value_name = "PROFILE", value_parser = super::profile)]
+    profile: Option<Profile>,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     exit_code: Option<i32>,
@@ -179,31 +180,20 @@ impl JudgeArgs {
             }
             Source::Segments(paths) => {
                 let set = shelf.events()?.ok_or_else(no_events)?;
-                Ok(Judged::Log(judge_segments(set, self.profile, paths, &mut ())?))
+                Ok(Judged::Log(judge_segments(set, self.profile.unwrap_or_default(), paths, &mut ())?))
             }
             Source::Stdin => self.judge_bare(None, io::stdin().lock(), shelf),
         }
     }
 
-    /// Judges an event log, of which the start was already read.
-    fn judge_log(
-        &self,
-        name: &Path,
-        start: &[u8],
-        rest: impl Read,
-        shelf: &Shelf,
-    ) -> Result<Judged, JudgeError> {
-        let set = shelf.events()?.ok_or_else(no_events)?;
-        let mut judgement = judge_stream(set, self.profile, start, rest, &mut ()).map_err(at(name))?;
-        judgement.contract_detected = shelf.chosen().is_none();
-        Ok(Judged::Log(judgement))
-    }
-
     fn judge_recording(&self, path: &Path, shelf: &Shelf) -> Result<Judged, JudgeError> {
         let recording = Recording::open(path).map_err(InputError::from)?;
-        if shelf.chosen().is_some_and(is_of_events) {
+        let promised = || recording.facts.contract() == Some(EVENTS_CONTRACT);
+        if shelf.chosen().map_or_else(promised, is_of_events) {
             let stdout = recording.stdout().map_err(at(path))?;
-            return self.judge_log(path, &[], stdout, shelf);
+            let recorded = recording.facts.other.get("profile").and_then(serde_json::Value::as_str);
+            let profile = self.profile.or_else(|| Profile::from_name(recorded?)).unwrap_or_default();
+            return Ok(Judged::Log(judge_log(path, &[], stdout, shelf, profile)?));
         }
         let mut stderr = Vec::new();
         recording.stderr().and_then(|err| err.take(MAX_STDERR).read_to_end(&mut stderr)).map_err(at(path))?;
@@ -225,7 +215,9 @@ impl JudgeArgs {
         let ending = self.complete(Ending::assumed())?;
         let start = sniff(&mut reader).map_err(at(name))?;
         if shelf.chosen().map_or_else(|| looks_like_events(&start), is_of_events) {
-            return self.judge_log(name, &start, reader, shelf);
+            let mut log = judge_log(name, &start, reader, shelf, self.profile.unwrap_or_default())?;
+            log.contract_detected = shelf.chosen().is_none();
+            return Ok(Judged::Log(log));
         }
         let protocol = Protocol::detect(path, &start).fitting(shelf.chosen());
         let show = path.is_none() && !self.quiet && self.format.format == Format::Human;
@@ -253,6 +245,18 @@ impl JudgeArgs {
         }
         Ok(ending)
     }
+}
+
+/// Judges an event log, of which the start was already read.
+fn judge_log(
+    name: &Path,
+    start: &[u8],
+    rest: impl Read,
+    shelf: &Shelf,
+    profile: Profile,
+) -> Result<LogJudgement, JudgeError> {
+    let set = shelf.events()?.ok_or_else(no_events)?;
+    Ok(judge_stream(set, profile, start, rest, &mut ()).map_err(at(name))?)
 }
 
 /// What was judged.

@@ -4,15 +4,22 @@ mod audit;
 mod contract;
 mod contract_diff;
 mod contract_learn;
+mod diff;
 mod eval;
 mod eval_text;
 mod events;
 mod explain;
 mod format;
+mod golden;
+mod golden_flag;
+mod golden_learn;
 mod judge;
+mod matrix;
 mod mock;
 mod play;
+mod reports;
 mod run;
+mod runs;
 mod scenario_source;
 mod sweep;
 mod target;
@@ -26,8 +33,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::events::Profile;
 use crate::exit_code;
 use crate::harness::supervise;
+use crate::printable::printable;
 use crate::reference;
-use crate::report::printable;
 use crate::report::style::BAD;
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
@@ -42,6 +49,9 @@ struct Cli {
 enum Command {
     Run(run::RunArgs),
     Judge(judge::JudgeArgs),
+    Diff(diff::DiffArgs),
+    Matrix(matrix::MatrixArgs),
+    Golden(golden::GoldenArgs),
     Eval(eval::EvalArgs),
     Contract(contract::ContractArgs),
     Explain(explain::ExplainArgs),
@@ -126,6 +136,9 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
+        Command::Diff(args) => diff::run(&args),
+        Command::Matrix(args) => matrix::run(&args),
+        Command::Golden(args) => golden::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Contract(args) => contract::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -1,6 +1,6 @@
 //! `clawgate run`: scenarios on targets, recorded and judged.
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,15 +8,19 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::json;
 
+use super::golden_flag::orphans;
+use super::reports::ReportArgs;
+use super::today::now;
 use super::{Failure, Format, complain};
 use crate::document::nearest;
 use crate::exit_code;
 use crate::harness::run::{
-    Event, LastRun, Planned, RunOptions, Setting, Shard, Stop, Suite, plan, run as run_cases, select,
+    Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, plan, run as run_cases,
+    select,
 };
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, Located};
-use crate::report::RunText;
+use crate::report::Progress;
 use crate::schema::Level;
 
 /// Runs scenarios on targets, records what happens, and judges it
@@ -46,9 +50,12 @@ pub(super) struct RunArgs {
     /// How many cases run at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Only part K of N, the same cases each time
-    #[arg(long, value_name = "K/N")]
+    /// Only part K of N, the same cases each time; CI systems and clusters may say it in the environment
+    #[arg(long, value_name = "K/N", help_heading = "Scale-out")]
     shard: Option<Shard>,
+    /// Cut parts that take equally long, by the last-run.json of an earlier run
+    #[arg(long, value_name = "FILE", env = "CLAWGATE_DURATIONS", help_heading = "Scale-out")]
+    durations: Option<PathBuf>,
     /// The most that a case may take, instead of what its target says
     #[arg(long, value_name = "SECONDS", env = "CLAWGATE_TIMEOUT", value_parser = seconds)]
     timeout: Option<Duration>,
@@ -67,6 +74,8 @@ pub(super) struct RunArgs {
     /// The least level of a clause that fails a case
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = FailOn::Must, env = "CLAWGATE_FAIL_ON")]
     fail_on: FailOn,
+    #[command(flatten)]
+    golden: super::golden_flag::GoldenArgs,
     /// Where recordings go
     #[arg(long, value_name = "DIR", default_value = "clawgate-out", env = "CLAWGATE_OUT")]
     out: PathBuf,
@@ -74,7 +83,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_enum, default_value_t = Network::Auto, env = "CLAWGATE_NETWORK")]
     network: Network,
     #[command(flatten)]
-    format: super::FormatArg,
+    reports: ReportArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -116,7 +125,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         }
     };
     let mut last = LastRun::read(&args.out);
-    let mut planned = select(plan(&suite, &targets, args.repeat), &filters, args.shard);
+    let mut planned = select(plan(&suite, &targets, args.repeat), &filters);
     if args.rerun == Some(Rerun::Failed) {
         if !last.is_known() {
             complain(&format!("there is no last run in {}", args.out.display()));
@@ -128,10 +137,17 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
         complain(&args.nothing(&suite));
         return Ok(exit_code::NOTHING_SELECTED);
     }
+    let (planned, whole) = args.part(planned)?;
     if args.list {
-        return list(&planned, args.format.format);
+        return list(&planned, args.reports.format());
     }
-    args.perform(planned, &mut last)
+    let golden = args.golden.golden(&args.target)?;
+    let orphans = match &golden {
+        // A scenario file alone says nothing about the cases of the others.
+        Some(golden) if filters.len() == args.filters.len() => orphans(golden, &suite, &targets)?,
+        _ => exit_code::OK,
+    };
+    Ok(exit_code::worst(orphans, args.perform(planned, whole, golden, &mut last)?))
 }
 
 impl RunArgs {
@@ -179,7 +195,27 @@ impl RunArgs {
         }
     }
 
-    fn perform(&self, planned: Vec<Planned>, last: &mut LastRun) -> Result<u8, Failure> {
+    /// The cases of this machine's part. A part without a case is still a part: the others have them.
+    fn part(&self, planned: Vec<Planned>) -> Result<(Vec<Planned>, PlanInfo), Failure> {
+        let shard = match self.shard {
+            Some(shard) => shard,
+            None => Shard::from_environment(|name| std::env::var(name).ok())
+                .map_err(Failure::Usage)?
+                .unwrap_or(Shard::WHOLE),
+        };
+        let durations = self.durations.as_deref().map(LastRun::read_file).transpose();
+        let durations = durations.map_err(Failure::Usage)?;
+        Ok(cut(planned, shard, durations.as_ref()))
+    }
+
+    fn perform(
+        &self,
+        planned: Vec<Planned>,
+        whole: PlanInfo,
+        golden: Option<Golden>,
+        last: &mut LastRun,
+    ) -> Result<u8, Failure> {
+        let mut sinks = self.reports.open(&self.out)?;
         let environment = |what: &str, error: &io::Error| {
             complain(&format!("{what}: {error}"));
             exit_code::ENVIRONMENT
@@ -209,18 +245,23 @@ impl RunArgs {
             FailOn::Must => Level::Must,
             FailOn::Should => Level::Should,
         })
-        .with_wall(self.timeout);
+        .with_wall(self.timeout)
+        .with_golden(golden);
         let mut options = RunOptions::default();
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
         options.retries = self.retries;
         options.fail_fast = self.fail_fast;
-        let mut reporter = Reporter::new(self.format.format);
-        let finished = run_cases(planned, &setting, &options, last, &mut |event| reporter.hear(event));
+        options.started_at = now();
+        options.plan = whole;
+        let progress = Progress::start(self.reports.shows_progress());
+        let finished = run_cases(planned, &setting, &options, last, &mut |event| {
+            progress.around(event, || sinks.hear(event));
+        });
+        drop(progress);
         if let Err(error) = last.save(&self.out) {
             complain(&format!("{}: {error}", self.out.display()));
         }
-        reporter.finish()?;
-        Ok(finished.exit_code)
+        Ok(exit_code::worst(finished.exit_code, super::reports::finish(sinks)))
     }
 }
 
@@ -246,59 +287,6 @@ pub(super) fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Ar
             }
         }
     });
-}
-
-/// Passes events on, and remembers when that fails.
-struct Reporter {
-    format: Format,
-    text: RunText,
-    running: Vec<(String, std::time::Instant)>,
-    error: Option<io::Error>,
-}
-
-impl Reporter {
-    fn new(format: Format) -> Self {
-        Self { format, text: RunText::default(), running: Vec::new(), error: None }
-    }
-
-    fn hear(&mut self, event: &Event) {
-        self.progress(event);
-        if self.error.is_some() {
-            return;
-        }
-        let mut out = anstream::stdout().lock();
-        let written = match self.format {
-            Format::Human => self.text.event(&mut out, event),
-            Format::Json => {
-                serde_json::to_string(event).map_err(io::Error::from).and_then(|line| writeln!(out, "{line}"))
-            }
-        };
-        self.error = written.and_then(|()| out.flush()).err();
-    }
-
-    /// Says on a terminal what is running, and for how long.
-    fn progress(&mut self, event: &Event) {
-        let mut err = io::stderr().lock();
-        if !err.is_terminal() {
-            return;
-        }
-        match event {
-            Event::CaseStarted { case, .. } => self.running.push((case.clone(), std::time::Instant::now())),
-            Event::CaseFinished(finished) => self.running.retain(|(case, _)| *case != finished.case),
-            _ => {}
-        }
-        let running: Vec<String> = self
-            .running
-            .iter()
-            .map(|(case, since)| format!("{case} {:.0} s", since.elapsed().as_secs_f64()))
-            .collect();
-        // One line that the next one overwrites; nobody minds when it cannot be shown.
-        _ = write!(err, "\r\x1b[K{}\r", running.join(" · ")).and_then(|()| err.flush());
-    }
-
-    fn finish(self) -> io::Result<()> {
-        self.error.map_or(Ok(()), Err)
-    }
 }
 
 fn list(planned: &[Planned], format: Format) -> Result<u8, Failure> {

@@ -13,8 +13,8 @@ use crate::exit_code;
 use crate::harness::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
 use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, LocateError, Located, TARGETS, cache_folder, installed};
+use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
-use crate::report::printable;
 
 /// Lists, installs and examines targets
 #[derive(Debug, clap::Args)]
@@ -130,21 +130,28 @@ fn install(what: &str) -> Result<u8, Failure> {
     if !is_version {
         return Err(Failure::Usage(format!("{version}: expected a whole version, such as 2.1.197")));
     }
-    let fail = |message: &str| {
-        complain(message);
-        Ok(exit_code::ENVIRONMENT)
-    };
-    let Some(cache) = cache_folder(variable) else { return fail("no cache: set HOME or CLAWGATE_CACHE") };
-    let Some(package) = package() else { return fail("there is no Claude CLI for this machine on npm") };
+    match fetch(version) {
+        Ok(program) => {
+            writeln!(anstream::stdout(), "{}", program.display())?;
+            Ok(exit_code::OK)
+        }
+        Err(message) => {
+            complain(&message);
+            Ok(exit_code::ENVIRONMENT)
+        }
+    }
+}
+
+/// Installs a version of the Claude CLI into the cache, unless it is there; says where it is, or why it is not.
+pub(super) fn fetch(version: &str) -> Result<PathBuf, String> {
+    let cache = cache_folder(variable).ok_or("no cache: set HOME or CLAWGATE_CACHE")?;
+    let package = package().ok_or("there is no Claude CLI for this machine on npm")?;
     let folder = installed(&cache, "claude", version);
     let program = folder.join("claude");
     if program.exists() {
-        writeln!(anstream::stdout(), "{}", program.display())?;
-        return Ok(exit_code::OK);
+        return Ok(program);
     }
-    if let Err(error) = std::fs::create_dir_all(&folder) {
-        return fail(&format!("{}: {error}", folder.display()));
-    }
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     // No script of the package runs; npm itself checks that it got what the registry promised.
     let npm = Command::new("npm")
         .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix"])
@@ -158,7 +165,7 @@ fn install(what: &str) -> Result<u8, Failure> {
         Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
         Err(error) => {
             _ = std::fs::remove_dir_all(&folder);
-            return fail(&format!(
+            return Err(format!(
                 "npm does not start ({error}): install Node.js, or name a binary with --target claude=PATH"
             ));
         }
@@ -168,16 +175,14 @@ fn install(what: &str) -> Result<u8, Failure> {
         // Half an installation would be taken for a whole one.
         _ = std::fs::remove_dir_all(&folder);
         let said = said.filter(|said| !said.is_empty()).unwrap_or_else(|| "it has no native binary".into());
-        return fail(&format!(
+        return Err(format!(
             "npm has no {package}@{version} for us: {said}. Versions from 2.1.113 on have a native binary; \
              is the registry reachable?"
         ));
     }
-    if let Err(error) = std::os::unix::fs::symlink(&binary, &program) {
-        return fail(&format!("{}: {error}", program.display()));
-    }
-    writeln!(anstream::stdout(), "{}", program.display())?;
-    Ok(exit_code::OK)
+    std::os::unix::fs::symlink(&binary, &program)
+        .map_err(|error| format!("{}: {error}", program.display()))?;
+    Ok(program)
 }
 
 fn doctor(names: &[String], format: Format) -> Result<u8, Failure> {
@@ -240,7 +245,7 @@ fn tell(
 fn answers(located: &Located) -> Result<(), String> {
     let suite = Suite::built_in().map_err(|error| error.to_string())?;
     let targets = [Arc::new(located.clone())];
-    let mut planned = select(plan(&suite, &targets, 1), &["smoke".to_owned()], None);
+    let mut planned = select(plan(&suite, &targets, 1), &["smoke".to_owned()]);
     planned.truncate(1);
     if planned.is_empty() {
         return Err("no scenario fits the contracts that it promises".into());

@@ -8,6 +8,7 @@ use super::runner::{ExecuteError, Executor, Request};
 use super::skill::Skill;
 use super::spec::{Input, ScriptRule, Spec};
 use super::trial::Arm;
+use crate::golden::Interleave;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::run::{AttemptError, Planned, Setting};
@@ -215,6 +216,8 @@ impl Case {
             expect: Expect::default(),
             faults,
             overrides: Vec::new(),
+            interleave: Interleave::default(),
+            source: None,
         }
     }
 }

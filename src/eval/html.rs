@@ -8,7 +8,7 @@ use super::report::{ArmReport, Report};
 use super::statistics::Rate;
 use super::store::{Iteration, StoreError};
 use super::trial::{Status, Trial};
-use crate::report::printable;
+use crate::printable::printable;
 
 /// Trials shown of each case; the rest are in their directories.
 const MOST_TRIALS: u32 = 50;

@@ -10,6 +10,7 @@ use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::supervise::{Ended, Order, Report, Streams, SuperviseError, Supervisor};
+use super::terminal::{self, END_OF_INPUT};
 use super::timers::{Limits, Progress};
 use crate::recording::{Exit, SpawnError, Timer};
 
@@ -19,6 +20,8 @@ const PIPE_BYTES: usize = 1 << 20;
 const MOST_ARRIVALS: usize = 4096;
 /// How long a supervisor may take to end everything once it was told.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// EIO: what the reader of a terminal hears at its end.
+const HUNG_UP: i32 = 5;
 /// The timer's name for a target that printed more than it may.
 const OUTPUT_LIMIT: &str = "output-limit";
 
@@ -90,6 +93,15 @@ pub fn pipes() -> io::Result<(Streams, Outlets)> {
     ))
 }
 
+/// A terminal for all three streams of the target: what it writes to, what is read, what it reads from, and the user's
+/// keyboard.
+pub fn terminal() -> io::Result<(Streams, Outlets, OwnedFd, OwnedFd)> {
+    let (screen, line) = terminal::open()?;
+    let keyboard = screen.try_clone()?;
+    let streams = Streams { stdout: line.try_clone()?, stderr: line.try_clone()? };
+    Ok((streams, Outlets { stdout: Some(screen.into()), stderr: None }, line, keyboard))
+}
+
 /// How a run is watched.
 #[derive(Debug)]
 pub struct Watch<'w> {
@@ -101,6 +113,8 @@ pub struct Watch<'w> {
     pub steps: Vec<Step>,
     /// The user's end of standard input.
     pub stdin: Option<OwnedFd>,
+    /// Whether that is a keyboard, which stays when there is no more to type.
+    pub terminal: bool,
     /// Becomes readable when the run is to be ended.
     pub cancel: BorrowedFd<'w>,
 }
@@ -127,7 +141,7 @@ pub struct Captured {
 
 /// Watches a target that was just started until nothing of it is left.
 pub fn watch(
-    mut supervisor: Supervisor,
+    supervisor: &mut Supervisor,
     mut outlets: Outlets,
     watch: Watch<'_>,
     sink: &mut dyn Sink,
@@ -143,16 +157,21 @@ pub fn watch(
         cancelled: false,
         arrivals: Vec::new(),
         printed: 0,
-        user: User { steps: watch.steps.into(), stdin: watch.stdin, recent: Vec::new() },
+        user: User {
+            steps: watch.steps.into(),
+            stdin: watch.stdin,
+            terminal: watch.terminal,
+            recent: Vec::new(),
+        },
         started,
         limits: watch.limits,
         most_stdout: watch.most_stdout,
     };
-    state.user.act(&supervisor, &mut outlets, &[])?;
+    state.user.act(supervisor, &mut outlets, &[])?;
     while state.ended.is_none() {
-        let ready = wait(&supervisor, &outlets, watch.cancel, state.deadline())?;
+        let ready = wait(supervisor, &outlets, watch.cancel, state.deadline())?;
         if ready.stdout {
-            state.drain_stdout(&supervisor, &mut outlets, sink)?;
+            state.drain_stdout(supervisor, &mut outlets, sink)?;
         }
         if ready.stderr {
             drain_stderr(&mut outlets, sink)?;
@@ -165,12 +184,12 @@ pub fn watch(
         }
         if ready.cancel && !state.cancelled {
             state.cancelled = true;
-            state.end(&supervisor, &Order::Terminate)?;
+            state.end(supervisor, &Order::Terminate)?;
         }
-        state.look_at_the_clock(&supervisor, sink)?;
+        state.look_at_the_clock(supervisor, sink)?;
     }
     // Everything that could write is gone, so what is in the pipes is all there is.
-    state.drain_stdout(&supervisor, &mut outlets, sink)?;
+    state.drain_stdout(supervisor, &mut outlets, sink)?;
     drain_stderr(&mut outlets, sink)?;
     let exited_at = state.exited_at.unwrap_or_else(Instant::now);
     Ok(Captured {
@@ -312,6 +331,11 @@ impl State {
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // A terminal that nobody writes to any more.
+                Err(error) if error.raw_os_error() == Some(HUNG_UP) => {
+                    outlets.stdout = None;
+                    return Ok(());
+                }
                 Err(error) => return Err(error.into()),
             };
             room = room.saturating_sub(read);
@@ -371,6 +395,7 @@ fn drain_stderr(outlets: &mut Outlets, sink: &mut dyn Sink) -> io::Result<()> {
 struct User {
     steps: std::collections::VecDeque<Step>,
     stdin: Option<OwnedFd>,
+    terminal: bool,
     /// The end of what was printed, in which the next step's text may begin.
     recent: Vec<u8>,
 }
@@ -392,12 +417,10 @@ impl User {
             }
             match &step.action {
                 Action::Type(text) => {
-                    if let Some(stdin) = self.stdin.take() {
-                        let mut stdin = File::from(stdin);
-                        // A target that no longer listens is no failure of ours.
-                        _ = stdin.write_all(text.as_bytes());
-                        self.stdin = Some(stdin.into());
-                    }
+                    self.stdin = self.stdin.take().map(|stdin| typed(stdin, text.as_bytes()));
+                }
+                Action::CloseStdin if self.terminal => {
+                    self.stdin = self.stdin.take().map(|stdin| typed(stdin, &[END_OF_INPUT]));
                 }
                 Action::CloseStdin => self.stdin = None,
                 Action::CloseStdout => outlets.stdout = None,
@@ -407,4 +430,11 @@ impl User {
         }
         Ok(())
     }
+}
+
+fn typed(stdin: OwnedFd, bytes: &[u8]) -> OwnedFd {
+    let mut stdin = File::from(stdin);
+    // A target that no longer listens is no failure of ours.
+    _ = stdin.write_all(bytes);
+    stdin.into()
 }

@@ -9,4 +9,5 @@ pub mod scenario;
 pub mod secrets;
 pub mod supervise;
 pub mod target;
+pub mod terminal;
 pub mod timers;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
@@ -57,8 +57,11 @@ pub struct WrittenFile {
     pub path: String,
     /// Its size.
     pub bytes: u64,
-    /// The digest of its content, unless it is too large.
+    /// The digest of its content, unless it is too large or no file.
     pub sha256: Option<String>,
+    /// What it is instead of a file: `socket`, `pipe` or `link`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<&'static str>,
 }
 
 /// Why there is no room.
@@ -185,14 +188,20 @@ fn list(root: &Path, folder: &Path, files: &mut Vec<WrittenFile>) {
         let path = entry.path();
         if kind.is_dir() {
             list(root, &path, files);
-        } else if kind.is_file() && files.len() < MOST_FILES {
+        } else if files.len() < MOST_FILES {
             let bytes = entry.metadata().map_or(0, |file| file.len());
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            let content = (bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
+            let content = (kind.is_file() && bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
             let sha256 = content.map(|content| {
                 Sha256::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
             });
-            files.push(WrittenFile { path: name, bytes, sha256 });
+            let kind = match kind {
+                kind if kind.is_socket() => Some("socket"),
+                kind if kind.is_fifo() => Some("pipe"),
+                kind if kind.is_symlink() => Some("link"),
+                _ => None,
+            };
+            files.push(WrittenFile { path: name, bytes, sha256, kind });
         }
     }
 }

@@ -90,6 +90,26 @@ impl Key {
     }
 }
 
+/// The name of a member that is only known at run time, with its hash made ready; see [`Node::find`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Name {
+    text: String,
+    hash: u32,
+}
+
+impl Name {
+    /// A name with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { hash: hash_key(text.as_bytes()), text }
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
 /// A quick hash of a key; equal hashes are confirmed by comparing the keys.
 pub(super) const fn hash_key(key: &[u8]) -> u32 {
     const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -203,32 +223,42 @@ impl<'a> Node<'a> {
     }
 
     /// The elements, if this is an array; otherwise nothing.
-    pub fn items(self) -> impl Iterator<Item = Node<'a>> {
-        let mut next = self.index + 1;
+    #[inline]
+    pub fn items(self) -> Items<'a> {
+        let next = self.index + 1;
         let end = if self.kind() == Kind::Array { self.entry().next } else { next };
-        std::iter::from_fn(move || {
-            let node = (next < end).then(|| self.at(next))?;
-            next = node.entry().next;
-            Some(node)
-        })
+        Items { node: self.at(next), end }
     }
 
     /// The members in their order, duplicates included, if this is an object; otherwise nothing.
-    pub fn members(self) -> impl Iterator<Item = (Node<'a>, Node<'a>)> {
-        let mut next = self.index + 1;
+    #[inline]
+    pub fn members(self) -> Members<'a> {
+        let next = self.index + 1;
         let end = if self.kind() == Kind::Object { self.entry().next } else { next };
-        std::iter::from_fn(move || {
-            let key = (next < end).then(|| self.at(next))?;
-            let value = self.at(next + 1);
-            next = value.entry().next;
-            Some((key, value))
-        })
+        Members { node: self.at(next), end }
     }
 
     /// The member with this key; of duplicates the last.
     pub fn get(self, key: &str) -> Option<Node<'a>> {
         let hash = hash_key(key.as_bytes());
         self.members().filter(|(name, _)| name.is_key(key, hash)).last().map(|(_, value)| value)
+    }
+
+    /// The member with this name; of duplicates the first.
+    #[inline]
+    pub fn find(self, name: &Name) -> Option<Node<'a>> {
+        self.members().find(|(key, _)| key.is_key(&name.text, name.hash)).map(|(_, value)| value)
+    }
+
+    /// Whether this is a key with this name.
+    #[inline]
+    pub(crate) fn is_name(self, name: &Name) -> bool {
+        self.is_key(&name.text, name.hash)
+    }
+
+    /// Tells this value from every other of the same document.
+    pub(crate) fn identity(self) -> (usize, u32) {
+        (self.document.entries.as_ptr().addr(), self.index)
     }
 
     /// The members with these keys, found in one pass; of duplicates the last.
@@ -272,5 +302,44 @@ impl<'a> Node<'a> {
                     .collect(),
             ),
         }
+    }
+}
+
+/// The elements of an array; see [`Node::items`].
+#[derive(Debug, Clone)]
+pub struct Items<'a> {
+    /// The next element, unless it is at the end.
+    node: Node<'a>,
+    end: u32,
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Node<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Node<'a>> {
+        let node = (self.node.index < self.end).then_some(self.node)?;
+        self.node = node.at(node.entry().next);
+        Some(node)
+    }
+}
+
+/// The members of an object, each as its key and its value; see [`Node::members`].
+#[derive(Debug, Clone)]
+pub struct Members<'a> {
+    /// The next key, unless it is at the end.
+    node: Node<'a>,
+    end: u32,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (Node<'a>, Node<'a>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Node<'a>, Node<'a>)> {
+        let key = (self.node.index < self.end).then_some(self.node)?;
+        let value = key.at(key.index + 1);
+        self.node = key.at(value.entry().next);
+        Some((key, value))
     }
 }

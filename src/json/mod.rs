@@ -19,6 +19,6 @@ mod oddity;
 mod scan;
 mod text;
 
-pub use document::{Document, Key, Kind, Node};
+pub use document::{Document, Items, Key, Kind, Members, Name, Node};
 pub use oddity::{Malformed, Oddity, OddityKind};
 pub use scan::{Limits, MAX_DEPTH, Scanner};

@@ -82,10 +82,15 @@ impl Shelf {
         if let Some(set) = &self.chosen {
             return Ok(Some(Choice { set, detected: false }));
         }
-        if protocol != Protocol::ClaudeText
-            && let Some(set) = promised.map(|name| self.get(name)).transpose()?.flatten()
-        {
-            return Ok(Some(Choice { set, detected: false }));
+        if let Some(name) = promised {
+            // Held against another contract it would say nothing about this one.
+            let missing = || {
+                FileError::whole(name, "no such contract is built in: name its directory with --contract DIR")
+            };
+            let set = self.get(name)?.ok_or_else(missing)?;
+            if protocol != Protocol::ClaudeText {
+                return Ok(Some(Choice { set, detected: false }));
+            }
         }
         let (name, detected) = match protocol {
             Protocol::ClaudeStream => ("claude-stream-json", false),

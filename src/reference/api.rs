@@ -82,6 +82,8 @@ impl Api {
             events += 1;
             hear(Heard::Event(&event));
             match answer.event(&event) {
+                // Whatever becomes of the connection: nothing is missing.
+                Step::Quiet if answer.is_complete => break,
                 Step::Quiet => {}
                 Step::Block(block) => hear(Heard::Block(&answer, &block)),
                 Step::Error(error) => {

@@ -33,6 +33,7 @@ pub const MISBEHAVIOURS: &[(&str, &str)] = &[
     ("secret-leak", "the API key is in the envelope"),
     ("not-a-number", "a number is NaN"),
     ("lone-surrogate", "a text holds half of a surrogate pair"),
+    ("terminal-prefix", "a warning stands before the envelope, but only on a terminal"),
     // claude: streams that readers stumble over.
     ("no-result", "exits with 0 and without a result"),
     ("cut-line", "the last line is cut in the middle"),
@@ -49,6 +50,13 @@ pub const MISBEHAVIOURS: &[(&str, &str)] = &[
     ("denial-hidden", "a denied tool call is not listed"),
     ("talks-after-result", "an assistant message after the result"),
     ("retries-unasked", "sends its request twice"),
+    ("drops-output", "does not wait for its reader: what does not fit into the pipe is lost"),
+    // Workers of the claws event protocol.
+    ("worker-no-boot", "a worker that never says its boot"),
+    ("worker-skips-phase", "a worker that leaves out a phase"),
+    ("worker-silent", "a worker that gives no heartbeat for 45 seconds"),
+    ("worker-forges-sender", "a worker that names another sender"),
+    ("worker-completes-twice", "a worker that completes twice"),
     // Any: processes that go wrong.
     ("late-exit", "does not exit after its result"),
     ("crash", "dies by a signal in the middle"),
@@ -62,6 +70,7 @@ pub const MISBEHAVIOURS: &[(&str, &str)] = &[
     ("leaves-child", "leaves a child that holds standard output"),
     ("leaves-session", "leaves a child in a session of its own"),
     ("leaves-daemon", "leaves a daemon that has forked twice"),
+    ("writes-outside", "leaves a file in /tmp"),
     ("leaves-socket", "leaves a child that listens on a port"),
 ];
 

@@ -4,8 +4,8 @@
 //! gate can be seen to work with nothing installed. It can also be told to break them in named ways
 //! ([`Misbehaviour`]), so that the gate can be seen to fail.
 //!
-//! The clawgate binary becomes it when `CLAWGATE_ACT_AS` says what to act as: `claude`, `claw-flat`, `claw-1.0` or
-//! `claw-2.0`.
+//! The clawgate binary becomes it when `CLAWGATE_ACT_AS` says what to act as: `claude`, `claw-flat`, `claw-1.0`,
+//! `claw-2.0` or `worker`.
 
 mod answer;
 mod api;
@@ -14,6 +14,7 @@ mod claw;
 mod http;
 mod misbehaviour;
 mod process;
+mod worker;
 
 pub use misbehaviour::{MISBEHAVIOURS, Misbehaviour};
 
@@ -53,8 +54,9 @@ pub(crate) fn main(role: &str) -> ExitCode {
         "claw-flat" => claw::flat(&world),
         "claw-1.0" => claw::nested(&world, "1.0"),
         "claw-2.0" => claw::nested(&world, "2.0"),
+        "worker" => worker::main(&world),
         other => {
-            complain(&format!("{ACT_AS}={other}: expected claude, claw-flat, claw-1.0 or claw-2.0"));
+            complain(&format!("{ACT_AS}={other}: expected claude, claw-flat, claw-1.0, claw-2.0 or worker"));
             2
         }
     };

@@ -1,6 +1,6 @@
 //! Processes that go wrong, whatever they speak.
 
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -42,6 +42,13 @@ pub(super) fn at_start(world: &World) {
         "leaves-daemon" => start("(setsid sh -c 'sleep 600 & exit' &) </dev/null", Stdio::null()),
         "leaves-socket" => leave_socket(),
         "stderr-warning" => complain("warning: the setting `oldName` is deprecated"),
+        "terminal-prefix" if io::stdout().is_terminal() => {
+            print("warning: the setting `oldName` is deprecated\n");
+        }
+        "writes-outside" => {
+            // Where it cannot be written, nothing is left outside.
+            _ = std::fs::write("/tmp/clawgate-reference-was-here", "outside");
+        }
         "prefix" => print("warning: the setting `oldName` is deprecated\n"),
         _ => {}
     }

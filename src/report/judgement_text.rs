@@ -10,8 +10,8 @@ use crate::schema::Finding;
 use crate::stream_json::{Session, Summary};
 
 use super::numbers::{counted, grouped};
-use super::printable::printable;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
+use crate::printable::printable;
 
 /// Findings shown of one input; `--format json` has all of them.
 const MAX_FINDINGS: usize = 12;

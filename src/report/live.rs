@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::json::Node;
 use crate::stream_json::{Block, Line, Message, RawMessage, User};
 
-use super::printable::printable;
+use crate::printable::printable;
 
 /// Longer texts are clipped.
 const WIDTH: usize = 96;

@@ -9,8 +9,8 @@ use crate::schema::{Finding, Level};
 
 use super::judgement_text::{finding_line, section};
 use super::numbers::counted;
-use super::printable::printable;
 use super::style::{BAD, FAINT, GOOD, NAME};
+use crate::printable::printable;
 
 /// The version of the object's form; it is that of every judgement.
 const SCHEMA_VERSION: u64 = 1;

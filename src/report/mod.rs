@@ -1,18 +1,43 @@
-//! Showing results: to people on a terminal, to programs as JSON.
+//! Showing results: to people on a terminal and in a browser, to CI systems in their own formats, to programs as JSON.
+//!
+//! A run is told by one stream of events. [`Sinks`] passes each of them to every report that is wished for; reports
+//! that are one document are rendered from the [`Whole`] when the run is over.
 
+mod context;
+mod document;
+mod drift;
+mod github;
+mod gitlab;
+mod html;
 mod judgement_json;
 mod judgement_text;
+mod junit;
 mod live;
 mod log_judgement;
+mod markdown;
 mod numbers;
-mod printable;
-mod run_text;
+mod output;
+mod problem;
+mod progress;
+mod quote;
+mod sarif;
+mod sinks;
 pub mod style;
+mod terminal;
 pub mod timeline;
+pub mod told;
+mod whole;
 
+pub use context::{Clause, Context};
+pub use document::RenderError;
+pub use drift::{drift_markdown, drift_text, matrix_text};
 pub use judgement_json::judgement_json;
 pub use judgement_text::write_judgement;
 pub use live::live_line;
 pub use log_judgement::{log_judgement_json, write_log_judgement};
-pub use printable::printable;
-pub use run_text::RunText;
+pub use progress::{Progress, columns_of};
+pub use quote::{Quote, quote, quote_file, visible};
+pub use sarif::Baseline;
+pub use sinks::{Kind, Lost, Options, Sinks, Wish};
+pub use terminal::{Loudness, Terminal};
+pub use whole::Whole;

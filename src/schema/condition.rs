@@ -3,10 +3,11 @@
 use regex::Regex;
 use serde_json::Value;
 
+use super::datum::Datum;
 use super::facts::{Fact, Facts};
+use super::json_type::JsonType;
 use super::pointer::Pointer;
 use super::tree::{FileError, Node, suggestion};
-use super::value::{JsonType, same, size};
 use super::version::VersionRange;
 
 /// A list of alternatives, each a list of terms that must all hold.
@@ -92,7 +93,7 @@ impl Condition {
     }
 
     /// Which alternatives the message leaves open.
-    pub(crate) fn mask(&self, message: &Value) -> Mask {
+    pub(crate) fn mask(&self, message: Datum<'_>) -> Mask {
         let mut mask = 0;
         for (bit, terms) in self.alternatives.iter().enumerate() {
             if terms.iter().all(|term| term.of_message(message).unwrap_or(true)) {
@@ -119,7 +120,7 @@ impl Condition {
     }
 
     /// Whether a condition on messages alone holds.
-    pub(crate) fn holds(&self, message: &Value) -> bool {
+    pub(crate) fn holds(&self, message: Datum<'_>) -> bool {
         self.mask(message) != 0
     }
 
@@ -152,27 +153,23 @@ impl Condition {
 
     /// Whether no message can meet both conditions, because they ask for different types or subtypes.
     pub(crate) fn excludes(&self, other: &Self) -> bool {
-        ["type", "subtype"].iter().any(|field| match (self.field_equals(field), other.field_equals(field)) {
-            (Some(a), Some(b)) => a != b,
-            _ => false,
-        })
+        let exclude = |ours: &[Term], theirs: &[Term]| {
+            ["type", "subtype"].iter().any(|field| match (asked_of(field, ours), asked_of(field, theirs)) {
+                (Some(a), Some(b)) => a != b,
+                _ => false,
+            })
+        };
+        self.alternatives.iter().all(|ours| other.alternatives.iter().all(|theirs| exclude(ours, theirs)))
     }
 
     /// The string that a top-level field must equal, when every alternative says so and there is only one.
     pub(crate) fn field_equals(&self, field: &str) -> Option<&str> {
         let [terms] = self.alternatives.as_slice() else { return None };
-        terms.iter().find_map(|term| match (&term.subject, &term.test) {
-            (Subject::Message(pointer), Test::Equal(Value::String(text)))
-                if pointer.field() == Some(field) =>
-            {
-                Some(text.as_str())
-            }
-            _ => None,
-        })
+        asked_of(field, terms)
     }
 
     /// The first term that does not hold: where it looked, what it saw and what it wanted.
-    pub(crate) fn failure<'v>(&self, message: Option<&'v Value>, facts: &'v Facts) -> Option<Failure<'v>> {
+    pub(crate) fn failure<'v>(&self, message: Option<Datum<'v>>, facts: &'v Facts) -> Option<Failure<'v>> {
         let terms = self.alternatives.first()?;
         terms.iter().find_map(|term| {
             let failed = message.and_then(|message| term.of_message(message)) == Some(false)
@@ -184,7 +181,9 @@ impl Condition {
                         if pointer.text().is_empty() { "the message" } else { pointer.text() }.to_string(),
                         message.and_then(|message| pointer.get(message)),
                     ),
-                    Subject::Fact(fact) => (None, fact.name().to_string(), facts.get(*fact)),
+                    Subject::Fact(fact) => {
+                        (None, fact.name().to_string(), facts.get(*fact).map(Datum::Built))
+                    }
                 };
                 Failure { pointer, name, seen, expected: term.test.describe() }
             })
@@ -192,11 +191,21 @@ impl Condition {
     }
 }
 
+/// The string that some terms together ask a top-level field to equal.
+fn asked_of<'t>(field: &str, terms: &'t [Term]) -> Option<&'t str> {
+    terms.iter().find_map(|term| match (&term.subject, &term.test) {
+        (Subject::Message(pointer), Test::Equal(Value::String(text))) if pointer.field() == Some(field) => {
+            Some(text.as_str())
+        }
+        _ => None,
+    })
+}
+
 /// A term that does not hold.
 pub(crate) struct Failure<'v> {
     pub(crate) pointer: Option<String>,
     pub(crate) name: String,
-    pub(crate) seen: Option<&'v Value>,
+    pub(crate) seen: Option<Datum<'v>>,
     pub(crate) expected: String,
 }
 
@@ -243,7 +252,7 @@ impl Term {
     }
 
     /// Whether the term holds of the message; none when it is about the run.
-    fn of_message(&self, message: &Value) -> Option<bool> {
+    fn of_message(&self, message: Datum<'_>) -> Option<bool> {
         let Subject::Message(pointer) = &self.subject else { return None };
         if let Test::Present(wanted) = self.test {
             return Some(pointer.get(message).is_some() == wanted);
@@ -265,7 +274,7 @@ impl Term {
         let holds = match (&self.test, facts.get(fact)) {
             (Test::Version(range), version) => range.holds(version.and_then(Value::as_str)),
             (_, None) => return Some(Truth::Unknown),
-            (test, Some(value)) => test.holds(value),
+            (test, Some(value)) => test.holds(value.into()),
         };
         Some(if holds { Truth::Holds } else { Truth::Fails })
     }
@@ -319,21 +328,19 @@ impl Test {
         }
     }
 
-    fn holds(&self, value: &Value) -> bool {
+    fn holds(&self, value: Datum<'_>) -> bool {
         match self {
-            Self::Equal(wanted) => same(wanted, value),
-            Self::OneOf(wanted) => wanted.iter().any(|wanted| same(wanted, value)),
+            Self::Equal(wanted) => value.same(wanted),
+            Self::OneOf(wanted) => wanted.iter().any(|wanted| value.same(wanted)),
             Self::Present(wanted) => *wanted,
             Self::Is(types) => types.iter().any(|kind| kind.holds(value)),
             Self::Not(test) => !test.holds(value),
-            Self::Matches(regex) => value.as_str().is_some_and(|text| regex.is_match(text)),
-            Self::Range { min, max } => value.as_f64().is_some_and(|number| {
+            Self::Matches(regex) => value.text().is_some_and(|text| regex.is_match(&text)),
+            Self::Range { min, max } => value.float().is_some_and(|number| {
                 min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max)
             }),
-            Self::Size(test) => size(value).is_some_and(|size| test.holds(&Value::from(size))),
-            Self::Has(test) => {
-                value.as_array().is_some_and(|list| list.iter().any(|value| test.holds(value)))
-            }
+            Self::Size(test) => value.size().is_some_and(|size| test.holds((&Value::from(size)).into())),
+            Self::Has(test) => value.items().any(|value| test.holds(value)),
             Self::All(tests) => tests.iter().all(|test| test.holds(value)),
             Self::Version(_) => false,
         }
@@ -403,8 +410,8 @@ mod tests {
             (r#"[{ "/a" = 1 }, { "/b" = 1 }]"#, json!({"b": 1}), json!({"b": 2})),
             (r#"{ "" = { is = "object" } }"#, json!({}), json!([])),
         ] {
-            assert!(condition(text).holds(&good), "{text} should hold for {good}");
-            assert!(!condition(text).holds(&bad), "{text} should fail for {bad}");
+            assert!(condition(text).holds((&good).into()), "{text} should hold for {good}");
+            assert!(!condition(text).holds((&bad).into()), "{text} should fail for {bad}");
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::condition::{Condition, Truth};
+use super::datum::Datum;
 use super::facts::{End, Facts, Run};
 use super::finding::Level;
 use super::frame::Root;
@@ -13,6 +14,7 @@ use super::pointer::Pointer;
 use super::rule::Check;
 use super::schemas::Schemas;
 use crate::events::Profile;
+use crate::json::Name;
 use crate::recording::Exit;
 
 /// A named set of clauses with the schemas they use.
@@ -190,7 +192,7 @@ impl Contract {
     ) -> Option<(&str, &str)> {
         let mut facts = Facts::at_start(run, &self.invocation);
         facts.at_end(&End::new(exit.cloned(), None, None));
-        let kind = self.kinds.of(message, &facts)?;
+        let kind = self.kinds.of(message.into(), &facts)?;
         Some((&self.kinds.names[kind], self.kinds.schemas[kind].as_deref()?))
     }
 
@@ -204,7 +206,7 @@ impl Contract {
 }
 
 /// The message kinds of a contract.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Kinds {
     pub(crate) names: Vec<String>,
     pub(crate) conditions: Vec<Condition>,
@@ -212,11 +214,19 @@ pub(crate) struct Kinds {
     /// For each value of `/type` the kinds that can have it, in order; kinds that do not ask for a type are in all.
     by_type: HashMap<String, Vec<usize>>,
     untyped: Vec<usize>,
+    type_name: Name,
 }
 
 impl Kinds {
     pub(crate) fn new(kinds: Vec<(String, Condition, Option<String>)>) -> Self {
-        let mut all = Self::default();
+        let mut all = Self {
+            names: Vec::new(),
+            conditions: Vec::new(),
+            schemas: Vec::new(),
+            by_type: HashMap::new(),
+            untyped: Vec::new(),
+            type_name: Name::new("type"),
+        };
         for (name, condition, schema) in kinds {
             let index = all.names.len();
             if let Some(wanted) = condition.field_equals("type") {
@@ -234,7 +244,7 @@ impl Kinds {
     }
 
     /// The first kind whose condition a message meets.
-    pub(crate) fn of(&self, message: &Value, facts: &Facts) -> Option<usize> {
+    pub(crate) fn of(&self, message: Datum<'_>, facts: &Facts) -> Option<usize> {
         self.candidates(message).iter().copied().find(|kind| {
             let condition = &self.conditions[*kind];
             let mask = condition.mask(message);
@@ -243,8 +253,9 @@ impl Kinds {
     }
 
     /// The kinds that a message could be, in order.
-    fn candidates(&self, message: &Value) -> &[usize] {
-        let typed = message.get("type").and_then(Value::as_str).and_then(|name| self.by_type.get(name));
+    fn candidates(&self, message: Datum<'_>) -> &[usize] {
+        let typed =
+            message.member(&self.type_name).and_then(Datum::text).and_then(|name| self.by_type.get(&*name));
         typed.unwrap_or(&self.untyped)
     }
 }

@@ -1,18 +1,22 @@
 //! The fields that a schema names, as a tree, to find those that a message has and the schema does not.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 
 use serde_json::Value;
 
-use super::pointer::{Step, render};
+use super::datum::{Datum, Shape};
+use super::pointer::{Step, Trail};
 use super::schemas::Schemas;
+use crate::json::{Name, Node};
 
 /// The fields of an object, and what is known of their values. `None` inside means: nothing to check there.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct FieldTree {
     /// In the order of the schema, which is mostly that of the messages: the search for a key starts where the last
     /// one was found.
-    fields: Vec<(String, FieldTree)>,
+    fields: Vec<(Name, FieldTree)>,
     items: Option<Box<FieldTree>>,
     /// The schema says what other keys hold, or says nothing about keys at all: none is unknown.
     open: bool,
@@ -54,10 +58,11 @@ impl FieldTree {
             }
         }
         for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            let index = self.fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                self.fields.push((name.clone(), Self::default()));
-                self.fields.len() - 1
-            });
+            let index =
+                self.fields.iter().position(|(known, _)| known.as_str() == name).unwrap_or_else(|| {
+                    self.fields.push((Name::new(name), Self::default()));
+                    self.fields.len() - 1
+                });
             self.fields[index].1.add(schemas, file, schema, depth - 1);
         }
         if map.get("additionalProperties").is_some_and(|schema| schema.is_object() || schema == true)
@@ -71,66 +76,92 @@ impl FieldTree {
     }
 
     /// Shows each place in `value` that no schema names. A schema without any field says nothing about fields.
-    pub(crate) fn unknown<'v>(&self, value: &'v Value, show: &mut dyn FnMut(&[Step<'v>])) {
-        self.walk(value, &mut Vec::new(), show);
+    pub(crate) fn unknown(&self, value: Datum<'_>, show: &mut dyn FnMut(&Trail<'_>, Datum<'_>)) {
+        self.walk(value, None, show);
     }
 
-    fn find(&self, key: &str, cursor: &mut usize) -> Option<&Self> {
+    fn find(&self, is_it: impl Fn(&Name) -> bool, cursor: &mut usize) -> Option<&Self> {
         let start = (*cursor).min(self.fields.len());
         let (before, after) = self.fields.split_at(start);
-        let place = after.iter().chain(before).position(|(name, _)| name == key)?;
+        let place = after.iter().chain(before).position(|(name, _)| is_it(name))?;
         let index = (start + place) % self.fields.len();
         *cursor = index + 1;
         Some(&self.fields[index].1)
     }
 
-    fn walk<'v>(&self, value: &'v Value, path: &mut Vec<Step<'v>>, show: &mut dyn FnMut(&[Step<'v>])) {
+    fn walk(&self, value: Datum<'_>, trail: Option<&Trail<'_>>, show: &mut dyn FnMut(&Trail<'_>, Datum<'_>)) {
+        if value.shape() == Shape::Array {
+            let Some(tree) = &self.items else { return };
+            for (index, inner) in value.items().enumerate().filter(|(_, inner)| inner.is_container()) {
+                tree.walk(inner, Some(&Trail::new(trail, Step::Index(index))), show);
+            }
+            return;
+        }
+        if self.fields.is_empty() {
+            return;
+        }
+        let mut cursor = 0;
         match value {
-            Value::Object(map) if !self.fields.is_empty() => {
-                let mut cursor = 0;
-                for (key, inner) in map {
-                    match self.find(key, &mut cursor) {
-                        Some(tree) if inner.is_object() || inner.is_array() => {
-                            path.push(Step::Key(key));
-                            tree.walk(inner, path, show);
-                            path.pop();
-                        }
-                        Some(_) => {}
-                        None if self.open => {}
-                        None => {
-                            path.push(Step::Key(key));
-                            show(path);
-                            path.pop();
-                        }
-                    }
+            // The scanner knows the hashes of its keys.
+            Datum::Scanned(node) => {
+                for (key, inner) in node.members() {
+                    let known = self.find(|name| key.is_name(name), &mut cursor);
+                    self.member(known, || key_text(key), Datum::Scanned(inner), trail, show);
                 }
             }
-            Value::Array(list) => {
-                if let Some(tree) = &self.items {
-                    for (index, inner) in list.iter().enumerate() {
-                        path.push(Step::Index(index));
-                        tree.walk(inner, path, show);
-                        path.pop();
-                    }
+            Datum::Built(_) => {
+                for (key, inner) in value.members() {
+                    let known = self.find(|name| name.as_str() == key, &mut cursor);
+                    self.member(known, || key.clone(), inner, trail, show);
                 }
             }
-            _ => {}
+        }
+    }
+
+    /// Looks into a member whose tree was found, and shows one whose tree was not.
+    fn member<'k>(
+        &self,
+        known: Option<&Self>,
+        key: impl Fn() -> Cow<'k, str>,
+        inner: Datum<'_>,
+        trail: Option<&Trail<'_>>,
+        show: &mut dyn FnMut(&Trail<'_>, Datum<'_>),
+    ) {
+        match known {
+            Some(tree) if inner.is_container() => {
+                tree.walk(inner, Some(&Trail::new(trail, Step::Key(&key()))), show);
+            }
+            Some(_) => {}
+            None if self.open => {}
+            None => show(&Trail::new(trail, Step::Key(&key())), inner),
         }
     }
 }
 
+fn key_text(key: Node<'_>) -> Cow<'_, str> {
+    key.text().unwrap_or_default()
+}
+
 /// Remembers which unknown fields were reported, so that each is reported once for a kind however often it comes.
 #[derive(Debug, Default)]
-pub(crate) struct Reported(HashSet<(Option<usize>, String)>);
+pub(crate) struct Reported {
+    /// Hashes, since most unknown fields come with every message.
+    places: HashSet<u64>,
+    hasher: RandomState,
+}
 
 impl Reported {
     /// More distinct names than this are data, not fields.
     const MOST: usize = 1000;
 
     /// Whether the place is new for this kind. Array positions do not make a place new.
-    pub(crate) fn is_new(&mut self, kind: Option<usize>, path: &[Step<'_>]) -> bool {
-        let general: Vec<_> =
-            path.iter().map(|step| if let Step::Index(_) = step { Step::Key("*") } else { *step }).collect();
-        self.0.len() < Self::MOST && self.0.insert((kind, render(&general)))
+    pub(crate) fn is_new(&mut self, kind: Option<usize>, trail: &Trail<'_>) -> bool {
+        if self.places.len() >= Self::MOST {
+            return false;
+        }
+        let mut hasher = self.hasher.build_hasher();
+        kind.hash(&mut hasher);
+        trail.hash_general(&mut hasher);
+        self.places.insert(hasher.finish())
     }
 }

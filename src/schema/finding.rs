@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::datum::Datum;
+
 /// How much a clause weighs. Only `must` fails a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -169,14 +171,15 @@ impl Sink {
 const SHOWN: usize = 160;
 
 /// The value, shortened to what a reader can take in.
-pub(crate) fn excerpt(value: &Value) -> Value {
-    match value {
+pub(crate) fn excerpt<'v>(value: impl Into<Datum<'v>>) -> Value {
+    let value = value.into().to_value();
+    match &*value {
         Value::String(text) => Value::String(shorten(text)),
         Value::Array(_) | Value::Object(_) => {
-            let text = Bounded::render(value);
-            if text.len() <= SHOWN { value.clone() } else { Value::String(shorten(&text)) }
+            let text = Bounded::render(&value);
+            if text.len() <= SHOWN { value.into_owned() } else { Value::String(shorten(&text)) }
         }
-        _ => value.clone(),
+        _ => value.into_owned(),
     }
 }
 

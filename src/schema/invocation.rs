@@ -1,7 +1,6 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
-use serde_json::Value;
-
+use super::datum::Datum;
 use super::facts::Run;
 use super::pointer::Pointer;
 use super::tree::{FileError, Node};
@@ -56,9 +55,10 @@ impl Invocation {
     }
 
     /// The command that a message itself names, for a run whose command line is not known.
-    pub(crate) fn named_by(&self, message: &Value) -> Option<(String, bool)> {
-        let command = self.command_at.as_ref()?.get(message)?.as_str()?;
-        Some((command.to_string(), self.verbs.iter().any(|verb| verb == command)))
+    pub(crate) fn named_by(&self, message: Datum<'_>) -> Option<(String, bool)> {
+        let command = self.command_at.as_ref()?.get(message)?.text()?;
+        let known = self.verbs.iter().any(|verb| *verb == command);
+        Some((command.into_owned(), known))
     }
 
     /// Reads the words after the program's name. The first known verb or alias is the command, wherever flags stand

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::condition::Truth;
 use super::contract::{Clause, Contract, Protocol};
+use super::datum::Datum;
 use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
 use super::frame::{self, FrameOddity, OddityName};
@@ -53,8 +54,12 @@ impl<'c> Judge<'c> {
         Self { courts: contracts.into_iter().map(|contract| Court::new(contract, run)).collect() }
     }
 
-    /// Sees the message on a line, counted from 1, that starts at a byte of stdout.
+    /// Sees a message that is in memory: the one on a line, counted from 1, that starts at a byte of stdout.
     pub fn message(&mut self, line: u64, offset: u64, value: &Value) {
+        self.datum(line, offset, value.into());
+    }
+
+    fn datum(&mut self, line: u64, offset: u64, value: Datum<'_>) {
         for court in &mut self.courts {
             court.message(line, offset, value);
         }
@@ -75,7 +80,12 @@ impl<'c> Judge<'c> {
                         format!("byte {offset} is not UTF-8"),
                     );
                 }
-                self.message(message.line, message.offset, &message.root().to_value());
+                // Rules see what strict JSON can hold; where the text holds something else, it is repaired first.
+                if message.document.odd_count() == 0 {
+                    self.datum(message.line, message.offset, Datum::Scanned(message.root()));
+                } else {
+                    self.message(message.line, message.offset, &message.root().to_value());
+                }
                 if !message.terminated {
                     let (number, end) = (message.line, message.offset + message.text.len() as u64);
                     self.flaw(OddityName::NoNewline, number, end, format!("no newline ends line {number}"));
@@ -120,7 +130,7 @@ impl<'c> Judge<'c> {
                 court.oddity(oddity);
             }
             if let Some(value) = &frame.value {
-                court.message(frame.line, frame.offset, value);
+                court.message(frame.line, frame.offset, value.into());
             }
         }
     }
@@ -164,12 +174,12 @@ impl<'c> Court<'c> {
         }
     }
 
-    fn message(&mut self, line: u64, offset: u64, value: &Value) {
+    fn message(&mut self, line: u64, offset: u64, value: Datum<'_>) {
         if self.wants_version
             && let Some(at) = &self.contract.version_at
             && let Some(version) = at.get(value)
         {
-            self.facts.set(Fact::Version, version.clone());
+            self.facts.set(Fact::Version, version.to_value().into_owned());
             self.wants_version = false;
             for state in &mut self.states {
                 state.open = can_apply(state.clause, &self.facts);

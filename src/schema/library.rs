@@ -101,7 +101,7 @@ pub fn detect(messages: &[Value]) -> Result<Option<&'static str>, FileError> {
     for name in built_in() {
         if let Some(detect) = detect_of(&bundle(name)?)?
             && best.is_none_or(|(priority, _)| detect.priority > priority)
-            && messages.iter().any(|message| detect.when.holds(message))
+            && messages.iter().any(|message| detect.when.holds(message.into()))
         {
             best = Some((detect.priority, name));
         }

@@ -7,6 +7,7 @@
 mod audit;
 mod condition;
 mod contract;
+mod datum;
 mod diff;
 mod events;
 mod facts;
@@ -14,7 +15,9 @@ mod fields;
 mod finding;
 mod fixture;
 mod frame;
+mod instance;
 mod invocation;
+mod json_type;
 mod judge;
 mod known_failures;
 mod learn;
@@ -25,7 +28,6 @@ mod pointer;
 mod rule;
 mod schemas;
 mod tree;
-mod value;
 mod version;
 
 pub use audit::{Audit, Mutant, Tally};
@@ -43,7 +45,7 @@ pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;
 pub(crate) use pointer::Pointer;
 pub use tree::FileError;
-pub use version::VersionRange;
+pub use version::{VersionRange, compare_versions};
 
 /// The names of the built-in rules that a clause can use.
 pub fn rule_names() -> impl Iterator<Item = &'static str> {

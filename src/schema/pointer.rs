@@ -1,6 +1,9 @@
 //! JSON pointers (RFC 6901) with one addition: a segment `*` stands for every element of an array or object.
 
-use serde_json::Value;
+use std::hash::{Hash as _, Hasher};
+
+use super::datum::{Datum, Shape};
+use crate::json::Name;
 
 /// A compiled pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,31 +16,68 @@ pub(crate) struct Pointer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
     Any,
-    Key { name: String, index: Option<usize> },
+    Key { name: Name, index: Option<usize> },
 }
 
-/// One step from a value to a value inside it; a list of them is where something was found.
+/// The way from a message to a value inside it: the last step, and the way to there. It lives on the stack of the walk
+/// and is put into words only for evidence.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Step<'v> {
-    Key(&'v str),
+pub(crate) struct Trail<'t> {
+    before: Option<&'t Trail<'t>>,
+    step: Step<'t>,
+}
+
+/// One step from a value to a value inside it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Step<'t> {
+    Key(&'t str),
     Index(usize),
 }
 
-/// Where a value was found. It is put into words only for evidence.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Place<'p, 'v> {
-    /// Where the pointer says.
-    Written(&'p str),
-    /// Where `*` led to.
-    Found(&'p [Step<'v>]),
+impl<'t> Trail<'t> {
+    /// The way one step further.
+    pub(crate) fn new(before: Option<&'t Trail<'t>>, step: Step<'t>) -> Self {
+        Self { before, step }
+    }
+
+    /// The way as an RFC 6901 pointer.
+    pub(crate) fn render(&self) -> String {
+        let mut text = self.before.map_or_else(String::new, Self::render);
+        text.push('/');
+        match self.step {
+            Step::Key(key) => text.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Step::Index(index) => text.push_str(&index.to_string()),
+        }
+        text
+    }
+
+    /// Hashes the way so that all elements of an array have the same.
+    pub(crate) fn hash_general(&self, hasher: &mut impl Hasher) {
+        if let Some(before) = self.before {
+            before.hash_general(hasher);
+        }
+        match self.step {
+            Step::Key(key) => key.hash(hasher),
+            Step::Index(_) => hasher.write_u8(b'*'),
+        }
+    }
 }
 
-impl Place<'_, '_> {
+/// Where a value was found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Place<'p> {
+    /// Where the pointer says.
+    Written(&'p str),
+    /// Where `*` led to; none is the message itself.
+    Found(Option<&'p Trail<'p>>),
+}
+
+impl Place<'_> {
     /// The place as an RFC 6901 pointer.
     pub(crate) fn render(self) -> String {
         match self {
             Self::Written(text) => text.to_string(),
-            Self::Found(path) => render(path),
+            Self::Found(trail) => trail.map_or_else(String::new, Trail::render),
         }
     }
 }
@@ -53,7 +93,11 @@ impl Pointer {
             .skip(1)
             .map(|part| {
                 let name = part.replace("~1", "/").replace("~0", "~");
-                if part == "*" { Segment::Any } else { Segment::Key { index: name.parse().ok(), name } }
+                if part == "*" {
+                    Segment::Any
+                } else {
+                    Segment::Key { index: name.parse().ok(), name: Name::new(name) }
+                }
             })
             .collect();
         let many = segments.contains(&Segment::Any);
@@ -71,7 +115,8 @@ impl Pointer {
     }
 
     /// The one value a pointer without `*` leads to, or the first that one with `*` leads to.
-    pub(crate) fn get<'v>(&self, value: &'v Value) -> Option<&'v Value> {
+    #[inline]
+    pub(crate) fn get<'v>(&self, value: Datum<'v>) -> Option<Datum<'v>> {
         if !self.many {
             return self.segments.iter().try_fold(value, |value, segment| segment.of(value));
         }
@@ -87,29 +132,30 @@ impl Pointer {
     /// shown.
     pub(crate) fn visit<'v>(
         &self,
-        value: &'v Value,
-        show: &mut dyn FnMut(&'v Value, Place<'_, 'v>) -> bool,
+        value: Datum<'v>,
+        show: &mut dyn FnMut(Datum<'v>, Place<'_>) -> bool,
     ) -> bool {
         if !self.many {
             return self.get(value).is_none_or(|found| show(found, Place::Written(&self.text)));
         }
-        walk(&self.segments, value, &mut Vec::new(), &mut |value, path| show(value, Place::Found(path)))
+        walk(&self.segments, value, None, show)
     }
 
     /// The name of a top-level field, when the pointer is just that.
     pub(crate) fn field(&self) -> Option<&str> {
         match self.segments.as_slice() {
-            [Segment::Key { name, .. }] => Some(name),
+            [Segment::Key { name, .. }] => Some(name.as_str()),
             _ => None,
         }
     }
 }
 
 impl Segment {
-    fn of<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-        match (self, value) {
-            (Self::Key { name, .. }, Value::Object(map)) => map.get(name),
-            (Self::Key { index: Some(index), .. }, Value::Array(list)) => list.get(*index),
+    #[inline]
+    fn of<'v>(&self, value: Datum<'v>) -> Option<Datum<'v>> {
+        match (self, value.shape()) {
+            (Self::Key { name, .. }, Shape::Object) => value.member(name),
+            (Self::Key { index: Some(index), .. }, Shape::Array) => value.items().nth(*index),
             _ => None,
         }
     }
@@ -117,59 +163,37 @@ impl Segment {
 
 fn walk<'v>(
     segments: &[Segment],
-    value: &'v Value,
-    path: &mut Vec<Step<'v>>,
-    show: &mut dyn FnMut(&'v Value, &[Step<'v>]) -> bool,
+    value: Datum<'v>,
+    trail: Option<&Trail<'_>>,
+    show: &mut dyn FnMut(Datum<'v>, Place<'_>) -> bool,
 ) -> bool {
     let Some((segment, rest)) = segments.split_first() else {
-        return show(value, path);
+        return show(value, Place::Found(trail));
     };
-    let mut step = |step, inner, path: &mut Vec<_>| {
-        path.push(step);
-        let go_on = walk(rest, inner, path, show);
-        path.pop();
-        go_on
-    };
-    match (segment, value) {
-        (Segment::Any, Value::Array(list)) => {
-            list.iter().enumerate().all(|(index, inner)| step(Step::Index(index), inner, path))
+    let mut step = |step: Step<'_>, inner| walk(rest, inner, Some(&Trail::new(trail, step)), show);
+    match segment {
+        Segment::Any if value.shape() == Shape::Array => {
+            value.items().enumerate().all(|(index, inner)| step(Step::Index(index), inner))
         }
-        (Segment::Any, Value::Object(map)) => {
-            map.iter().all(|(key, inner)| step(Step::Key(key), inner, path))
-        }
-        (Segment::Key { .. }, Value::Object(map)) => {
-            let Segment::Key { name, .. } = segment else { return true };
-            map.get_key_value(name).is_none_or(|(key, inner)| step(Step::Key(key), inner, path))
-        }
-        (Segment::Key { index: Some(index), .. }, Value::Array(list)) => {
-            list.get(*index).is_none_or(|inner| step(Step::Index(*index), inner, path))
-        }
-        _ => true,
+        Segment::Any => value.members().all(|(key, inner)| step(Step::Key(&key), inner)),
+        Segment::Key { name, index } => match (segment.of(value), index) {
+            (None, _) => true,
+            (Some(inner), Some(index)) if value.shape() == Shape::Array => step(Step::Index(*index), inner),
+            (Some(inner), _) => step(Step::Key(name.as_str()), inner),
+        },
     }
-}
-
-/// The place as an RFC 6901 pointer.
-pub(crate) fn render(path: &[Step<'_>]) -> String {
-    use std::fmt::Write;
-    path.iter().fold(String::new(), |mut text, step| {
-        let _ = match step {
-            Step::Key(key) => write!(text, "/{}", key.replace('~', "~0").replace('/', "~1")),
-            Step::Index(index) => write!(text, "/{index}"),
-        };
-        text
-    })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn found(pointer: &str, value: &Value) -> Vec<(String, Value)> {
         let mut all = Vec::new();
-        Pointer::parse(pointer).unwrap().visit(value, &mut |value, path| {
-            all.push((path.render(), value.clone()));
+        Pointer::parse(pointer).unwrap().visit(value.into(), &mut |value, path| {
+            all.push((path.render(), value.to_value().into_owned()));
             true
         });
         all

@@ -6,10 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use jsonschema::{Draft, PatternOptions, Registry, ValidationError, Validator};
+use jsonschema::{Draft, PatternOptions, Registry, ValidationError};
 use serde_json::{Value, json};
 
+use super::datum::Datum;
 use super::finding::{Evidence, excerpt};
+use super::instance::{Messages, Validator};
 use super::tree::{FileError, line_of, suggestion};
 use crate::json::Scanner;
 
@@ -94,7 +96,7 @@ impl Schemas {
             Some(file) => FileError::whole(&file.label, format_args!("not a schema: {error}")),
             None => FileError::whole("contract", format_args!("not a schema: {error}")),
         })?;
-        let options = jsonschema::options()
+        let options = jsonschema::options_for::<Messages>()
             .with_draft(Draft::Draft202012)
             .with_registry(&registry)
             .with_pattern_options(PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20))
@@ -308,7 +310,7 @@ fn uri(reference: &str) -> String {
 }
 
 /// The schema errors of a value as evidence. `base` is where the value stands in its message.
-pub(crate) fn evidence(validator: &Validator, value: &Value, base: &str) -> Vec<Evidence> {
+pub(crate) fn evidence(validator: &Validator, value: Datum<'_>, base: &str) -> Vec<Evidence> {
     validator.iter_errors(value).take(20).map(|error| explain(&error, base)).collect()
 }
 
@@ -348,7 +350,7 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
     };
     let seen = match error.kind() {
         Kind::Required { .. } => None,
-        _ => Some(excerpt(error.instance())),
+        _ => Some(excerpt(&**error.instance())),
     };
     Evidence {
         message,

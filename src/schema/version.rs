@@ -68,6 +68,14 @@ impl VersionRange {
     }
 }
 
+/// Orders versions by their numbers; what is no dotted number comes first, by its letters.
+pub fn compare_versions(a: &str, b: &str) -> Ordering {
+    match (numbers(a), numbers(b)) {
+        (Some(a), Some(b)) => compare(&a, &b),
+        (a_numbers, b_numbers) => a_numbers.is_some().cmp(&b_numbers.is_some()).then_with(|| a.cmp(b)),
+    }
+}
+
 fn numbers(version: &str) -> Option<Vec<u64>> {
     let core = version.trim_start_matches('v');
     let core = core.split(['-', '+', ' ']).next().unwrap_or(core);

@@ -96,8 +96,8 @@ impl JsonCheck {
             },
             Self::Path { pointer, value: wanted, .. } => {
                 let mut values = Vec::new();
-                pointer.visit(&document, &mut |value, _| {
-                    values.push(value);
+                pointer.visit((&document).into(), &mut |value, _| {
+                    values.push(value.to_value().into_owned());
                     true
                 });
                 wanted.find(&values)
@@ -119,12 +119,12 @@ impl JsonCheck {
 }
 
 impl Wanted {
-    fn find(&self, values: &[&Value]) -> Found {
+    fn find(&self, values: &[Value]) -> Found {
         let first = match values.first() {
             Some(value) => clip(&value.to_string()),
             None => "nothing there".into(),
         };
-        let any = |holds: &dyn Fn(&Value) -> bool| values.iter().any(|value| holds(value));
+        let any = |holds: &dyn Fn(&Value) -> bool| values.iter().any(holds);
         let holds = match self {
             Self::Present => !values.is_empty(),
             Self::Equals(wanted) => any(&|value| value == wanted),

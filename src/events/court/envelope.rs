@@ -4,7 +4,6 @@ use crate::json::Node;
 
 use super::super::breach::{Grade, Observer};
 use super::super::clock::{self, Zone};
-use super::super::ids::Sight;
 use super::super::record::{Envelope, Record, SERVER_SCHEMA, Wrapped};
 use super::super::topic::{Fact, Topic};
 use super::super::uuid::Uuid;
@@ -147,12 +146,11 @@ impl Court {
                 "id is a UUID, but none of version 4".into()
             });
         }
-        let sight = Sight { line: record.line, sequence: record.sequence };
-        if let Some(before) = self.ids.see(uuid.number, sight)
+        if let Some(before) = self.ids.see(uuid.number, record.line)
             && !record.replayed
         {
             self.blame(out, Rule::IdUnique, Grade::Full, record, &pointer(), envelope.id, || {
-                format!("id is that of the message on line {}", before.line)
+                format!("id is that of the message on line {before}")
             });
         }
     }

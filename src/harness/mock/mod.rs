@@ -49,6 +49,7 @@ mod ledger;
 mod plan;
 mod proxy;
 mod reply;
+mod script_builder;
 mod script_reader;
 mod server;
 mod sse;

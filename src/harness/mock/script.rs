@@ -147,3 +147,9 @@ pub enum Chunk {
     /// One to this many characters, drawn from the seed: splits inside words, escapes and numbers.
     Seeded(usize),
 }
+
+impl Default for Chunk {
+    fn default() -> Self {
+        Self::Characters(16)
+    }
+}

@@ -36,7 +36,7 @@ impl Script {
             }
         };
         let defaults = Defaults {
-            chunk: read_chunk(&mut api)?.unwrap_or(Chunk::Characters(16)),
+            chunk: read_chunk(&mut api)?.unwrap_or_default(),
             pace: read_pace(&mut api)?.unwrap_or_default(),
             model: api.string("model")?,
         };
@@ -118,7 +118,7 @@ impl Turn {
 
 /// A turn that names no position stands after the last one of its conversation; one with a condition that may hold
 /// anywhere has none.
-fn next_position(when: &When, earlier: &[Turn]) -> Position {
+pub(super) fn next_position(when: &When, earlier: &[Turn]) -> Position {
     if !when.is_conversation() {
         return Position::Any;
     }

@@ -8,7 +8,8 @@ use super::fault::{CutPoint, Ending, Fault, FaultKind, HttpFault};
 use super::matcher::{Agent, Position};
 use super::pace::Pace;
 use super::request::ApiRequest;
-use super::script::{Scenario, Turn};
+use super::script::{Scenario, Script, Turn};
+use crate::document::nearest;
 
 /// The HTTP statuses that a sweep tries.
 pub const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];
@@ -46,6 +47,48 @@ pub fn cases(scenario: &Scenario) -> Vec<SweepCase> {
     let fault = Fault::always(FaultKind::Refuse { after_requests: 0, for_ms: None });
     cases.push(SweepCase { id: format!("{}::{fault}", scenario.name), turn: None, fault });
     cases
+}
+
+/// Every place in the answers of a script where the fault of this name leaves an answer that is not whole, each with an
+/// id; the reason when there is none.
+pub fn places(script: &Script, named: &str) -> Result<Vec<(String, Fault)>, String> {
+    let mut places = Vec::new();
+    let mut known: Vec<&'static str> = Vec::new();
+    for (index, turn) in script.turns.iter().enumerate() {
+        let kinds = kinds(turn, index, script.seed);
+        let last = kinds.iter().filter_map(cut_after).max();
+        for kind in kinds {
+            let name = kind.name();
+            if !known.contains(&name) {
+                known.push(name);
+            }
+            let is_whole = cut_after(&kind).is_some() && cut_after(&kind) == last;
+            if name != named || is_whole {
+                continue;
+            }
+            let text = Fault::always(kind.clone()).to_string();
+            let place = text.split_once(':').map_or("anywhere", |(_, place)| place);
+            let place = place.split(',').find(|part| part.contains("event=")).unwrap_or(place);
+            let id = if script.turns.len() > 1 { format!("{}/{place}", turn.name) } else { place.to_owned() };
+            places.push((id, Fault { turn: Some(turn.name.clone()), ..Fault::always(kind) }));
+        }
+    }
+    if places.is_empty() {
+        let hint = nearest(named, known.iter().copied()).map_or_else(
+            || format!("expected one of: {}", known.join(", ")),
+            |known| format!("did you mean `{known}`?"),
+        );
+        return Err(format!("no answer of the script has a place for `{named}`, {hint}"));
+    }
+    Ok(places)
+}
+
+/// After how many whole events the answer is cut.
+fn cut_after(kind: &FaultKind) -> Option<usize> {
+    match kind {
+        FaultKind::Cut { at: CutPoint::AfterEvent(events), .. } => Some(*events),
+        _ => None,
+    }
 }
 
 /// Every fault that the answer of a turn has a place for.

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,24 +12,29 @@ use tokio::runtime::Handle;
 
 use super::command_line::{self, CommandLine};
 use super::compare::{Failure, Observed, compare};
+use super::golden::Golden;
+use super::judging::Judging;
 use super::live::Live;
 use super::plan::Planned;
 use super::stop::Stop;
 use super::{Status, journal};
 use crate::classify::Verdict;
+use crate::golden::INTERLEAVE;
 use crate::harness::capture::{self, Action, Captured, Watch};
 use crate::harness::mock::fault::FaultKind;
 use crate::harness::mock::{Journal, MockApi, Options, StartError};
 use crate::harness::room::{Room, RoomError};
+use crate::harness::scenario::OutputMode;
 use crate::harness::secrets::Masker;
-use crate::harness::supervise::{Containment, Isolation, NetworkMode, Start, SuperviseError, Supervisor};
+use crate::harness::supervise::{Containment, Isolation, NetworkMode, Pool, Start, SuperviseError};
+use crate::harness::terminal;
 use crate::harness::timers::Limits;
-use crate::judge::{Ending, Judge, Protocol, Settings, Shelf};
+use crate::judge::{EVENTS_CONTRACT, Ending, Shelf};
 use crate::recording::{FACTS_FILE, Facts, Recording};
-use crate::schema::{FileError, Finding, Level, Run};
+use crate::schema::{FileError, Finding, Level};
 
 /// How long a target may take to end after TERM, and what it started after that.
-const GRACE: (u64, u64) = (100, 50);
+const GRACE: (u64, u64) = (50, 40);
 
 /// The folder of a recording that holds what the target wrote.
 pub(crate) const KEPT_FILES: &str = "outputs";
@@ -42,7 +48,7 @@ pub struct Setting<'r> {
     /// The runtime of the scripted APIs.
     pub runtime: Handle,
     /// What holds the targets.
-    pub containment: Containment,
+    pub pool: Arc<Pool>,
     /// Whether they are kept away from the network.
     pub network: NetworkMode,
     /// Where recordings go.
@@ -53,14 +59,16 @@ pub struct Setting<'r> {
     pub wall: Option<Duration>,
     /// The least level of a clause that fails a case.
     pub fail_on: Level,
+    /// The snapshots that runs are compared with.
+    pub golden: Option<Golden>,
 }
 
 /// What became of an attempt.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Attempt {
-    /// What became of the run.
-    pub verdict: Verdict,
+    /// What became of the run; none when it was an event log.
+    pub verdict: Option<Verdict>,
     /// Clauses that were broken.
     pub findings: Vec<Finding>,
     /// Why it failed.
@@ -109,7 +117,16 @@ pub enum AttemptError {
 impl<'r> Setting<'r> {
     /// Runs with the targets' own limits, and away from the network where the kernel allows it.
     pub fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
-        Self { runtime, containment, network: NetworkMode::Auto, out, stop, wall: None, fail_on: Level::Must }
+        Self {
+            runtime,
+            pool: Arc::new(Pool::new(containment)),
+            network: NetworkMode::Auto,
+            out,
+            stop,
+            wall: None,
+            fail_on: Level::Must,
+            golden: None,
+        }
     }
 
     /// With this wish about the network.
@@ -124,6 +141,12 @@ impl<'r> Setting<'r> {
         Self { fail_on, ..self }
     }
 
+    /// With snapshots to compare runs with.
+    #[must_use]
+    pub fn with_golden(self, golden: Option<Golden>) -> Self {
+        Self { golden, ..self }
+    }
+
     /// With this wall limit instead of the targets' own.
     #[must_use]
     pub fn with_wall(self, wall: Option<Duration>) -> Self {
@@ -135,10 +158,18 @@ impl Setting<'_> {
     /// Runs a case once.
     pub fn attempt(&self, planned: &Planned, shelf: &Shelf, number: u32) -> Result<Attempt, AttemptError> {
         let room = Room::new(&planned.run.files)?;
-        let (streams, outlets) = capture::pipes()?;
+        let (streams, outlets, screen) = if planned.run.terminal {
+            let (streams, outlets, line, keyboard) = capture::terminal()?;
+            (streams, outlets, Some((line, keyboard)))
+        } else {
+            let (streams, outlets) = capture::pipes()?;
+            (streams, outlets, None)
+        };
         let is_real = planned.real_api.is_some();
         let network = if is_real || needs_own_socket(planned) { NetworkMode::Off } else { self.network };
-        let (supervisor, isolation, listener) = Supervisor::prepare(&self.containment, network, streams)?;
+        let prepared = self.pool.prepare(network, room.root())?;
+        let (mode, isolation) = (prepared.mode(), prepared.isolation);
+        let (mut supervisor, listener) = (prepared.supervisor, prepared.listener);
         let options = Options { listener, faults: planned.case.faults.clone(), ..Options::default() };
         let api = if is_real {
             None
@@ -151,39 +182,40 @@ impl Setting<'_> {
         let mut facts = known_facts(planned, &line, &masker);
 
         let partial = Partial::new(self.out, planned, number)?;
-        let protocol = Protocol::of_recording(&facts);
-        let settings = Settings {
-            background_disabled: facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1"),
-            ..Settings::default()
-        };
-        let judge = Judge::new(protocol, settings, shelf, &Run::of(&facts))?;
-        let mut live = Live::new(judge, protocol, &masker, &partial.folder)?;
+        let asked = planned.run.output == OutputMode::Contract;
+        let judge = Judging::new(&facts, shelf, planned.expect.profile, asked)?;
+        let mut live = Live::new(judge, &masker, &partial.folder)?;
 
-        let (stdin, typing) = stdin(planned, &line)?;
-        supervisor.start(
+        let (stdin, typing) = match screen {
+            Some((line, keyboard)) => (Some(line), Some(keyboard)),
+            None => stdin(planned, &line)?,
+        };
+        supervisor.launch(
             start(planned, line, &room, api.as_ref().map_or(0, |api| api.address().port())),
-            stdin.as_ref().map(OwnedFd::as_fd),
+            streams,
+            stdin,
         )?;
-        // The target has its own copy; ours would keep a pipe open.
-        drop(stdin);
         let watch = Watch {
             limits: limits(planned, self.wall),
             most_stdout: planned.run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
             steps: planned.run.steps.clone(),
             stdin: typing,
+            terminal: planned.run.terminal,
             cancel: self.stop.as_fd(),
         };
-        let captured = capture::watch(supervisor, outlets, watch, &mut live)?;
+        let captured = capture::watch(&mut supervisor, outlets, watch, &mut live)?;
+        if !captured.ended.survivors {
+            self.pool.give_back(mode, supervisor);
+        }
         let heard = live.finish()?;
         facts.exit = captured.exit.clone();
         facts.duration_ms = Some(captured.duration.as_millis() as u64);
-        let judgement =
-            heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()), &mut |_| {})?;
+        let judged = heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()))?;
         let to_verdict = captured.exited_at.elapsed();
 
         let journal = api.map_or_else(Journal::default, |api| self.runtime.block_on(api.stop()));
         let observed = Observed {
-            judgement: &judgement,
+            judged: &judged,
             captured: &captured,
             journal: &journal,
             room: &room,
@@ -191,16 +223,20 @@ impl Setting<'_> {
             stderr_start: &heard.stderr_head,
             masked: heard.masked,
         };
-        let failures = compare(&planned.expect, &observed, self.fail_on);
+        let mut failures = compare(&planned.expect, &observed, self.fail_on);
         let counts = json!({"stderr_bytes": heard.stderr_bytes, "masked": heard.masked});
         facts.other.extend(self.observed_facts(&captured, &isolation, &room, &journal, &counts));
         if planned.keep_files {
             keep_files(&room, &partial.folder.join(KEPT_FILES))?;
         }
         let recording = partial.keep(&facts)?;
+        if let Some(golden) = self.golden.as_ref().filter(|_| !captured.cancelled) {
+            let failure = golden.compare(planned, &recording, failures.is_empty());
+            failures.extend(failure);
+        }
         Ok(Attempt {
-            verdict: judgement.verdict,
-            findings: judgement.findings,
+            verdict: judged.verdict,
+            findings: judged.findings,
             failures,
             duration: captured.duration,
             to_verdict,
@@ -226,9 +262,10 @@ impl Setting<'_> {
             ("files".to_owned(), json!(room.written())),
             ("leftovers".to_owned(), json!(captured.ended.leftovers)),
             ("listening".to_owned(), json!(captured.ended.listening)),
+            ("outside".to_owned(), json!(captured.ended.outside)),
             ("core_dumped".to_owned(), captured.core_dumped.into()),
             ("isolation".to_owned(), json!(isolation)),
-            ("containment".to_owned(), self.containment.name().into()),
+            ("containment".to_owned(), self.pool.containment().name().into()),
             ("room".to_owned(), json!(room.root())),
             ("counts".to_owned(), counts.clone()),
         ];
@@ -247,6 +284,22 @@ fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts 
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     facts.other.insert("contract".into(), planned.case.contract.clone().into());
+    if !planned.case.interleave.is_empty() {
+        facts.other.insert(INTERLEAVE.into(), planned.case.interleave.to_value());
+    }
+    if let Some(path) = &planned.speaks.contract_at {
+        facts.other.insert("contract_path".into(), path.display().to_string().into());
+    }
+    if planned.case.contract == EVENTS_CONTRACT {
+        facts.other.insert("profile".into(), planned.expect.profile.name().into());
+    }
+    if planned.run.terminal {
+        let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});
+        facts.other.insert("terminal".into(), size);
+    }
+    if let Some(first) = &line.first {
+        facts.other.insert("first".into(), first.iter().map(|word| masker.mask(word)).collect());
+    }
     facts
 }
 
@@ -278,6 +331,8 @@ fn start(planned: &Planned, line: CommandLine, room: &Room, api_port: u16) -> St
         term_grace_ms: GRACE.0,
         leftover_grace_ms: GRACE.1,
         api_port,
+        terminal: planned.run.terminal,
+        first: line.first,
     }
 }
 
@@ -311,7 +366,7 @@ impl Partial {
     fn new(out: &Path, planned: &Planned, number: u32) -> io::Result<Self> {
         let safe = |text: &str| -> String {
             text.chars()
-                .map(|c| if c.is_ascii_alphanumeric() || "@+._-".contains(c) { c } else { '_' })
+                .map(|c| if c.is_ascii_alphanumeric() || "@+._-=".contains(c) { c } else { '_' })
                 .collect()
         };
         let by_name = || {

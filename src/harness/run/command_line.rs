@@ -2,6 +2,7 @@
 
 use crate::harness::room::Room;
 use crate::harness::scenario::OutputMode;
+use crate::harness::target;
 
 use super::plan::Planned;
 
@@ -19,21 +20,38 @@ pub(super) struct CommandLine {
     /// The values that change behaviour and are no secret.
     pub(super) public: Vec<(String, String)>,
     pub(super) stdin: Option<String>,
+    /// The arguments of the run before.
+    pub(super) first: Option<Vec<String>>,
     pub(super) secrets: Vec<String>,
 }
 
 /// Puts it together; the reason when the target cannot be asked that way. `api` is the scripted API, if it is used.
 pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result<CommandLine, String> {
     let (is_real, api) = (api.is_none(), api.unwrap_or_default());
-    let (run, speaks, target) = (&planned.run, &planned.speaks, &planned.target.choice.target);
+    let (run, speaks, chosen) = (&planned.run, &planned.speaks, &planned.target.choice.target);
     let mut line = CommandLine {
         program: match &run.program {
+            Some(other) if other == "{clawgate}" => {
+                let own = target::clawgate(|name| std::env::var_os(name));
+                own.ok_or("clawgate does not know its own path")?.display().to_string()
+            }
             Some(other) => fill(other, room, api),
             None => planned.target.program.display().to_string(),
         },
         stdin: run.stdin.clone(),
         ..CommandLine::default()
     };
+    if let Some(first) = &run.first {
+        let mut args = Vec::new();
+        if let Some(prompt) = &first.prompt {
+            args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", prompt)));
+        }
+        args.extend(first.args.iter().map(|word| fill(word, room, api)));
+        if !run.bare {
+            args.extend(speaks.args.iter().cloned());
+        }
+        line.first = Some(args);
+    }
     if let Some(prompt) = run.whole_prompt() {
         // A question that looks like a flag or is too long for an argument goes through standard input.
         if prompt.len() > LONGEST_ARGUMENT || prompt.starts_with('-') {
@@ -53,7 +71,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
     if !run.bare && run.output == OutputMode::Contract {
         line.args.extend(speaks.args.iter().cloned());
     }
-    for (name, value) in target.env.iter().chain(&speaks.env) {
+    for (name, value) in chosen.env.iter().chain(&speaks.env) {
         // The real API is where the target looks for it by itself.
         if is_real && value.contains("{api}") {
             continue;
@@ -61,7 +79,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         line.set(name, &fill(value, room, api), !value.contains('{'));
     }
     let own = planned.real_api.as_deref();
-    for (name, value) in own.unwrap_or(&target.secrets) {
+    for (name, value) in own.unwrap_or(&chosen.secrets) {
         line.set(name, value, false);
         line.secrets.push(value.clone());
     }

@@ -4,13 +4,13 @@ use std::fs;
 
 use serde::Serialize;
 
-use crate::classify::Class;
+use super::judging::Judged;
+use crate::classify::{Class, Verdict};
 use crate::harness::capture::Captured;
 use crate::harness::mock::Journal;
 use crate::harness::mock::journal::Kind;
 use crate::harness::room::Room;
 use crate::harness::scenario::{Expect, ExpectedFile};
-use crate::judge::Judgement;
 use crate::schema::Level;
 
 /// Something that was not as expected.
@@ -32,7 +32,7 @@ impl Failure {
 /// Everything that was observed.
 #[derive(Debug)]
 pub(super) struct Observed<'o> {
-    pub(super) judgement: &'o Judgement,
+    pub(super) judged: &'o Judged,
     pub(super) captured: &'o Captured,
     pub(super) journal: &'o Journal,
     pub(super) room: &'o Room,
@@ -45,8 +45,12 @@ pub(super) struct Observed<'o> {
 /// Every way in which a run was not as expected. A clause of level `fail_on` or above has to hold.
 pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) -> Vec<Failure> {
     let mut failures = Vec::new();
-    verdict(expect, observed, &mut failures);
-    findings(expect, observed.judgement, fail_on, &mut failures);
+    match &observed.judged.verdict {
+        Some(found) => verdict(expect, found, &mut failures),
+        None => ended(expect, observed, &mut failures),
+    }
+    exit(expect, observed, &mut failures);
+    findings(expect, observed.judged, fail_on, &mut failures);
     requests(expect, observed.journal, &mut failures);
     for file in &expect.files {
         failures.extend(check_file(file, observed.room));
@@ -77,14 +81,41 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
     } else if ended.leftovers.is_empty() {
         failures.push(Failure::new("leftover", "expected a process to be left running"));
     }
+    let outside = ended.outside.iter().flatten();
+    match (expect.outside, &ended.outside) {
+        (false, _) => {
+            failures.extend(outside.map(|path| Failure::new("outside", format!("written outside: {path}"))));
+        }
+        (true, Some(written)) if written.is_empty() => {
+            failures.push(Failure::new("outside", "expected a file to be written outside the clean room"));
+        }
+        // Where it is not watched, nothing can be said.
+        (true, _) => {}
+    }
     if ended.survivors {
         failures.push(Failure::new("leftover", "a process could not be ended"));
     }
     failures
 }
 
-fn verdict(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
-    let verdict = &observed.judgement.verdict;
+/// An event log has no verdict: its writer has to have ended by itself.
+fn ended(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
+    let exit = &observed.captured.exit;
+    if expect.verdict != Class::Ok {
+        failures.push(Failure::new("verdict", "an event log has no verdict that could be expected"));
+    }
+    if let Some(timer) = &exit.timed_out {
+        failures.push(Failure::new("exit", format!("the timer {} fired", timer.name())));
+    }
+    if let Some(error) = &exit.spawn_error {
+        failures.push(Failure::new("exit", format!("could not be started: {}", error.message)));
+    }
+    if let Some(signal) = exit.signal {
+        failures.push(Failure::new("exit", format!("ended by signal {signal}")));
+    }
+}
+
+fn verdict(expect: &Expect, verdict: &Verdict, failures: &mut Vec<Failure>) {
     let named = |class: Class, detail: Option<&str>| match detail {
         Some(detail) => format!("{class} ({detail})"),
         None => class.to_string(),
@@ -104,6 +135,9 @@ fn verdict(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>
             failures.push(Failure::new("advisory", format!("expected the advisory {wanted}")));
         }
     }
+}
+
+fn exit(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
     let exit = &observed.captured.exit;
     if let Some(wanted) = expect.exit
         && exit.code != Some(wanted)
@@ -117,7 +151,7 @@ fn verdict(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>
     }
 }
 
-fn findings(expect: &Expect, judgement: &Judgement, fail_on: Level, failures: &mut Vec<Failure>) {
+fn findings(expect: &Expect, judgement: &Judged, fail_on: Level, failures: &mut Vec<Failure>) {
     for finding in judgement.findings.iter().filter(|finding| finding.level >= fail_on) {
         if !expect.findings.contains(&finding.clause) {
             failures.push(Failure::new("finding", format!("{}: {}", finding.clause, finding.message)));

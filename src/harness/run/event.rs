@@ -1,6 +1,6 @@
 //! What happens in a run, as reporters hear it. In JSON it is one object a line.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::compare::Failure;
 use crate::classify::Verdict;
@@ -25,6 +25,14 @@ pub enum Event {
         targets: Vec<TargetInfo>,
         /// How many run at a time.
         jobs: usize,
+        /// The version of clawgate.
+        clawgate: &'static str,
+        /// When it began, as RFC 3339 in UTC.
+        started_at: String,
+        /// Where recordings go; the paths in other events begin with it.
+        out: String,
+        /// The whole of which this may be a part.
+        plan: PlanInfo,
     },
     /// A case began.
     #[non_exhaustive]
@@ -44,8 +52,22 @@ pub enum Event {
     RunFinished(RunFinished),
 }
 
+/// The whole of which a run is a part: all of it unless it is a shard.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct PlanInfo {
+    /// What tells it from every other plan: a digest of its cases, targets and of how it was cut.
+    pub id: String,
+    /// How many cases it has.
+    pub cases: usize,
+    /// Which part this is, from 1.
+    pub shard: u64,
+    /// How many parts there are.
+    pub of: u64,
+}
+
 /// A target that is run on.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TargetInfo {
     /// As it was chosen.
@@ -86,10 +108,47 @@ pub struct CaseFinished {
     pub recording: Option<String>,
     /// The command that runs exactly this case again.
     pub replay: String,
+    /// What the case is for.
+    pub description: String,
+    /// The class that is expected, with its detail.
+    pub expected: String,
+    /// The scenario file.
+    pub source: Option<Source>,
+    /// The attempts before the last one.
+    pub earlier: Vec<EarlierAttempt>,
+}
+
+/// A place in a file of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Source {
+    /// The file as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl Source {
+    /// A line of a file.
+    pub fn new(file: &str, line: usize) -> Self {
+        Self { file: file.to_owned(), line }
+    }
+}
+
+/// An attempt that failed and was made again.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct EarlierAttempt {
+    /// Why it failed.
+    pub failures: Vec<Failure>,
+    /// How long the target ran.
+    pub duration_ms: f64,
+    /// Where the recording is.
+    pub recording: Option<String>,
 }
 
 /// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// As expected.
@@ -115,7 +174,7 @@ impl Status {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunFinished {
     /// Cases that passed.

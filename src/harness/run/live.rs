@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::judging::Judging;
 use crate::envelope::Envelope;
 use crate::harness::capture::{Seen, Sink};
 use crate::harness::secrets::Masker;
-use crate::judge::{Judge, Protocol};
 use crate::stream_json::{Line, Message};
 
 /// Of standard error this much is recorded; the rest is counted.
@@ -17,8 +17,7 @@ const HEAD: usize = 4 << 20;
 
 /// Listens to one run.
 pub(super) struct Live<'s> {
-    judge: Judge<'s>,
-    is_document: bool,
+    judge: Judging<'s>,
     out: Channel,
     err: Channel,
     stdout_path: PathBuf,
@@ -36,7 +35,7 @@ struct Channel {
 
 /// What is left of a run once it is over.
 pub(super) struct Heard<'s> {
-    pub(super) judge: Judge<'s>,
+    pub(super) judge: Judging<'s>,
     pub(super) stdout_head: Vec<u8>,
     pub(super) stderr_head: Vec<u8>,
     pub(super) stderr_bytes: u64,
@@ -44,16 +43,10 @@ pub(super) struct Heard<'s> {
 }
 
 impl<'s> Live<'s> {
-    pub(super) fn new(
-        judge: Judge<'s>,
-        protocol: Protocol,
-        masker: &Masker,
-        folder: &Path,
-    ) -> io::Result<Self> {
+    pub(super) fn new(judge: Judging<'s>, masker: &Masker, folder: &Path) -> io::Result<Self> {
         let stdout_path = folder.join("stdout");
         Ok(Self {
             judge,
-            is_document: protocol.is_document(),
             out: Channel::new(&stdout_path, masker.clone(), u64::MAX)?,
             err: Channel::new(&folder.join("stderr"), masker.clone(), MOST_STDERR)?,
             stdout_path,
@@ -81,7 +74,7 @@ impl Sink for Live<'_> {
         let clear = self.out.take(bytes)?;
         let mut seen = Seen::Output;
         self.judge.push(&clear, &mut |line| seen = meaning(line).unwrap_or(seen));
-        if self.is_document {
+        if self.judge.is_document() {
             let ends = clear.trim_ascii_end().last().is_some_and(|byte| matches!(byte, b'}' | b']'));
             seen = if ends { Seen::Result } else { Seen::GoesOn };
         }
@@ -93,7 +86,7 @@ impl Sink for Live<'_> {
     }
 
     fn has_result(&mut self) -> bool {
-        if !self.is_document {
+        if !self.judge.is_document() {
             return true;
         }
         // Asked once, when the target has long been silent.

@@ -21,8 +21,11 @@ pub struct LastRun {
 impl LastRun {
     /// Reads what is in the output folder; nothing when there is none.
     pub fn read(out: &Path) -> Self {
-        let text = fs::read(out.join(FILE)).unwrap_or_default();
-        let value: Value = serde_json::from_slice(&text).unwrap_or_default();
+        Self::parse(&fs::read(out.join(FILE)).unwrap_or_default())
+    }
+
+    fn parse(text: &[u8]) -> Self {
+        let value: Value = serde_json::from_slice(text).unwrap_or_default();
         let case = |case: &Value| {
             let text = |key: &str| Some(case.get(key)?.as_str()?.to_owned());
             let key = (text("target")?, text("case")?);
@@ -31,6 +34,18 @@ impl LastRun {
         let cases =
             value.get("cases").and_then(Value::as_array).into_iter().flatten().filter_map(case).collect();
         Self { cases }
+    }
+
+    /// Reads a file that [`save`](Self::save) wrote; an error when it holds no durations, since a part that is cut by
+    /// none would not fit the others.
+    pub fn read_file(path: &Path) -> Result<Self, String> {
+        let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let read = Self::parse(&text);
+        if read.is_known() {
+            Ok(read)
+        } else {
+            Err(format!("{} holds no durations of cases", path.display()))
+        }
     }
 
     /// Whether there was a run.

@@ -8,12 +8,14 @@ use std::time::{Duration, Instant};
 
 use super::attempt::{AttemptError, Setting, milliseconds_since};
 use super::compare::Failure;
-use super::event::{CaseFinished, Event, RunFinished, SCHEMA_VERSION, Status, TargetInfo};
+use super::event::{
+    CaseFinished, EarlierAttempt, Event, PlanInfo, RunFinished, SCHEMA_VERSION, Status, TargetInfo,
+};
 use super::memory::LastRun;
 use super::plan::Planned;
+use super::shelves::Shelves;
 use crate::exit_code;
-use crate::judge::Shelf;
-use crate::report::printable;
+use crate::printable::printable;
 
 /// How cases are run.
 #[derive(Debug, Clone)]
@@ -25,12 +27,16 @@ pub struct RunOptions {
     pub retries: u32,
     /// Whether the first failure ends the run.
     pub fail_fast: bool,
+    /// When it begins, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// The whole of which the cases are a part.
+    pub plan: PlanInfo,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { jobs, retries: 0, fail_fast: false }
+        Self { jobs, retries: 0, fail_fast: false, started_at: String::new(), plan: PlanInfo::default() }
     }
 }
 
@@ -52,7 +58,16 @@ pub fn run(
     }
     let jobs = options.jobs.clamp(1, planned.len().max(1));
     let cases = planned.len();
-    on_event(&Event::RunStarted { schema_version: SCHEMA_VERSION, cases, targets, jobs });
+    on_event(&Event::RunStarted {
+        schema_version: SCHEMA_VERSION,
+        cases,
+        targets,
+        jobs,
+        clawgate: env!("CARGO_PKG_VERSION"),
+        started_at: options.started_at.clone(),
+        out: setting.out.display().to_string(),
+        plan: options.plan.clone(),
+    });
     let mut queue = planned;
     // The longest first, so that none of them begins when everybody else is done.
     queue.sort_by_key(|case| std::cmp::Reverse(case.cost(last)));
@@ -103,7 +118,8 @@ impl RunFinished {
         self.harness_failures += usize::from(case.failures.iter().any(|failure| failure.kind == HARNESS));
     }
 
-    fn code(&self) -> u8 {
+    /// The exit code that follows from the counts.
+    pub(crate) fn code(&self) -> u8 {
         let codes = [
             (self.interrupted, exit_code::INTERRUPTED),
             (self.harness_failures > 0, exit_code::ENVIRONMENT),
@@ -126,8 +142,7 @@ fn work(
     options: &RunOptions,
     tell: &Sender<Event>,
 ) {
-    // Contracts are opened once by each worker: they are not made to be shared.
-    let shelf = Shelf::built_in();
+    let mut shelves = Shelves::new();
     loop {
         if setting.stop.is_wanted() || halt.load(Ordering::SeqCst) {
             return;
@@ -135,7 +150,7 @@ fn work(
         let Some(planned) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { return };
         let case = match &planned.skip {
             Some(reason) => skipped(&planned, reason),
-            None => perform(&planned, setting, options, &shelf, tell),
+            None => perform(&planned, setting, options, &mut shelves, tell),
         };
         if options.fail_fast && case.status == Status::Fail {
             halt.store(true, Ordering::SeqCst);
@@ -150,10 +165,11 @@ fn perform(
     planned: &Planned,
     setting: &Setting<'_>,
     options: &RunOptions,
-    shelf: &Shelf,
+    shelves: &mut Shelves,
     tell: &Sender<Event>,
 ) -> CaseFinished {
     let mut number = 1;
+    let mut earlier = Vec::new();
     loop {
         _ = tell.send(Event::CaseStarted {
             case: planned.case.name.clone(),
@@ -163,7 +179,12 @@ fn perform(
         });
         let mut case = finished(planned);
         case.attempts = number;
-        match setting.attempt(planned, shelf, number) {
+        case.earlier.clone_from(&earlier);
+        let attempt = shelves
+            .with(planned.speaks.contract_at.as_deref())
+            .map_err(AttemptError::from)
+            .and_then(|shelf| setting.attempt(planned, shelf, number));
+        match attempt {
             Ok(attempt) if attempt.cancelled => {
                 case.status = Status::Skipped;
                 case.reason = Some("ended: interrupted".into());
@@ -172,7 +193,7 @@ fn perform(
             }
             Ok(attempt) => {
                 case.status = attempt.status();
-                case.verdict = Some(attempt.verdict);
+                case.verdict = attempt.verdict;
                 case.findings = attempt.findings;
                 case.failures = attempt.failures;
                 case.duration_ms = milliseconds(attempt.duration);
@@ -191,6 +212,11 @@ fn perform(
         if case.status != Status::Fail || number > options.retries || setting.stop.is_wanted() {
             return case;
         }
+        earlier.push(EarlierAttempt {
+            failures: case.failures,
+            duration_ms: case.duration_ms,
+            recording: case.recording,
+        });
         number += 1;
     }
 }
@@ -219,5 +245,9 @@ fn finished(planned: &Planned) -> CaseFinished {
         verdict_ms: 0.0,
         recording: None,
         replay: planned.replay(),
+        description: planned.case.description.clone(),
+        expected: planned.expect.outcome(),
+        source: planned.case.source.clone(),
+        earlier: Vec::new(),
     }
 }

@@ -1,50 +1,15 @@
 //! Which of the planned cases the user wants.
 
-use std::str::FromStr;
-
 use super::plan::Planned;
 use crate::schema::{self, ContractSet};
 
-/// One part of several: `2/5`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    number: u64,
-    of: u64,
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let parts = text.split_once('/').and_then(|(k, n)| Some((k.parse().ok()?, n.parse().ok()?)));
-        match parts {
-            Some((number, of)) if number >= 1 && number <= of => Ok(Self { number, of }),
-            _ => Err("expected K/N with K from 1 to N, such as 2/5".into()),
-        }
-    }
-}
-
-impl Shard {
-    /// Whether a case belongs to this part. The same case always does, whatever else there is.
-    fn holds(self, planned: &Planned) -> bool {
-        let (target, case) = planned.key();
-        // FNV-1a: the hash of the standard library may change between versions.
-        let hash =
-            target.bytes().chain([0]).chain(case.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            });
-        hash % self.of == self.number - 1
-    }
-}
-
 /// Keeps the cases that any of the filters selects; all of them without a filter. A filter is a glob over names, the
 /// beginning of a name, a tag, a contract, or a clause.
-pub fn select(planned: Vec<Planned>, filters: &[String], shard: Option<Shard>) -> Vec<Planned> {
+pub fn select(planned: Vec<Planned>, filters: &[String]) -> Vec<Planned> {
     let filters: Vec<Filter<'_>> = filters.iter().map(|filter| Filter::new(filter)).collect();
     planned
         .into_iter()
         .filter(|planned| filters.is_empty() || filters.iter().any(|filter| filter.selects(planned)))
-        .filter(|planned| shard.is_none_or(|shard| shard.holds(planned)))
         .collect()
 }
 
@@ -74,6 +39,13 @@ impl<'f> Filter<'f> {
         Self { text, contracts }
     }
 
+    /// Whether it names a contract of the user's own that the case is held against, or a clause of it.
+    fn is_of_own(&self, planned: &Planned) -> bool {
+        let rest = self.text.strip_prefix(planned.case.contract.as_str());
+        planned.speaks.contract_at.is_some()
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
     fn selects(&self, planned: &Planned) -> bool {
         let case = &planned.case;
         let below =
@@ -81,12 +53,13 @@ impl<'f> Filter<'f> {
         below
             || case.tags.iter().any(|tag| tag == self.text)
             || self.contracts.contains(&case.contract)
+            || self.is_of_own(planned)
             || (self.text.contains(['*', '?']) && glob(self.text.as_bytes(), case.name.as_bytes()))
     }
 }
 
 /// `*` stands for anything, `?` for one character.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
+pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
     while t < text.len() {
@@ -124,11 +97,5 @@ mod tests {
         assert!(matches("c*t?/4*9", "claude/http/429".replace("claude/h", "c").as_str()));
         assert!(!matches("claude/?", "claude/http") && !matches("http", "claude/http"));
         assert!(matches("**", "") && !matches("a", ""));
-    }
-
-    #[test]
-    fn a_shard_is_a_part() {
-        assert!("0/2".parse::<Shard>().is_err() && "3/2".parse::<Shard>().is_err());
-        assert_eq!("2/2".parse::<Shard>().unwrap(), Shard { number: 2, of: 2 });
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::classify::Class;
 use crate::document::{DocumentError, Table, nearest};
+use crate::events::Profile;
 
 use super::run::strings;
 
@@ -15,6 +16,8 @@ pub struct Expect {
     pub detail: Option<String>,
     /// The exit code.
     pub exit: Option<i32>,
+    /// The reading that an event log is held to.
+    pub profile: Profile,
     /// Must clauses that the run breaks; every other one has to hold, and these have to be broken.
     pub findings: Vec<String>,
     /// What else the verdict says.
@@ -25,6 +28,8 @@ pub struct Expect {
     pub files: Vec<ExpectedFile>,
     /// Whether processes are left behind, which is otherwise a failure.
     pub leftovers: bool,
+    /// Whether files are written outside the clean room, which is otherwise a failure.
+    pub outside: bool,
     /// In the output.
     pub stdout_contains: Option<String>,
     /// In the standard error.
@@ -37,11 +42,13 @@ impl Default for Expect {
             verdict: Class::Ok,
             detail: None,
             exit: None,
+            profile: Profile::Strict,
             findings: Vec::new(),
             advisories: Vec::new(),
             requests: None,
             files: Vec::new(),
             leftovers: false,
+            outside: false,
             stdout_contains: None,
             stderr_contains: None,
         }
@@ -58,6 +65,14 @@ pub struct ExpectedFile {
 }
 
 impl Expect {
+    /// The class, and its detail in parentheses when it matters.
+    pub fn outcome(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{} ({detail})", self.verdict),
+            None => self.verdict.to_string(),
+        }
+    }
+
     /// Reads a table; what it does not say is as in `base`.
     pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, DocumentError> {
         let mut expect = base.clone();
@@ -78,6 +93,11 @@ impl Expect {
         expect.detail = table.string("detail")?.or(expect.detail);
         if let Some(code) = table.unsigned("exit")? {
             expect.exit = i32::try_from(code).ok();
+        }
+        if let Some(item) = table.take("profile") {
+            let place = item.place();
+            expect.profile = Profile::from_name(&item.into_string()?)
+                .ok_or_else(|| place.complain("expected \"strict\", \"lenient\" or \"origin\""))?;
         }
         if let Some(item) = table.take("findings") {
             expect.findings = strings(item)?;
@@ -103,6 +123,7 @@ impl Expect {
             }
         }
         expect.leftovers = table.boolean("leftovers")?.unwrap_or(expect.leftovers);
+        expect.outside = table.boolean("outside")?.unwrap_or(expect.outside);
         expect.stdout_contains = table.string("stdout_contains")?.or(expect.stdout_contains);
         expect.stderr_contains = table.string("stderr_contains")?.or(expect.stderr_contains);
         table.finish()?;

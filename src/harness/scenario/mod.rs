@@ -25,9 +25,11 @@ mod run;
 
 pub use expect::{Expect, ExpectedFile};
 pub(crate) use reader::import;
-pub use run::{OutputMode, RunPart};
+pub use run::{First, OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
+use super::run::Source;
+use crate::golden::Interleave;
 use crate::schema::VersionRange;
 
 /// A scenario file.
@@ -64,6 +66,10 @@ pub struct Case {
     pub faults: Vec<Fault>,
     /// What differs for some targets.
     pub overrides: Vec<Override>,
+    /// The file and line where it is written.
+    pub source: Option<Source>,
+    /// Messages that may come in any order.
+    pub interleave: Interleave,
 }
 
 /// What differs for a target, or for some versions of it.

@@ -5,7 +5,9 @@ use std::path::Path;
 use super::run::strings;
 use super::{Case, Expect, Override, RunPart, Scenario, library};
 use crate::document::{Document, DocumentError, Item, Place, Table};
-use crate::harness::mock::Script;
+use crate::golden::Interleave;
+use crate::harness::mock::{Script, sweep};
+use crate::harness::run::Source;
 use crate::schema::VersionRange;
 
 impl Scenario {
@@ -49,6 +51,8 @@ impl Scenario {
             expect: Expect::default(),
             faults: Vec::new(),
             overrides: Vec::new(),
+            source: Some(Source::new(file, place.line())),
+            interleave: interleave(&mut root)?.unwrap_or_default(),
         };
         let has_run = root.take("run").map(Item::into_table).transpose()?;
         let is_case = has_run.is_some();
@@ -56,15 +60,17 @@ impl Scenario {
         let expect = root.take("expect").map(Item::into_table).transpose()?;
         let expect = expect.map_or(Ok(Expect::default()), |table| Expect::read(table, &base.expect))?;
         let mut base = Case { run, expect, ..base };
-        base.overrides = overrides(&mut root, &base)?;
+        let shared = root.list("overrides")?;
+        base.overrides = overrides(shared.clone(), &base)?;
         let mut cases = Vec::new();
         for item in root.list("variants")? {
             let place = item.place();
-            let case = variant(item.into_table()?, &base)?;
-            if cases.iter().any(|other: &Case| other.name == case.name) {
-                return Err(place.complain(format!("a second variant named `{}`", case.name)));
+            for case in variants(item.into_table()?, &base, &shared, &script)? {
+                if cases.iter().any(|other: &Case| other.name == case.name) {
+                    return Err(place.complain(format!("a second variant named `{}`", case.name)));
+                }
+                cases.push(case);
             }
-            cases.push(case);
         }
         root.finish()?;
         if cases.is_empty() && is_case {
@@ -93,7 +99,29 @@ pub(crate) fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Scrip
         .map_err(|error| place.complain(format!("cannot be imported: {error}")))
 }
 
-fn variant(mut table: Table<'_>, base: &Case) -> Result<Case, DocumentError> {
+/// The cases of a variant: one, or one for each place in the script's answers where its fault can happen.
+fn variants<'t>(
+    mut table: Table<'t>,
+    base: &Case,
+    shared: &[Item<'t>],
+    script: &Script,
+) -> Result<Vec<Case>, DocumentError> {
+    let swept = table.take("sweep");
+    let case = variant(table, base, shared)?;
+    let Some(item) = swept else { return Ok(vec![case]) };
+    let place = item.place();
+    let fault = item.into_string()?;
+    let faults = sweep::places(script, &fault).map_err(|reason| place.complain(reason))?;
+    let named = |(id, fault)| {
+        let mut named = case.clone();
+        named.name = format!("{}/{id}", case.name);
+        named.faults.push(fault);
+        named
+    };
+    Ok(faults.into_iter().map(named).collect())
+}
+
+fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result<Case, DocumentError> {
     let name = table.require("name", "what the variant is called")?;
     let place = name.place();
     let name = name.into_string()?;
@@ -102,6 +130,7 @@ fn variant(mut table: Table<'_>, base: &Case) -> Result<Case, DocumentError> {
     }
     let mut case = base.clone();
     case.name = format!("{}/{name}", base.name);
+    case.source = base.source.as_ref().map(|source| Source::new(&source.file, place.line()));
     case.description = table.string("description")?.unwrap_or(case.description);
     case.contract = table.string("contract")?.unwrap_or(case.contract);
     if let Some(item) = table.take("tags") {
@@ -120,15 +149,29 @@ fn variant(mut table: Table<'_>, base: &Case) -> Result<Case, DocumentError> {
     if let Some(item) = table.take("expect") {
         case.expect = Expect::read(item.into_table()?, &base.expect)?;
     }
-    let own = overrides(&mut table, &case)?;
-    case.overrides.extend(own);
+    if let Some(groups) = interleave(&mut table)? {
+        case.interleave = groups;
+    }
+    // What all variants share is said of this variant too; what it says itself comes after and wins.
+    let mut both = shared.to_vec();
+    both.extend(table.list("overrides")?);
+    case.overrides = overrides(both, &case)?;
     table.finish()?;
     Ok(case)
 }
 
-fn overrides(table: &mut Table<'_>, base: &Case) -> Result<Vec<Override>, DocumentError> {
+/// `[golden]`: what a snapshot of the case does not mind.
+fn interleave(table: &mut Table<'_>) -> Result<Option<Interleave>, DocumentError> {
+    let Some(item) = table.take("golden") else { return Ok(None) };
+    let mut golden = item.into_table()?;
+    let groups = golden.list("interleave")?.into_iter().map(strings).collect::<Result<_, _>>()?;
+    golden.finish()?;
+    Ok(Some(Interleave::new(groups)))
+}
+
+fn overrides(items: Vec<Item<'_>>, base: &Case) -> Result<Vec<Override>, DocumentError> {
     let mut found = Vec::new();
-    for item in table.list("overrides")? {
+    for item in items {
         let mut table = item.into_table()?;
         let target = table.require("target", "the name of the target it is about")?.into_string()?;
         let versions = match table.take("versions") {
@@ -195,6 +238,35 @@ mod tests {
     }
 
     #[test]
+    fn an_override_for_all_variants_leaves_what_a_variant_says() {
+        let text = format!(
+            "{HEAD}[run]\nprompt = \"x\"\n[[overrides]]\ntarget = \"claude\"\nrun = {{ env = {{ A = \"1\" }} }}\n\
+             [[variants]]\nname = \"a\"\nrun = {{ args = [\"-a\"] }}\nexpect = {{ verdict = \"auth\", requests = 7 }}\n\
+             [[variants]]\nname = \"b\"\noverrides = [{{ target = \"claude\", expect = {{ requests = 8 }} }}]\n"
+        );
+        let scenario = Scenario::parse("my.toml", &text).unwrap();
+        let a = scenario.cases[0].for_target("claude", None).unwrap();
+        assert_eq!((a.expect.verdict, a.expect.requests), (Class::Auth, Some(7)));
+        assert_eq!((a.run.args.len(), a.run.env.len()), (1, 1));
+        let b = scenario.cases[1].for_target("claude", None).unwrap();
+        assert_eq!(b.expect.requests, Some(8));
+    }
+
+    #[test]
+    fn a_sweep_is_a_case_for_each_place() {
+        let text = format!(
+            "{HEAD}[run]\nprompt = \"x\"\n[[variants]]\nname = \"reset\"\nsweep = \"rst\"\nexpect = {{ verdict = \"api\" }}\n"
+        );
+        let scenario = Scenario::parse("my.toml", &text).unwrap();
+        assert!(scenario.cases.len() > 20, "{}", scenario.cases.len());
+        assert_eq!(scenario.cases[0].name, "t/reset/before-headers");
+        assert!(
+            scenario.cases.iter().all(|case| case.faults.len() == 1 && case.expect.verdict == Class::Api)
+        );
+        assert!(complaint("[[variants]]\nname = \"a\"\nsweep = \"rest\"").contains("did you mean `rst`?"));
+    }
+
+    #[test]
     fn complaints_say_where() {
         assert_eq!(
             complaint("[run]\npromt = \"x\""),
@@ -204,6 +276,7 @@ mod tests {
         assert!(complaint("[run]\nsteps = [{ after = \"x\" }]").contains("exactly one thing"));
         assert!(complaint("[run]\nsteps = [{ signal = \"USR9\" }]").contains("expected one of: HUP"));
         assert!(complaint("[[variants]]\nname = \"a\"\nfault = \"nope\"").starts_with("my.toml:4:9: "));
+        assert!(complaint("[golden]\ninterleave = [\"result\"]").contains("expected a list"));
         let text = "scenario = { name = \"t\", contract = \"c\", api = \"nope\" }\n[run]\n";
         assert!(Scenario::parse("my.toml", text).unwrap_err().to_string().contains("neither nope nor"));
     }

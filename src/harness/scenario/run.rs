@@ -22,6 +22,10 @@ pub struct RunPart {
     pub stdin: Option<String>,
     /// What the user does meanwhile.
     pub steps: Vec<Step>,
+    /// Whether it runs on a terminal.
+    pub terminal: bool,
+    /// What is run before it, in the same room.
+    pub first: Option<First>,
     /// What stands in the working directory, or in the home below `~/`.
     pub files: Vec<RoomFile>,
     /// Settings beside the target's own; an empty value takes one away.
@@ -34,6 +38,16 @@ pub struct RunPart {
     pub program: Option<String>,
     /// Another working directory, relative to the usual one.
     pub cwd: Option<String>,
+}
+
+/// A run before the one that is judged: it leaves a session to resume, or files. It has to exit with 0.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct First {
+    /// The question.
+    pub prompt: Option<String>,
+    /// Further arguments.
+    pub args: Vec<String>,
 }
 
 /// Which form of output is asked for.
@@ -79,6 +93,13 @@ impl RunPart {
         }
         if let Some(item) = table.take("steps") {
             run.steps = item.into_list()?.into_iter().map(step).collect::<Result<_, _>>()?;
+        }
+        run.terminal = table.boolean("terminal")?.unwrap_or(run.terminal);
+        if let Some(item) = table.take("first") {
+            let mut table = item.into_table()?;
+            let args = table.take("args").map(strings).transpose()?.unwrap_or_default();
+            run.first = Some(First { prompt: table.string("prompt")?, args });
+            table.finish()?;
         }
         if let Some(item) = table.take("files") {
             for (path, item) in item.into_table()?.into_entries() {

@@ -35,22 +35,17 @@ impl Channel {
         UnixStream::pair()
     }
 
-    /// Says something; a descriptor goes along with the first byte.
-    pub(super) fn send(
-        &self,
-        message: &impl Serialize,
-        descriptor: Option<BorrowedFd<'_>>,
-    ) -> io::Result<()> {
+    /// Says something; up to four descriptors go along with the first byte.
+    pub(super) fn send(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let mut rest = line.as_slice();
-        let descriptors: Vec<BorrowedFd<'_>> = descriptor.into_iter().collect();
         let mut first = true;
         while !rest.is_empty() {
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
             let mut ancillary = SendAncillaryBuffer::new(&mut space);
             if first && !descriptors.is_empty() {
-                ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+                ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
             }
             let sent = match sendmsg(&self.stream, &[IoSlice::new(rest)], &mut ancillary, SendFlags::NOSIGNAL)
             {
@@ -158,8 +153,8 @@ mod tests {
         let sender = std::thread::spawn({
             let long = long.clone();
             move || {
-                near.send(&long, Some(file.as_fd())).unwrap();
-                near.send(&"second", None).unwrap();
+                near.send(&long, &[file.as_fd()]).unwrap();
+                near.send(&"second", &[]).unwrap();
             }
         });
         assert_eq!(far.receive::<String>().unwrap(), Some(long));

@@ -83,56 +83,72 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts one and lets it prepare the target's network; a listener in there comes along when there is one.
-    pub fn prepare(
-        containment: &Containment,
-        network: NetworkMode,
-        streams: Streams,
-    ) -> Result<(Self, Isolation, Option<TcpListener>), SuperviseError> {
+    /// Starts one.
+    pub fn start(containment: &Containment) -> Result<Self, SuperviseError> {
         let (near, far) = Channel::pair()?;
         let process = match containment {
-            Containment::Supervisor(binary) => Some(Self::spawn(binary, far.into(), streams)?),
+            Containment::Supervisor(binary) => Some(Self::spawn(binary, far.into())?),
             Containment::Group => {
                 std::thread::Builder::new().name("supervisor".into()).spawn(move || {
                     // A conversation that broke is noticed at the other end.
-                    _ = serve_on_thread(far, streams.stdout, streams.stderr);
+                    _ = serve_on_thread(far);
                 })?;
                 None
             }
         };
-        let mut supervisor = Self { process, channel: Channel::new(near) };
-        supervisor.order(&Order::Prepare { network })?;
-        let Some(Report::Ready(isolation)) = supervisor.channel.receive()? else {
-            return Err(SuperviseError::Lost(io::ErrorKind::UnexpectedEof.into()));
-        };
-        if network == NetworkMode::Require && !isolation.is_complete() {
-            return Err(SuperviseError::NotIsolated(isolation.reason.unwrap_or_default()));
-        }
-        let listener = supervisor.channel.descriptor().map(TcpListener::from);
-        Ok((supervisor, isolation, listener))
+        Ok(Self { process, channel: Channel::new(near) })
     }
 
-    fn spawn(binary: &Path, socket: OwnedFd, streams: Streams) -> Result<Child, SuperviseError> {
+    fn spawn(binary: &Path, socket: OwnedFd) -> Result<Child, SuperviseError> {
         Command::new(binary)
             .arg(super::COMMAND)
             .env_clear()
             .stdin(Stdio::from(socket))
-            .stdout(Stdio::from(streams.stdout))
-            .stderr(Stdio::from(streams.stderr))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
             // Ctrl-C is for the harness, which then ends its cases in good order.
             .process_group(0)
             .spawn()
             .map_err(|source| SuperviseError::Start { binary: binary.to_owned(), source })
     }
 
-    /// Starts the target; without `stdin` it finds its standard input closed.
-    pub fn start(&self, start: Start, stdin: Option<BorrowedFd<'_>>) -> Result<(), SuperviseError> {
-        Ok(self.channel.send(&Order::Start(Box::new(start)), stdin)?)
+    /// Lets it prepare the target's network and the places around the room; a listener in that network comes along
+    /// when there is one.
+    pub fn prepare(
+        &mut self,
+        network: NetworkMode,
+        room: &Path,
+    ) -> Result<(Isolation, Option<TcpListener>), SuperviseError> {
+        self.order(&Order::Prepare { network, room: room.to_owned() })?;
+        let Some(Report::Ready(isolation)) = self.channel.receive()? else {
+            return Err(SuperviseError::Lost(io::ErrorKind::UnexpectedEof.into()));
+        };
+        if network == NetworkMode::Require && !isolation.is_complete() {
+            return Err(SuperviseError::NotIsolated(isolation.reason.unwrap_or_default()));
+        }
+        let listener = self.channel.descriptor().map(TcpListener::from);
+        Ok((isolation, listener))
+    }
+
+    /// Starts the target with these streams; without `stdin` it finds its standard input closed. They are closed here,
+    /// so that the end of the target is their end.
+    pub fn launch(
+        &self,
+        start: Start,
+        streams: Streams,
+        stdin: Option<OwnedFd>,
+    ) -> Result<(), SuperviseError> {
+        let Streams { stdout, stderr } = streams;
+        let ends = [Some(&stdout), Some(&stderr), stdin.as_ref()];
+        let ends: Vec<BorrowedFd<'_>> = ends.into_iter().flatten().map(AsFd::as_fd).collect();
+        self.channel.send(&Order::Start(Box::new(start)), &ends)?;
+        drop(stdin);
+        Ok(())
     }
 
     /// Gives an order.
     pub fn order(&self, order: &Order) -> io::Result<()> {
-        self.channel.send(order, None)
+        self.channel.send(order, &[])
     }
 
     /// Reads the reports that have come. None when the supervisor is gone.
@@ -154,9 +170,9 @@ impl AsFd for Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
+        // To the supervisor this is the death of the harness: it ends everything and then itself.
+        self.channel.close();
         if let Some(mut process) = self.process.take() {
-            // To the supervisor this is the death of the harness: it ends everything and then itself.
-            self.channel.close();
             _ = process.wait();
         }
     }

@@ -1,5 +1,7 @@
 //! What harness and supervisor say to each other.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::network::{Isolation, NetworkMode};
@@ -12,8 +14,10 @@ pub enum Order {
     Prepare {
         /// Whether the target may see other networks than the mock's.
         network: NetworkMode,
+        /// The clean room, outside of which the target's files are looked for.
+        room: PathBuf,
     },
-    /// Start the target. A descriptor that comes along is its standard input.
+    /// Start the target. Its standard output and error come along, and its standard input unless that is closed.
     Start(Box<Start>),
     /// Send the target a signal.
     Signal(i32),
@@ -40,6 +44,10 @@ pub struct Start {
     pub leftover_grace_ms: u64,
     /// The port of the mock, which is no leftover.
     pub api_port: u16,
+    /// Whether standard input is a terminal that the target controls.
+    pub terminal: bool,
+    /// The arguments of a run before this one, in the same room; it has to exit with 0.
+    pub first: Option<Vec<String>>,
 }
 
 /// What the supervisor says.
@@ -82,6 +90,8 @@ pub struct Ended {
     pub leftovers: Vec<Leftover>,
     /// Ports on which somebody still listened; known only in a network of its own.
     pub listening: Vec<u16>,
+    /// What it wrote outside the clean room; none where that is not watched.
+    pub outside: Option<Vec<String>>,
     /// Whether a process could not be ended.
     pub survivors: bool,
 }

@@ -1,4 +1,4 @@
-//! One small process a case that holds everything the target starts.
+//! One small process for each case that runs, which holds everything the target starts.
 //!
 //! ```text
 //! harness ──socket──► supervisor ──► target ──► …whatever it starts
@@ -9,7 +9,8 @@
 //! The supervisor is the clawgate binary itself, started as `clawgate __supervise`. It becomes the subreaper of what
 //! it starts, so that no double fork and no new session escapes; it names what is left when the target has exited and
 //! ends it; and it ends everything when the socket closes, which is what the death of the harness looks like. It has
-//! one thread, so it can also move into a network namespace of its own first.
+//! one thread, so it can also move into a network namespace of its own first. When nothing of a case is left it is ready
+//! for the next one.
 //!
 //! Where that binary is not at hand the same code runs on a thread of the harness, with the process group as all that
 //! holds the target; the recording says so.
@@ -19,12 +20,15 @@ mod client;
 mod descendants;
 mod message;
 mod network;
+mod outside;
+mod pool;
 mod serve;
 mod spawn;
 
 pub use client::{Containment, Streams, SuperviseError, Supervisor};
 pub use message::{Ended, Leftover, Order, Report, Start};
 pub use network::{Isolation, NetworkMode};
+pub use pool::{Pool, Prepared};
 pub(crate) use serve::main;
 
 /// The word that makes the clawgate binary a supervisor.

@@ -29,11 +29,24 @@ pub struct Isolation {
     pub network: String,
     /// Why there is none.
     pub reason: Option<String>,
+    /// `overlay`: what the target wrote to `/tmp`, `/var/tmp` and `/dev/shm` was its own and is known. `none`: it is not
+    /// known.
+    #[serde(default)]
+    pub files: String,
+    /// Why it is not known.
+    #[serde(default)]
+    pub files_reason: Option<String>,
 }
 
 impl Isolation {
     pub(super) fn none(reason: impl Into<String>) -> Self {
-        Self { network: "none".into(), reason: Some(reason.into()) }
+        let reason = Some(reason.into());
+        Self { network: "none".into(), files: "none".into(), files_reason: reason.clone(), reason }
+    }
+
+    /// A network of its own.
+    pub(super) fn namespace() -> Self {
+        Self { network: "namespace".into(), reason: None, files: "none".into(), files_reason: None }
     }
 
     /// Whether the target saw nothing but the mock.
@@ -48,7 +61,7 @@ const PORT: u16 = 8787;
 /// The user that a target believes to be. Not root: a target must meet the permissions that a user meets.
 const USER_INSIDE: u32 = 1000;
 
-/// Moves this process into a network of its own and listens there.
+/// Moves this process into a network and a view of the file system of its own, and listens there.
 pub(super) fn isolate() -> io::Result<TcpListener> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     leave_network()?;
@@ -57,13 +70,18 @@ pub(super) fn isolate() -> io::Result<TcpListener> {
     fs::write("/proc/self/uid_map", format!("{USER_INSIDE} {user} 1"))?;
     fs::write("/proc/self/gid_map", format!("{USER_INSIDE} {group} 1"))?;
     raise_loopback()?;
+    listen()
+}
+
+/// Listens where the target looks for the mock.
+pub(super) fn listen() -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))
 }
 
 #[expect(unsafe_code, reason = "the call is only unsafe for the file table, which stays shared here")]
 fn leave_network() -> io::Result<()> {
     // SAFETY: neither flag concerns the table of file descriptors.
-    unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }?;
+    unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWNS) }?;
     Ok(())
 }
 

@@ -1,12 +1,12 @@
 //! The supervisor's side of the conversation.
 
-use std::fs::File;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, ExitCode, Stdio};
+use std::path::Path;
+use std::process::{Child, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,7 +16,9 @@ use super::channel::Channel;
 use super::descendants;
 use super::message::{Ended, Order, Report, Start};
 use super::network::{self, Isolation, NetworkMode};
+use super::outside::Outside;
 use super::spawn::{Stdios, spawn};
+use crate::recording::SpawnError;
 
 /// How long a killed process may take to disappear.
 const MOST_TO_DIE: Duration = Duration::from_secs(2);
@@ -37,67 +39,121 @@ pub(crate) fn main() -> ExitCode {
     let served = || -> io::Result<()> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        let mut supervisor = Server::new(Channel::new(UnixStream::from(socket)), Reach::Descendants);
-        supervisor.serve(|stdin| Stdios { stdin, stdout: Stdio::inherit(), stderr: Stdio::inherit() })
+        Server::new(Channel::new(UnixStream::from(socket)), Reach::Descendants).serve()
     };
     // Whoever could be told is at the other end of the socket, and notices.
     if served().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Serves on a thread of the harness, with these streams for the target.
-pub(super) fn serve_on_thread(socket: UnixStream, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<()> {
-    let mut supervisor = Server::new(Channel::new(socket), Reach::Group);
-    supervisor.serve(|stdin| Stdios { stdin, stdout: stdout.into(), stderr: stderr.into() })
+/// Serves on a thread of the harness.
+pub(super) fn serve_on_thread(socket: UnixStream) -> io::Result<()> {
+    Server::new(Channel::new(socket), Reach::Group).serve()
 }
 
 struct Server {
     channel: Channel,
     reach: Reach,
     isolation: Isolation,
+    outside: Option<Outside>,
 }
 
 impl Server {
     fn new(channel: Channel, reach: Reach) -> Self {
-        Self { channel, reach, isolation: Isolation::none("not asked for") }
+        Self { channel, reach, isolation: Isolation::none("not asked for"), outside: None }
     }
 
-    fn serve(&mut self, stdios: impl FnOnce(Stdio) -> Stdios) -> io::Result<()> {
-        let start = loop {
-            match self.channel.receive()? {
-                Some(Order::Prepare { network }) => self.prepare(network)?,
-                Some(Order::Start(start)) => break start,
-                Some(_) => {}
-                None => return Ok(()),
+    /// One case after the other, until the harness hangs up.
+    fn serve(&mut self) -> io::Result<()> {
+        while let Some(order) = self.channel.receive()? {
+            match order {
+                Order::Prepare { network, room } => self.prepare(network, &room)?,
+                Order::Start(start) => self.case(&start)?,
+                // For a target that ended meanwhile.
+                Order::Signal(_) | Order::Terminate | Order::Kill => {}
             }
-        };
+        }
+        Ok(())
+    }
+
+    /// From the start of the target until nothing of it is left.
+    fn case(&mut self, start: &Start) -> io::Result<()> {
+        let lost = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        let stdout = self.channel.descriptor().ok_or_else(lost)?.into();
+        let stderr = self.channel.descriptor().ok_or_else(lost)?.into();
         let stdin = self.channel.descriptor().map_or_else(Stdio::null, Stdio::from);
-        match spawn(&start, stdios(stdin)) {
-            Err(error) => self.channel.send(&Report::not_started(&error), None),
-            Ok(child) => {
-                if self.reach == Reach::Descendants {
-                    release_streams()?;
-                }
-                self.watch(child, &start)
-            }
+        if let Err(error) = self.run_first(start)? {
+            return self.channel.send(&Report::not_started(&error), &[]);
+        }
+        match spawn(start, Stdios { stdin, stdout, stderr }) {
+            Err(error) => self.channel.send(&Report::not_started(&error), &[]),
+            Ok(child) => self.watch(child, start),
         }
     }
 
-    fn prepare(&mut self, mode: NetworkMode) -> io::Result<()> {
+    /// Runs what has to be run before; the error when it does not end well.
+    fn run_first(&mut self, start: &Start) -> io::Result<Result<(), SpawnError>> {
+        let Some(args) = &start.first else { return Ok(Ok(())) };
+        let first = Start { args: args.clone(), terminal: false, ..start.clone() };
+        let quiet = || Stdios { stdin: Stdio::null(), stdout: Stdio::null(), stderr: Stdio::null() };
+        let mut child = match spawn(&first, quiet()) {
+            Ok(child) => child,
+            Err(error) => return Ok(Err(error)),
+        };
+        let status = self.wait(&mut child, &first)?;
+        let message = format!("the run before this one ended with {status}");
+        Ok(if status.success() { Ok(()) } else { Err(SpawnError::new("first_run", message)) })
+    }
+
+    fn prepare(&mut self, mode: NetworkMode, room: &Path) -> io::Result<()> {
         let (isolation, listener) = match (mode, self.reach) {
             (NetworkMode::Off, _) => (Isolation::none("switched off"), None),
             (_, Reach::Group) => (Isolation::none("needs the supervisor process"), None),
+            // It is in a network of its own since the case before.
+            _ if self.isolation.is_complete() => {
+                let listener = network::listen()?;
+                (self.cover(room), Some(listener))
+            }
             _ => match network::isolate() {
-                Ok(listener) => (Isolation { network: "namespace".into(), reason: None }, Some(listener)),
+                Ok(listener) => (self.cover(room), Some(listener)),
                 Err(error) => (Isolation::none(format!("the kernel does not allow it: {error}")), None),
             },
         };
         self.isolation = isolation.clone();
-        self.channel.send(&Report::Ready(isolation), listener.as_ref().map(TcpListener::as_fd))
+        let listener: Vec<_> = listener.iter().map(TcpListener::as_fd).collect();
+        self.channel.send(&Report::Ready(isolation), &listener)
+    }
+
+    /// Covers the shared places, where the kernel allows that too.
+    fn cover(&mut self, room: &Path) -> Isolation {
+        // What covered them for the case before goes first.
+        self.outside = None;
+        let mut isolation = Isolation::namespace();
+        match Outside::cover(room) {
+            Ok(outside) => {
+                isolation.files = "overlay".into();
+                self.outside = Some(outside);
+            }
+            Err(error) => isolation.files_reason = Some(format!("the kernel does not allow it: {error}")),
+        }
+        isolation
     }
 
     fn watch(&mut self, mut child: Child, start: &Start) -> io::Result<()> {
-        let pid = Pid::from_child(&child);
         self.tell(&Report::Started(child.id()));
+        let status = self.wait(&mut child, start)?;
+        self.tell(&Report::Exited {
+            code: status.code(),
+            signal: status.signal(),
+            core_dumped: status.core_dumped(),
+        });
+        let ended = self.sweep(Pid::from_child(&child), start);
+        self.tell(&Report::Over(ended));
+        Ok(())
+    }
+
+    /// Waits for a child to exit, and obeys meanwhile.
+    fn wait(&mut self, child: &mut Child, start: &Start) -> io::Result<ExitStatus> {
+        let pid = Pid::from_child(child);
         let exits = pidfd_open(pid, PidfdFlags::empty())?;
         let mut kill_at: Option<Instant> = None;
         loop {
@@ -124,15 +180,7 @@ impl Server {
                 self.obey(pid, start, &mut kill_at)?;
             }
         }
-        let status = child.wait()?;
-        self.tell(&Report::Exited {
-            code: status.code(),
-            signal: status.signal(),
-            core_dumped: status.core_dumped(),
-        });
-        let ended = self.sweep(pid, start);
-        self.tell(&Report::Over(ended));
-        Ok(())
+        child.wait()
     }
 
     fn obey(&mut self, target: Pid, start: &Start, kill_at: &mut Option<Instant>) -> io::Result<()> {
@@ -161,7 +209,7 @@ impl Server {
 
     /// Tells the harness; one that is gone needs to know nothing.
     fn tell(&self, report: &Report) {
-        _ = self.channel.send(report, None);
+        _ = self.channel.send(report, &[]);
     }
 
     fn kill_all(&self, target: Pid) {
@@ -197,14 +245,8 @@ impl Server {
             }
             std::thread::sleep(LOOK / 4);
         }
+        // Only now is nobody left who could write.
+        ended.outside = self.outside.as_ref().map(Outside::written);
         ended
     }
-}
-
-/// Lets go of the target's output, so that the end of the target is the end of its streams.
-fn release_streams() -> io::Result<()> {
-    let null = File::options().write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stdout(&null)?;
-    rustix::stdio::dup2_stderr(&null)?;
-    Ok(())
 }

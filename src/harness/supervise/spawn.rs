@@ -27,17 +27,35 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
         Ok(_) => return Err(SpawnError::new("bad_cwd", format!("{}: not a directory", start.cwd))),
         Err(error) => return Err(SpawnError::new("bad_cwd", format!("{}: {error}", start.cwd))),
     }
-    Command::new(&start.program)
+    let mut command = Command::new(&start.program);
+    command
         .args(&start.args)
         .env_clear()
         .envs(start.env.iter().map(|(name, value)| (name, value)))
         .current_dir(cwd)
         .stdin(stdios.stdin)
         .stdout(stdios.stdout)
-        .stderr(stdios.stderr)
-        .process_group(0)
-        .spawn()
-        .map_err(|error| explain(start, &error))
+        .stderr(stdios.stderr);
+    if start.terminal {
+        take_terminal(&mut command);
+    } else {
+        command.process_group(0);
+    }
+    command.spawn().map_err(|error| explain(start, &error))
+}
+
+/// Makes the target the leader of a session, and so of a process group, with standard input as its terminal.
+#[expect(unsafe_code, reason = "only the child itself can begin its session")]
+fn take_terminal(command: &mut Command) {
+    let take = || {
+        rustix::process::setsid()?;
+        rustix::process::ioctl_tiocsctty(rustix::stdio::stdin())?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec there are two system calls, no allocation and no lock.
+    unsafe {
+        command.pre_exec(take);
+    }
 }
 
 fn explain(start: &Start, error: &io::Error) -> SpawnError {

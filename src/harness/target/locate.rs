@@ -62,6 +62,11 @@ pub fn installed(cache: &Path, name: &str, version: &str) -> PathBuf {
     cache.join("targets").join(format!("{name}@{version}"))
 }
 
+/// The clawgate binary: the one that `CLAWGATE_BIN` names, or the running executable.
+pub(crate) fn clawgate(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    variable("CLAWGATE_BIN").map(PathBuf::from).or_else(|| std::env::current_exe().ok())
+}
+
 impl Choice {
     /// Finds the program: the one that was named, `CLAWGATE_<NAME>_BIN`, the cache for a version, the `PATH`.
     pub fn locate(self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Located, LocateError> {
@@ -95,8 +100,7 @@ impl Choice {
             };
         }
         if self.target.program == "{clawgate}" {
-            let own = variable("CLAWGATE_BIN").map(PathBuf::from).or_else(|| std::env::current_exe().ok());
-            return own.ok_or_else(|| missing("clawgate does not know its own path".into()));
+            return clawgate(variable).ok_or_else(|| missing("clawgate does not know its own path".into()));
         }
         let name = self.target.name.to_uppercase().replace(['-', '.'], "_");
         let own = format!("CLAWGATE_{name}_BIN");
@@ -135,6 +139,11 @@ impl Choice {
 }
 
 impl Located {
+    /// A target whose program nobody needs: to know which cases there are.
+    pub fn unlocated(choice: Choice) -> Self {
+        Self { choice, program: PathBuf::new(), version: String::new() }
+    }
+
     /// The version that counts when it keeps this contract.
     pub fn version_for(&self, speaks: &Speaks) -> String {
         speaks.version.clone().unwrap_or_else(|| self.version.clone())

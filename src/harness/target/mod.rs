@@ -15,10 +15,14 @@
 //! ANTHROPIC_API_KEY = "not-a-key"
 //!
 //! [[speaks]]                            # one for each contract that it promises
-//! contract = "claude-stream-json"
+//! contract = "claude-stream-json"       # or the path of a contract of your own
 //! args = ["--output-format", "stream-json", "--verbose"]
 //! prompt = ["-p", "{prompt}"]
 //! prompt_on_stdin = ["-p"]
+//!
+//! [[volatile]]                          # what differs from run to run, see crate::golden::Volatile
+//! as = "ms"
+//! fields = ["duration_ms"]
 //! ```
 
 mod choice;
@@ -26,8 +30,12 @@ mod locate;
 mod reader;
 
 pub use choice::{Choice, ChoiceError};
+pub(crate) use locate::clawgate;
 pub use locate::{LocateError, Located, cache_folder, installed};
 
+use std::path::PathBuf;
+
+use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 
 /// Name and text of each built-in target.
@@ -57,6 +65,8 @@ pub struct Target {
     pub most_stdout: u64,
     /// The contracts that it promises, and how it is made to keep them.
     pub speaks: Vec<Speaks>,
+    /// What differs from run to run.
+    pub volatile: Volatile,
 }
 
 /// One contract that a target promises.
@@ -65,6 +75,8 @@ pub struct Target {
 pub struct Speaks {
     /// The contract.
     pub contract: String,
+    /// Where a contract of the user's own is.
+    pub contract_at: Option<PathBuf>,
     /// The version that it claims to be, instead of asking the program.
     pub version: Option<String>,
     /// The arguments that ask for this contract's form of output.

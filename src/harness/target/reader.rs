@@ -1,10 +1,13 @@
 //! Reads targets from TOML; every complaint has its place in the file.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Speaks, Target};
-use crate::document::{Document, DocumentError, Item, Table};
+use crate::document::{Document, DocumentError, Item, Table, nearest};
+use crate::golden::Volatile;
 use crate::harness::timers::Limits;
+use crate::schema::{self, ContractSet};
 
 /// A target that prints more than this is stopped, unless its file says otherwise.
 const MOST_STDOUT: u64 = 256 << 20;
@@ -31,13 +34,14 @@ impl Target {
             limits: Limits::default(),
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
+            volatile: Volatile::read(root.list("volatile")?)?,
         };
         head.finish()?;
         if let Some(item) = root.take("limits") {
             target.read_limits(item.into_table()?)?;
         }
         for item in root.list("speaks")? {
-            target.speaks.push(speaks(item.into_table()?)?);
+            target.speaks.push(speaks(file, item.into_table()?)?);
         }
         if target.speaks.is_empty() {
             return Err(root.complain("a target needs at least one [[speaks]] with the contract it promises"));
@@ -63,9 +67,33 @@ impl Target {
     }
 }
 
-fn speaks(mut table: Table<'_>) -> Result<Speaks, DocumentError> {
+/// A built-in contract by its name, or one of the user's own by its path from the target's file.
+fn contract(file: &str, item: Item<'_>) -> Result<(String, Option<PathBuf>), DocumentError> {
+    let place = item.place();
+    let named = item.into_string()?;
+    if !named.contains('/') {
+        if schema::built_in().any(|known| known == named) {
+            return Ok((named, None));
+        }
+        let hint = nearest(&named, schema::built_in()).map_or_else(
+            || "a contract of your own is named by its path, such as ./my-contract".to_owned(),
+            |known| format!("did you mean `{known}`?"),
+        );
+        return Err(place.complain(format!("unknown contract `{named}`; {hint}")));
+    }
+    let path = Path::new(file).with_file_name(&named);
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let set =
+        ContractSet::open(&path.display().to_string()).map_err(|error| place.complain(error.to_string()))?;
+    Ok((set.name().to_owned(), Some(path)))
+}
+
+fn speaks(file: &str, mut table: Table<'_>) -> Result<Speaks, DocumentError> {
+    let (contract, contract_at) =
+        contract(file, table.require("contract", "the contract that it promises")?)?;
     let speaks = Speaks {
-        contract: table.require("contract", "the contract that it promises")?.into_string()?,
+        contract,
+        contract_at,
         version: table.string("version")?,
         args: strings(&mut table, "args")?,
         prompt: strings(&mut table, "prompt")?,

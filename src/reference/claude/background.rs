@@ -7,10 +7,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
+use super::super::World;
 use super::output::{Output, now_ms};
 
-/// How long a command may take once the conversation is over. The real one is more patient; a test need not be.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a command may take once the conversation is over, unless
+/// [`CEILING`] says otherwise. The real one is more patient; a test need not be.
+const PATIENCE: u64 = 500;
+/// The setting that says how many milliseconds are waited.
+const CEILING: &str = "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS";
 
 /// A command in the background.
 pub(super) struct Task {
@@ -48,14 +52,23 @@ impl Task {
         Self { id, tool_use_id: call.into(), description: description.into(), child: child.ok() }
     }
 
+    /// What the model is told when it has finished.
+    pub(super) fn notice(&self) -> String {
+        format!(
+            "<task-notification>\n<task-id>{}</task-id>\n<status>completed</status>\n<summary>{}</summary>\n</task-notification>",
+            self.id, self.description
+        )
+    }
+
     /// What its tool call answers.
     pub(super) fn receipt(&self) -> String {
         format!("Command running in background with ID: {}. You will be notified when it completes.", self.id)
     }
 
     /// Waits for a moment, ends it if need be, and says what became of it. Whether it finished by itself.
-    pub(super) fn settle(mut self, output: &mut Output) -> bool {
-        let limit = Instant::now() + PATIENCE;
+    pub(super) fn settle(mut self, world: &World, output: &mut Output) -> bool {
+        let ceiling = world.variable(CEILING).and_then(|ms| ms.parse().ok()).unwrap_or(PATIENCE);
+        let limit = Instant::now() + Duration::from_millis(ceiling);
         let mut finished = false;
         if let Some(child) = &mut self.child {
             while Instant::now() < limit && !finished {

@@ -78,6 +78,13 @@ impl Output {
                     .lock()
                     .write_all(b"{\"type\":\"system\",\"subtype\":\"status\",\"status\":\"\xff\"}\n");
             }
+            "drops-output" => {
+                let (session, uuid) = (self.session_id.clone(), self.uuid());
+                let text = "x".repeat(900_000);
+                write_what_fits(&json!({
+                    "type": "system", "subtype": "status", "status": text, "session_id": session, "uuid": uuid,
+                }));
+            }
             "stalls" => process::wait_for_ever(),
             "closes-stdout" => {
                 // Nothing is written to it any more; the reader sees the end when the process goes on without it.
@@ -217,6 +224,16 @@ impl Parent {
         fields["subagent_type"] = self.agent_type.clone().into();
         fields["task_description"] = self.description.clone().into();
     }
+}
+
+/// Writes a message once and without waiting, as a program that exits before its reader has read.
+fn write_what_fits(message: &Value) {
+    let line = format!("{message}\n");
+    let out = rustix::stdio::stdout();
+    let Ok(flags) = rustix::fs::fcntl_getfl(out) else { return };
+    _ = rustix::fs::fcntl_setfl(out, flags | rustix::fs::OFlags::NONBLOCK);
+    _ = rustix::io::write(out, line.as_bytes());
+    _ = rustix::fs::fcntl_setfl(out, flags);
 }
 
 fn uuid(prefix: u32, number: u64) -> String {

@@ -34,6 +34,8 @@ pub(super) struct Session<'w> {
     denials: Vec<Value>,
     tasks: Vec<Task>,
     task_count: usize,
+    /// Whether the present answer is to a notice rather than to the user.
+    is_notified: bool,
 }
 
 /// How the answer to a prompt ended.
@@ -65,6 +67,7 @@ impl<'w> Session<'w> {
             denials: Vec::new(),
             tasks: Vec::new(),
             task_count: 0,
+            is_notified: false,
         }
     }
 
@@ -178,10 +181,27 @@ impl<'w> Session<'w> {
         self.messages.push(user_text(&prompt));
         let mut turns = 1;
         let end = self.converse(&mut turns);
-        let code = self.end(started, turns, end);
+        let mut code = self.end(started, turns, end);
         for task in std::mem::take(&mut self.tasks) {
-            task.settle(&mut self.output);
+            let notice = task.notice();
+            if task.settle(self.world, &mut self.output) {
+                code = self.hear_of(&notice);
+            }
         }
+        code
+    }
+
+    /// Work in the background has finished: the conversation goes on, with a result of its own.
+    fn hear_of(&mut self, notice: &str) -> u8 {
+        let started = Instant::now();
+        self.present = Usage::default();
+        self.is_notified = true;
+        self.init();
+        self.messages.push(user_text(notice));
+        let mut turns = 1;
+        let end = self.converse(&mut turns);
+        let code = self.end(started, turns, end);
+        self.is_notified = false;
         code
     }
 
@@ -281,7 +301,10 @@ impl<'w> Session<'w> {
     fn call(&mut self, id: &str, name: &str, input: &Value, parent: Option<&Parent>) -> Value {
         let outcome = if matches!(name, "Agent" | "Task") && parent.is_none() {
             self.delegate(id, input)
-        } else if name == "Bash" && input["run_in_background"] == true {
+        } else if name == "Bash"
+            && input["run_in_background"] == true
+            && self.world.variable("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS").as_deref() != Some("1")
+        {
             self.task_count += 1;
             let task = Task::start(
                 self.task_count,
@@ -461,6 +484,9 @@ impl<'w> Session<'w> {
         let denials = if self.world.is_wrong("denial-hidden") { Vec::new() } else { self.denials.clone() };
         fields["permission_denials"] = denials.into();
         fields["fast_mode_state"] = "off".into();
+        if self.is_notified {
+            fields["origin"] = json!({"kind": "task-notification"});
+        }
         let mut code = 0;
         match end {
             End::Answered { text, stop_reason, structured } => {

@@ -181,7 +181,7 @@ fn table(out: &mut dyn Write, entries: &[Entry]) -> io::Result<()> {
 
 /// Text that HTML shows as it is, with control characters and direction overrides made visible.
 fn escape(text: &str) -> String {
-    let text = super::super::printable::printable(text);
+    let text = crate::printable::printable(text);
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

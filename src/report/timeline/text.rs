@@ -6,9 +6,9 @@ use crate::events::{Millis, date, span, time_of_day};
 use crate::schema::Level;
 
 use super::super::numbers::counted;
-use super::super::printable::printable;
 use super::super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use super::{Entry, EntryKind, Lane, Measure, Timeline};
+use crate::printable::printable;
 
 /// Writes the timeline of a log.
 pub fn write_text(out: &mut dyn Write, input: &str, timeline: &Timeline) -> io::Result<()> {

@@ -182,7 +182,7 @@ fn compare_file(name: &str, old: &Schemas, new: &Schemas) -> Result<Vec<Change>,
     let (Some(old_valid), Some(new_valid)) = (old_compiled.get(name), new_compiled.get(name)) else {
         return Ok(changes);
     };
-    let is_witness = |value: &Value| new_valid.is_valid(value) && !old_valid.is_valid(value);
+    let is_witness = |value: &Value| new_valid.is_valid(value.into()) && !old_valid.is_valid(value.into());
     for change in &mut changes {
         if change.effect != Effect::Additive {
             change.counter_example = example::witness(new, name, change, &is_witness);

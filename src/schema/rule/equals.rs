@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::super::datum::Datum;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
-use super::super::value::same;
 use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
 
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Watching<'_> {
         for (index, side) in self.sides().into_iter().enumerate() {
             values[index] = match side {
                 Side::Pointer(pointer) => pointer.get(message.value),
-                Side::Latest(_) => self.latest[index].as_ref(),
+                Side::Latest(_) => self.latest[index].as_ref().map(Datum::Built),
                 Side::Fact(_) => {
                     late = true;
                     None
@@ -119,16 +119,16 @@ impl Watching<'_> {
             return;
         }
         if self.open.len() < 20 {
-            let values = values.map(Option::<&Value>::cloned);
+            let values = values.map(|value| value.map(|value: Datum<'_>| value.to_value().into_owned()));
             self.open.push(Open { values, line: message.line, offset: message.offset });
         } else {
             self.more += 1;
         }
     }
 
-    fn differ(&self, values: [Option<&Value>; 2]) -> bool {
+    fn differ(&self, values: [Option<Datum<'_>>; 2]) -> bool {
         match values {
-            [Some(left), Some(right)] => !same(left, right),
+            [Some(left), Some(right)] => !left.equals(right),
             [None, None] => false,
             _ => self.rule.missing_is_broken,
         }
@@ -151,7 +151,7 @@ impl Watch for Watching<'_> {
                 let mut newest = None;
                 source.visit(message, &mut |value, _| newest = Some(value));
                 if let Some(value) = newest {
-                    self.latest[index] = Some(value.clone());
+                    self.latest[index] = Some(value.to_value().into_owned());
                 }
             }
         }
@@ -160,10 +160,10 @@ impl Watch for Watching<'_> {
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let open = std::mem::take(&mut self.open);
         for Open { values, line, offset } in open {
-            let mut known = [values[0].as_ref(), values[1].as_ref()];
+            let mut known = [&values[0], &values[1]].map(|value| value.as_ref().map(Datum::Built));
             for (value, side) in known.iter_mut().zip(self.sides()) {
                 if let Side::Fact(fact) = side {
-                    *value = facts.get(*fact);
+                    *value = facts.get(*fact).map(Datum::Built);
                     if value.is_none() {
                         return;
                     }
@@ -171,7 +171,7 @@ impl Watch for Watching<'_> {
             }
             if self.differ(known) {
                 let [left, right] = self.sides();
-                let show = |value: Option<&Value>| {
+                let show = |value: Option<Datum<'_>>| {
                     value.map_or("missing".into(), |value| excerpt(value).to_string())
                 };
                 sink.push(Evidence {

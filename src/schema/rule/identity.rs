@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::tree::{Fields, FileError};
-use super::super::value::same;
 use super::{Message, Names, Rule, Source, Watch};
 
 #[derive(Debug)]
@@ -57,9 +56,9 @@ impl Watch for UniqueWatching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
         let Self { source, seen, hasher } = self;
         source.visit(message, &mut |value, pointer| {
-            let hash = match value {
-                Value::String(text) => hasher.hash_one(text),
-                other => hasher.hash_one(other.to_string()),
+            let hash = match value.text() {
+                Some(text) => hasher.hash_one(text),
+                None => hasher.hash_one(value.to_value().to_string()),
             };
             if seen.len() >= MOST && !seen.contains_key(&hash) {
                 return;
@@ -83,11 +82,11 @@ impl Watch for SameWatching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
         let Self { source, first } = self;
         source.visit(message, &mut |value, pointer| match first {
-            None => *first = Some((value.clone(), message.line)),
-            Some((known, line)) if !same(known, value) => {
+            None => *first = Some((value.to_value().into_owned(), message.line)),
+            Some((known, line)) if !value.same(known) => {
                 sink.add(|| {
-                    let text = format!("{} differs from {} on line {line}", excerpt(value), excerpt(known));
-                    let expected = Some(excerpt(known).to_string());
+                    let text = format!("{} differs from {} on line {line}", excerpt(value), excerpt(&*known));
+                    let expected = Some(excerpt(&*known).to_string());
                     Evidence { expected, ..message.evidence_at(&pointer(), Some(value), text) }
                 });
             }

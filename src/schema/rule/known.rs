@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::super::fields::{FieldTree, Reported};
 use super::super::finding::Sink;
-use super::super::pointer::render;
 use super::super::tree::{Fields, FileError};
 use super::order::title;
 use super::{Message, Names, Rule, Selector, Watch};
@@ -79,11 +78,11 @@ impl Watch for FieldsWatching<'_> {
             return;
         }
         let reported = &mut self.reported;
-        tree.unknown(message.value, &mut |path| {
-            if reported.is_new(message.kind, path) {
-                let pointer = render(path);
+        tree.unknown(message.value, &mut |trail, value| {
+            if reported.is_new(message.kind, trail) {
+                let pointer = trail.render();
                 let text = format!("{pointer} is a field this contract does not know");
-                sink.push(message.evidence_at(&pointer, message.value.pointer(&pointer), text));
+                sink.push(message.evidence_at(&pointer, Some(value), text));
             }
         });
     }

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
+use super::super::datum::Shape;
 use super::super::finding::{Evidence, Sink};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError};
-use super::super::value::same;
 use super::select::pointer;
 use super::{Message, Names, Rule, Selector, Watch};
 
@@ -42,15 +42,20 @@ impl Watch for Watching<'_> {
         if !rule.on.takes(message) {
             return;
         }
-        if let Some(list) = rule.of.get(message.value).and_then(Value::as_array)
+        if let Some(list) = rule.of.get(message.value).filter(|list| list.shape() == Shape::Array)
             && let Some(number) = rule.equals.get(message.value)
-            && number.is_number()
-            && !same(number, &Value::from(list.len()))
+            && number.shape() == Shape::Number
+            && let length = list.items().count()
+            && !number.same(&Value::from(length))
         {
-            let text =
-                format!("{} is {number}, but {} has {}", rule.equals.text(), rule.of.text(), list.len());
+            let text = format!(
+                "{} is {}, but {} has {length}",
+                rule.equals.text(),
+                number.to_value(),
+                rule.of.text()
+            );
             let evidence = message.evidence_at(rule.equals.text(), Some(number), text);
-            sink.push(Evidence { expected: Some(list.len().to_string()), ..evidence });
+            sink.push(Evidence { expected: Some(length.to_string()), ..evidence });
         }
     }
 }

@@ -21,16 +21,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use jsonschema::Validator;
-use serde_json::Value;
-
 pub(crate) use select::{Pick, Selector, Source};
 
 use super::condition::Condition;
+use super::datum::Datum;
 use super::facts::Facts;
 use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt};
 use super::frame::FrameOddity;
+use super::instance::Validator;
 use super::schemas::Schemas;
 use super::tree::{Fields, FileError, suggestion};
 
@@ -39,7 +38,7 @@ use super::tree::{Fields, FileError, suggestion};
 pub(crate) struct Message<'m> {
     pub(crate) line: u64,
     pub(crate) offset: u64,
-    pub(crate) value: &'m Value,
+    pub(crate) value: Datum<'m>,
     /// Index of its kind in the contract.
     pub(crate) kind: Option<usize>,
 }
@@ -51,7 +50,7 @@ impl Message<'_> {
     }
 
     /// Evidence that points at a value in this message.
-    pub(crate) fn evidence_at(&self, pointer: &str, seen: Option<&Value>, message: String) -> Evidence {
+    pub(crate) fn evidence_at(&self, pointer: &str, seen: Option<Datum<'_>>, message: String) -> Evidence {
         Evidence { pointer: Some(pointer.to_string()), seen: seen.map(excerpt), ..self.evidence(message) }
     }
 }

@@ -1,7 +1,6 @@
 //! `first`, `last`, `before`, `never-after` and `nothing-after`: rules about the order of messages.
 
-use serde_json::Value;
-
+use super::super::datum::Datum;
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
 use super::super::tree::{Fields, FileError};
@@ -77,6 +76,7 @@ struct Watching<'r> {
 }
 
 /// The latest message that could turn out to be a wrong last one. Most do not, so it is put into words at the end.
+#[derive(Default)]
 struct Last {
     line: u64,
     offset: u64,
@@ -84,9 +84,19 @@ struct Last {
 }
 
 impl Last {
-    fn of(message: &Message<'_>) -> Self {
-        let field = |key| message.value.get(key).and_then(Value::as_str).map(str::to_string);
-        Self { line: message.line, offset: message.offset, names: [field("type"), field("subtype")] }
+    /// Takes the place of the one before, and its memory: this happens at nearly every message.
+    fn replace(last: &mut Option<Self>, message: &Message<'_>) {
+        let Self { line, offset, names } = last.get_or_insert_default();
+        (*line, *offset) = (message.line, message.offset);
+        for (name, key) in names.iter_mut().zip(["type", "subtype"]) {
+            let field = message.value.get(key).and_then(Datum::text);
+            *name = field.map(|text| {
+                let mut name = name.take().unwrap_or_default();
+                name.clear();
+                name.push_str(&text);
+                name
+            });
+        }
     }
 
     fn evidence(self) -> Evidence {
@@ -106,8 +116,8 @@ fn ignored(ignore: Option<&Selector>, message: &Message<'_>) -> bool {
 
 /// What a message is, for people.
 pub(super) fn title(message: &Message<'_>) -> String {
-    let field = |key| message.value.get(key).and_then(Value::as_str);
-    titled(field("type"), field("subtype"))
+    let field = |key| message.value.get(key)?.text();
+    titled(field("type").as_deref(), field("subtype").as_deref())
 }
 
 fn titled(kind: Option<&str>, subtype: Option<&str>) -> String {
@@ -130,21 +140,24 @@ impl Watch for Watching<'_> {
                 }
             }
             Order::Last { on, ignore } => {
-                if !ignored(ignore.as_ref(), message) {
-                    self.last = (!on.takes(message)).then(|| Last::of(message));
+                let counts = !ignored(ignore.as_ref(), message);
+                if counts && on.takes(message) {
+                    self.last = None;
+                } else if counts {
+                    Last::replace(&mut self.last, message);
                 }
             }
             Order::Before { first, then } => {
                 if !self.begun && then.takes(message) {
                     sink.add(|| message.evidence(format!("{} comes too early", title(message))));
                 }
-                self.begun |= first.takes(message);
+                self.begun = self.begun || first.takes(message);
             }
             Order::NeverAfter { first, then } => {
                 if self.begun && then.takes(message) {
                     sink.add(|| message.evidence(format!("{} comes too late", title(message))));
                 }
-                self.begun |= first.takes(message);
+                self.begun = self.begun || first.takes(message);
             }
             Order::NothingAfter { on, except } => {
                 if on.takes(message) {

@@ -1,9 +1,11 @@
 //! `pairs`: what is opened must be closed, and nothing else.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::super::datum::Datum;
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink, excerpt, shorten};
 use super::super::tree::{Fields, FileError};
@@ -59,8 +61,8 @@ struct Watching<'r> {
     dropped: bool,
 }
 
-fn key(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_string)
+fn key(value: Datum<'_>) -> String {
+    value.text().map_or_else(|| value.to_value().to_string(), Cow::into_owned)
 }
 
 impl Watch for Watching<'_> {

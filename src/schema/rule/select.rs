@@ -1,9 +1,8 @@
 //! Which messages, and which values in them, a rule looks at.
 
-use serde_json::Value;
-
 use super::super::condition::{Condition, Scope};
-use super::super::pointer::{Pointer, Step, render};
+use super::super::datum::{Datum, Shape};
+use super::super::pointer::{Pointer, Step, Trail};
 use super::super::tree::{Fields, FileError, Node, suggestion};
 use super::{Message, Names};
 
@@ -11,7 +10,8 @@ use super::{Message, Names};
 #[derive(Debug, Clone)]
 pub(crate) enum Selector {
     All,
-    Kinds(Vec<usize>),
+    /// For each kind whether it is one of those.
+    Kinds(Vec<bool>),
     /// A condition, and for each kind what is already known of its messages.
     When(Condition, Vec<Known>),
 }
@@ -47,13 +47,13 @@ impl Selector {
             let known = known.collect();
             return Ok(Self::When(condition, known));
         }
-        let mut kinds = Vec::new();
+        let mut kinds = vec![false; names.kinds.len()];
         for name in node.strings()? {
             let kind = names.kinds.iter().position(|known| *known == name).ok_or_else(|| {
                 let known: Vec<_> = names.kinds.iter().map(String::as_str).collect();
                 node.error(format_args!("no kind `{name}`{}", suggestion(&name, &known)))
             })?;
-            kinds.push(kind);
+            kinds[kind] = true;
         }
         Ok(Self::Kinds(kinds))
     }
@@ -61,7 +61,7 @@ impl Selector {
     pub(crate) fn takes(&self, message: &Message<'_>) -> bool {
         match self {
             Self::All => true,
-            Self::Kinds(kinds) => message.kind.is_some_and(|kind| kinds.contains(&kind)),
+            Self::Kinds(kinds) => message.kind.is_some_and(|kind| kinds[kind]),
             Self::When(condition, known) => match message.kind.map(|kind| known[kind]) {
                 Some(Known::Yes) => true,
                 Some(Known::No) => false,
@@ -73,7 +73,7 @@ impl Selector {
     /// Whether a message of this kind could be taken.
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         match self {
-            Self::Kinds(kinds) => kind.is_some_and(|kind| kinds.contains(&kind)),
+            Self::Kinds(kinds) => kind.is_some_and(|kind| kinds[kind]),
             Self::When(_, known) => kind.is_none_or(|kind| known[kind] != Known::No),
             Self::All => true,
         }
@@ -141,7 +141,7 @@ impl Source {
     pub(crate) fn visit<'m>(
         &self,
         message: &Message<'m>,
-        show: &mut dyn FnMut(&'m Value, &dyn Fn() -> String),
+        show: &mut dyn FnMut(Datum<'m>, &dyn Fn() -> String),
     ) {
         if !self.on.takes(message) {
             return;
@@ -154,20 +154,21 @@ impl Source {
             return;
         };
         each.visit(message.value, &mut |container, outer| {
-            let mut element = |step: Step<'m>, element: &'m Value| {
+            let mut element = |step: Step<'_>, element: Datum<'m>| {
                 if self.filter.holds(element) {
                     self.at.visit(element, &mut |value, inner| {
-                        show(value, &|| format!("{}{}{}", outer.render(), render(&[step]), inner.render()));
+                        show(value, &|| {
+                            let here = Trail::new(None, step).render();
+                            format!("{}{here}{}", outer.render(), inner.render())
+                        });
                         true
                     });
                 }
             };
-            match container {
-                Value::Array(list) => {
-                    list.iter().enumerate().for_each(|(i, value)| element(Step::Index(i), value));
-                }
-                Value::Object(map) => map.iter().for_each(|(key, value)| element(Step::Key(key), value)),
-                _ => {}
+            if container.shape() == Shape::Array {
+                container.items().enumerate().for_each(|(i, value)| element(Step::Index(i), value));
+            } else {
+                container.members().for_each(|(key, value)| element(Step::Key(&key), value));
             }
             true
         });

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
 use super::super::pointer::Pointer;
@@ -79,12 +77,12 @@ struct Watching<'r> {
 impl Watching<'_> {
     fn add(&mut self, source: &Source, message: &Message<'_>) {
         let mut part = 0.0;
-        source.visit(message, &mut |value, _| part += value.as_f64().unwrap_or(0.0));
-        let id = self.rule.dedupe.as_ref().and_then(|id| id.get(message.value)).and_then(Value::as_str);
+        source.visit(message, &mut |value, _| part += value.float().unwrap_or(0.0));
+        let id = self.rule.dedupe.as_ref().and_then(|id| id.get(message.value)?.text());
         self.sum += part;
         if let Some(id) = id
-            && (self.latest.len() < MOST || self.latest.contains_key(id))
-            && let Some(earlier) = self.latest.insert(id.to_string(), part)
+            && (self.latest.len() < MOST || self.latest.contains_key(&*id))
+            && let Some(earlier) = self.latest.insert(id.into_owned(), part)
         {
             self.sum -= earlier;
         }
@@ -94,7 +92,7 @@ impl Watching<'_> {
         let rule = self.rule;
         let sum = match &rule.parts {
             Parts::Here(pointers) => {
-                pointers.iter().filter_map(|pointer| pointer.get(message.value)?.as_f64()).sum()
+                pointers.iter().filter_map(|pointer| pointer.get(message.value)?.float()).sum()
             }
             Parts::Before(_) => self.sum,
         };
@@ -103,11 +101,11 @@ impl Watching<'_> {
             self.latest.clear();
         }
         let seen = rule.total.get(message.value)?;
-        let total = seen.as_f64()?;
+        let total = seen.float()?;
         if (total - sum).abs() <= rule.tolerance {
             return None;
         }
-        let text = format!("{} is {seen}, but its parts add up to {sum}", rule.total.text());
+        let text = format!("{} is {}, but its parts add up to {sum}", rule.total.text(), seen.to_value());
         Some(Evidence {
             expected: Some(sum.to_string()),
             ..message.evidence_at(rule.total.text(), Some(seen), text)

@@ -1,0 +1,23 @@
+//! What happened in a run, of which there is nothing but its output.
+//!
+//! `cargo run --example judge_output -- samples/rate-limit.ndjson`
+
+#![expect(clippy::print_stdout, reason = "an example shows something")]
+
+use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).unwrap_or_else(|| "samples/rate-limit.ndjson".into());
+    let stdout = std::fs::read(&path)?;
+    let judgement = judge_bytes(Protocol::ClaudeStream, &Shelf::built_in(), &stdout, &Ending::assumed())?;
+
+    let verdict = &judgement.verdict;
+    println!("{path}: {} (blame: {}, retry: {})", verdict.class, verdict.blame, verdict.retryable);
+    for evidence in &verdict.evidence {
+        println!("  because {} {}", evidence.rule, evidence.value);
+    }
+    for finding in &judgement.findings {
+        println!("  {} {}: {}", finding.level, finding.clause, finding.message);
+    }
+    Ok(())
+}

@@ -1,0 +1,322 @@
+//! `clawgate golden`: decide about runs that differ from their snapshots.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
+use serde_json::json;
+
+use super::golden_flag::GoldenDir;
+use super::golden_learn::LearnArgs;
+use super::{Failure, Format, FormatArg, complain};
+use crate::exit_code;
+use crate::golden::{Decision, Normal, Store, StoreError, decision, page, read, snapshot_of};
+use crate::harness::run::{Suite, is_secret, plan};
+use crate::harness::target::{Choice, Located};
+use crate::printable::printable;
+use crate::report::style::{FAINT, NAME};
+
+/// Review, accept or reject runs that differ from their golden snapshots
+///
+/// `clawgate run` compares each run with golden/<target>/<case>.snap. One that differs fails, and what it did is written
+/// beside the snapshot as .snap.new, where it waits for a decision.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Begin with: clawgate run --golden update, and commit golden/.
+Exit codes: 0 done; 100 a credential was refused; 2 a snapshot cannot be read; 3 it cannot be written, or changed meanwhile;
+4 nothing was selected; 130 interrupted.")]
+pub(super) struct GoldenArgs {
+    #[command(subcommand)]
+    command: GoldenCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum GoldenCommand {
+    /// Show each difference and decide with one key: a accept, r reject, s skip, q quit
+    Review(PendingArgs),
+    /// Make what waits the snapshot
+    Accept(PendingArgs),
+    /// Remove what waits
+    Reject(PendingArgs),
+    /// Remove snapshots that no case has
+    Prune(PruneArgs),
+    LearnVolatile(LearnArgs),
+}
+
+#[derive(Debug, Args)]
+struct PendingArgs {
+    /// Only these: a part of the path [default: everything that waits]
+    #[arg(value_name = "FILTER")]
+    filters: Vec<String>,
+    #[command(flatten)]
+    dir: GoldenDir,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+#[derive(Debug, Args)]
+struct PruneArgs {
+    /// Scenario files or directories whose cases also count
+    #[arg(value_name = "SCENARIOS")]
+    scenarios: Vec<PathBuf>,
+    /// Say what would be removed, and remove nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    dir: GoldenDir,
+    #[command(flatten)]
+    format: FormatArg,
+}
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &GoldenArgs) -> Result<u8, Failure> {
+    match &args.command {
+        GoldenCommand::Review(args) => review(args),
+        GoldenCommand::Accept(args) => {
+            args.decide("accepted", |store, path| store.accept(path, None).map(drop))
+        }
+        GoldenCommand::Reject(args) => args.decide("rejected", |store, path| store.reject(path, None)),
+        GoldenCommand::Prune(args) => prune(args),
+        GoldenCommand::LearnVolatile(args) => super::golden_learn::run(args),
+    }
+}
+
+impl PendingArgs {
+    fn store(&self) -> Store {
+        Store::new(&self.dir.golden_dir, is_secret)
+    }
+
+    /// What waits and is meant; the inner error is the exit code when there is nothing.
+    fn pending(&self, store: &Store) -> Result<Result<Vec<PathBuf>, u8>, Failure> {
+        let mut pending = store.pending().map_err(super::golden_flag::usage)?;
+        let waiting = pending.len();
+        pending.retain(|path| {
+            let path = path.to_string_lossy();
+            self.filters.is_empty() || self.filters.iter().any(|filter| path.contains(filter.as_str()))
+        });
+        if !pending.is_empty() {
+            return Ok(Ok(pending));
+        }
+        if waiting > 0 {
+            complain(&format!("{waiting} wait for a decision, but none of them is meant by this filter"));
+            return Ok(Err(exit_code::NOTHING_SELECTED));
+        }
+        if self.format.format == Format::Human {
+            writeln!(anstream::stdout(), "nothing waits in {}", self.dir.golden_dir.display())?;
+        }
+        Ok(Err(exit_code::OK))
+    }
+
+    fn decide(
+        &self,
+        what: &str,
+        decide: impl Fn(&Store, &Path) -> Result<(), StoreError>,
+    ) -> Result<u8, Failure> {
+        let store = self.store();
+        let pending = match self.pending(&store)? {
+            Ok(pending) => pending,
+            Err(code) => return Ok(code),
+        };
+        let mut code = exit_code::OK;
+        for path in pending {
+            match decide(&store, &path) {
+                Ok(()) => tell(self.format.format, what, &snapshot_of(&path))?,
+                // One that fails does not keep the others from being decided.
+                Err(error) => code = exit_code::worst(code, failed(&error)),
+            }
+        }
+        Ok(code)
+    }
+}
+
+fn tell(format: Format, what: &str, path: &Path) -> io::Result<()> {
+    let mut out = format.stdout();
+    match format {
+        Format::Human => writeln!(out, "{what} {}", printable(&path.display().to_string()))?,
+        Format::Json => writeln!(out, "{}", json!({"type": what, "snapshot": path.display().to_string()}))?,
+    }
+    out.flush()
+}
+
+fn failed(error: &StoreError) -> u8 {
+    complain(&error.to_string());
+    match error {
+        StoreError::Snapshot { .. } => exit_code::USAGE,
+        StoreError::Secret { .. } => exit_code::FINDINGS,
+        StoreError::Io { .. } | StoreError::Moved { .. } => exit_code::ENVIRONMENT,
+    }
+}
+
+fn prune(args: &PruneArgs) -> Result<u8, Failure> {
+    let usage = |error: crate::harness::run::SuiteError| Failure::Usage(error.to_string());
+    let mut suite = Suite::built_in().map_err(usage)?;
+    let own = Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir();
+    for path in args.scenarios.iter().map(PathBuf::as_path).chain(own.then_some(Path::new("scenarios"))) {
+        suite.add_path(path).map_err(usage)?;
+    }
+    let store = Store::new(&args.dir.golden_dir, is_secret);
+    let mut code = exit_code::OK;
+    let mut found = false;
+    for name in targets(store.root())? {
+        let choice = match Choice::parse(&name, super::runs::targets_folder()) {
+            Ok(choice) => choice,
+            Err(error) => {
+                complain(&format!("{}: left alone: {error}", store.root().join(&name).display()));
+                continue;
+            }
+        };
+        // Which cases there are does not depend on where the program is.
+        let located = Arc::new(Located::unlocated(choice));
+        let planned = plan(&suite, &[located], 1);
+        let cases = planned.iter().map(|planned| planned.case.name.as_str());
+        for path in store.unreferenced(&name, cases).map_err(super::golden_flag::usage)? {
+            found = true;
+            if args.dry_run {
+                tell(args.format.format, "unreferenced", &path)?;
+                continue;
+            }
+            match store.prune(&path) {
+                Ok(()) => tell(args.format.format, "pruned", &path)?,
+                Err(error) => code = exit_code::worst(code, failed(&error)),
+            }
+        }
+    }
+    if !found && args.format.format == Format::Human {
+        writeln!(anstream::stdout(), "every snapshot in {} has a case", store.root().display())?;
+    }
+    Ok(code)
+}
+
+/// The targets that have snapshots.
+fn targets(root: &Path) -> Result<Vec<String>, Failure> {
+    let entries =
+        std::fs::read_dir(root).map_err(|error| Failure::Usage(format!("{}: {error}", root.display())))?;
+    let folders = entries.flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> =
+        folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
+}
+
+fn review(args: &PendingArgs) -> Result<u8, Failure> {
+    let store = args.store();
+    let pending = match args.pending(&store)? {
+        Ok(pending) => pending,
+        Err(code) => return Ok(code),
+    };
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let message = "golden review needs a terminal; without one: clawgate golden accept, or reject";
+        return Err(Failure::Usage(message.into()));
+    }
+    let (mut counts, mut code) = ([0_usize; 3], exit_code::OK);
+    for (at, path) in pending.iter().enumerate() {
+        let shown = match show(path, at + 1, pending.len()) {
+            Ok(shown) => shown,
+            Err(error) => {
+                code = exit_code::worst(code, failed(&error));
+                counts[2] += 1;
+                continue;
+            }
+        };
+        let decided = match ask()? {
+            Decision::Accept => store.accept(path, Some(&shown)).map(|_| counts[0] += 1),
+            Decision::Reject => store.reject(path, Some(&shown)).map(|()| counts[1] += 1),
+            Decision::Interrupt => return Ok(exit_code::INTERRUPTED),
+            Decision::Quit => {
+                counts[2] += pending.len() - at;
+                break;
+            }
+            Decision::Skip => {
+                counts[2] += 1;
+                Ok(())
+            }
+        };
+        if let Err(error) = decided {
+            code = exit_code::worst(code, failed(&error));
+            counts[2] += 1;
+        }
+    }
+    let [accepted, rejected, left] = counts;
+    writeln!(anstream::stdout(), "{accepted} accepted, {rejected} rejected, {left} left")?;
+    Ok(code)
+}
+
+/// Shows what waits, and returns its text: the decision is about that and nothing else.
+fn show(path: &Path, number: usize, of: usize) -> Result<String, StoreError> {
+    let new = read(path)?;
+    let parsed = |text: &str, path: &Path| {
+        Normal::from_snapshot(text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+    };
+    let found = parsed(&new, path)?.to_snapshot();
+    let snapshot = snapshot_of(path);
+    let old = match read(&snapshot) {
+        Ok(text) => Some(parsed(&text, &snapshot).map_or(text, |normal| normal.to_snapshot())),
+        Err(_) => None,
+    };
+    let width = termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
+    let width = if width == 0 { 80 } else { width };
+    let what = if old.is_some() { "changed" } else { "new" };
+    let mut out = anstream::stdout().lock();
+    // Nobody decides about what could not be shown: a terminal that is gone answers nothing either.
+    _ = writeln!(
+        out,
+        "\n{NAME}{}{NAME:#} {what} ({number} of {of})",
+        printable(&snapshot.display().to_string())
+    );
+    for line in page(old.as_deref(), &found, width) {
+        _ = writeln!(out, "{line}");
+    }
+    Ok(new)
+}
+
+/// Waits for a key that means something. What was typed before the question is not an answer to it.
+fn ask() -> Result<Decision, Failure> {
+    let mut out = anstream::stdout().lock();
+    write!(out, "{FAINT}a accept · r reject · s skip · q quit{FAINT:#} ")?;
+    out.flush()?;
+    let keys = Keys::new()?;
+    loop {
+        let mut bytes = [0; 64];
+        let read = rustix::io::read(io::stdin(), &mut bytes).map_err(io::Error::from)?;
+        // A key that sends several bytes, such as an arrow, or pasted text: no decision.
+        let key = match &bytes[..read] {
+            [] => return Ok(Decision::Quit),
+            [key] => *key,
+            _ => continue,
+        };
+        if let Some(decision) = decision(key) {
+            drop(keys);
+            let said = match decision {
+                Decision::Accept => "accept",
+                Decision::Reject => "reject",
+                Decision::Skip => "skip",
+                Decision::Quit | Decision::Interrupt => "quit",
+            };
+            writeln!(out, "{said}")?;
+            return Ok(decision);
+        }
+    }
+}
+
+/// The terminal without echo and lines; as it was when the value goes.
+struct Keys(Termios);
+
+impl Keys {
+    fn new() -> io::Result<Self> {
+        let before = termios::tcgetattr(io::stdin())?;
+        let mut single = before.clone();
+        single.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        single.special_codes[SpecialCodeIndex::VMIN] = 1;
+        single.special_codes[SpecialCodeIndex::VTIME] = 0;
+        termios::tcsetattr(io::stdin(), OptionalActions::Flush, &single)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}

@@ -1,0 +1,147 @@
+//! `--report`, `--format`, `--quiet` and `--verbose`: which reports are made of a run, and where they go.
+
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+
+use super::{Failure, Format, complain};
+use crate::exit_code;
+use crate::report::{Baseline, Context, Kind, Loudness, Options, Sinks, Terminal, Wish, columns_of};
+
+/// Columns where nobody looks at a terminal.
+const COLUMNS: usize = 100;
+/// The events that every run leaves in its output folder.
+pub(super) const EVENTS_FILE: &str = "events.ndjson";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ReportArgs {
+    /// A report: terminal, json, junit, sarif, github, gitlab, markdown or html. PATH may be `-`; without
+    /// it the report goes to its usual file in --out, or to standard output (terminal, json, github). Several at once
+    #[arg(
+        long,
+        value_name = "KIND[=PATH]",
+        env = "CLAWGATE_REPORT",
+        value_delimiter = ',',
+        help_heading = "Reports"
+    )]
+    report: Vec<Wish>,
+    /// For people, or one JSON object a line for programs: short for --report terminal or --report json
+    #[arg(long, value_enum, env = "CLAWGATE_FORMAT", help_heading = "Reports")]
+    format: Option<Format>,
+    /// Only failures and the summary
+    #[arg(long, short, conflicts_with = "verbose", help_heading = "Reports")]
+    quiet: bool,
+    /// Also what each verdict rests on, lesser findings, and where the recording is
+    #[arg(long, short, help_heading = "Reports")]
+    verbose: bool,
+    /// An earlier SARIF report; results are then marked new, unchanged or absent
+    #[arg(long, value_name = "FILE", help_heading = "Reports")]
+    baseline: Option<PathBuf>,
+}
+
+impl ReportArgs {
+    pub(super) fn format(&self) -> Format {
+        self.format.unwrap_or(Format::Human)
+    }
+
+    /// Whether a line that says what is running does not disturb anybody.
+    pub(super) fn shows_progress(&self) -> bool {
+        !self.quiet
+    }
+
+    /// Opens the reports; `out` is where those go that have no path of their own.
+    pub(super) fn open(&self, out: &Path) -> Result<Sinks, Failure> {
+        let events = Wish::to_file(Kind::Json, out.join(EVENTS_FILE));
+        let mut wishes = self.wishes(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
+        wishes.push(events);
+        self.open_these(&wishes, out)
+    }
+
+    /// Opens exactly these reports.
+    fn open_these(&self, wishes: &[Wish], out: &Path) -> Result<Sinks, Failure> {
+        let mut options = Options::default();
+        out.clone_into(&mut options.out);
+        // The folder is ours; what cannot be made is told by whoever needs it.
+        _ = std::fs::create_dir_all(out);
+        options.terminal = Some(Terminal::new(columns(), self.loudness()));
+        options.step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from);
+        options.baseline = self.baseline.as_deref().map(baseline).transpose().map_err(Failure::Usage)?;
+        let here = std::env::current_dir()?;
+        Ok(Sinks::open(wishes, Context::new(here), options))
+    }
+
+    fn loudness(&self) -> Loudness {
+        match (self.quiet, self.verbose) {
+            (true, _) => Loudness::Quiet,
+            (_, true) => Loudness::Verbose,
+            _ => Loudness::Normal,
+        }
+    }
+
+    /// The reports that are wished for, by flags and by where we are.
+    fn wishes(&self, env: impl Fn(&str) -> Option<String>) -> Result<Vec<Wish>, String> {
+        let mut wishes = self.report.clone();
+        let on_stdout = |wishes: &[Wish]| -> Vec<String> {
+            let taking = wishes.iter().filter(|wish| wish.is_on_stdout() && wish.kind != Kind::Github);
+            taking.map(|wish| wish.kind.name().to_owned()).collect()
+        };
+        let has =
+            |wishes: &[Wish], kind| wishes.iter().any(|wish: &Wish| wish.kind == kind && wish.is_on_stdout());
+        let first = match self.format {
+            Some(Format::Json) => Some(Kind::Json),
+            Some(Format::Human) => Some(Kind::Terminal),
+            None => on_stdout(&wishes).is_empty().then_some(Kind::Terminal),
+        };
+        if let Some(kind) = first.filter(|kind| !has(&wishes, *kind)) {
+            wishes.insert(0, Wish::new(kind));
+        }
+        let taking = on_stdout(&wishes);
+        if taking.len() > 1 {
+            return Err(format!(
+                "standard output cannot be {} at once: give all but one of them a file, as in {}=PATH",
+                taking.join(" and "),
+                taking[1]
+            ));
+        }
+        for (at, wish) in wishes.iter().enumerate() {
+            let same = |other: &Wish| other.path.is_some() && other.path == wish.path && !wish.is_on_stdout();
+            if let Some(other) = wishes[..at].iter().find(|other| same(other)) {
+                return Err(format!(
+                    "{} and {} cannot both be written to {}",
+                    other.kind.name(),
+                    wish.kind.name(),
+                    wish.path.as_deref().unwrap_or(Path::new("-")).display()
+                ));
+            }
+        }
+        let in_actions = env("GITHUB_ACTIONS").is_some_and(|value| value == "true");
+        if in_actions && wishes.iter().all(|wish| wish.kind != Kind::Github) {
+            wishes.push(Wish::new(Kind::Github));
+        }
+        Ok(wishes)
+    }
+}
+
+/// Ends the reports, tells of those that are lost, and answers with the exit code that follows from that alone.
+pub(super) fn finish(sinks: Sinks) -> u8 {
+    let (_, lost) = sinks.finish();
+    let mut code = exit_code::OK;
+    // Whoever closed the pipe has seen enough; the verdict stands.
+    for lost in lost.iter().filter(|lost| !lost.unread) {
+        complain(&format!("the report {} is lost: {}: {}", lost.kind.name(), lost.destination, lost.reason));
+        code = exit_code::ENVIRONMENT;
+    }
+    code
+}
+
+fn baseline(path: &Path) -> Result<Baseline, String> {
+    let at = |reason: String| format!("{}: {reason}", path.display());
+    let text = std::fs::read(path).map_err(|error| at(error.to_string()))?;
+    Baseline::parse(&text).map_err(at)
+}
+
+/// How wide what people see may be.
+fn columns() -> usize {
+    let stdout = io::stdout();
+    let of_terminal = if stdout.is_terminal() { columns_of(&stdout) } else { None };
+    of_terminal.unwrap_or(COLUMNS)
+}

@@ -1,0 +1,131 @@
+//! Runs that other commands need: a target through cases, recorded into a folder.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Failure;
+use crate::golden::Volatile;
+use crate::harness::run::{
+    Event, LastRun, Planned, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select,
+};
+use crate::harness::supervise::Containment;
+use crate::harness::target::{Choice, Located, TARGETS, Target};
+
+/// Why there are no recordings.
+#[derive(Debug)]
+pub(super) enum RunsError {
+    /// What was typed is wrong.
+    Usage(String),
+    /// The target is missing, or the harness failed.
+    Environment(String),
+    /// The filters select nothing.
+    Nothing(String),
+}
+
+/// Which cases, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct CaseArgs {
+    /// Only these cases: a name or its beginning, a glob, a tag, a contract, or a clause
+    #[arg(long = "case", value_name = "FILTER")]
+    pub(super) cases: Vec<String>,
+    /// How many cases run at a time [default: one for each processor]
+    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) jobs: Option<u16>,
+}
+
+pub(super) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Where a user's own target files are.
+pub(super) fn targets_folder() -> Option<&'static Path> {
+    Path::new("clawgate.toml").is_file().then_some(Path::new("targets"))
+}
+
+/// Finds the program of a target.
+pub(super) fn locate(typed: &str) -> Result<Located, RunsError> {
+    let choice =
+        Choice::parse(typed, targets_folder()).map_err(|error| RunsError::Usage(error.to_string()))?;
+    choice.locate(variable).map_err(|error| RunsError::Environment(error.to_string()))
+}
+
+/// The cases for a target that the filters select.
+pub(super) fn planned(located: &Located, filters: &[String], repeat: u32) -> Result<Vec<Planned>, RunsError> {
+    let usage = |error: crate::harness::run::SuiteError| RunsError::Usage(error.to_string());
+    let mut suite = Suite::built_in().map_err(usage)?;
+    if Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir() {
+        suite.add_path(Path::new("scenarios")).map_err(usage)?;
+    }
+    let mut planned = select(plan(&suite, &[Arc::new(located.clone())], repeat), filters);
+    planned.retain(|planned| planned.skip.is_none());
+    if planned.is_empty() {
+        let message = format!("no case is selected for {} (clawgate run --list shows all)", located.choice);
+        return Err(RunsError::Nothing(message));
+    }
+    Ok(planned)
+}
+
+/// Runs the cases and leaves their recordings below `out`. What becomes of them is for the caller to see.
+pub(super) fn record(
+    planned: Vec<Planned>,
+    out: &Path,
+    jobs: Option<u16>,
+    on_event: &mut dyn FnMut(&Event),
+) -> Result<(), RunsError> {
+    let trouble = |error: io::Error| RunsError::Environment(format!("cannot start: {error}"));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(trouble)?;
+    let stop = Arc::new(Stop::new().map_err(trouble)?);
+    super::run::listen_for_interrupts(&runtime, &stop);
+    let containment = Containment::strongest(variable("CLAWGATE_BIN").map(PathBuf::from));
+    let setting = Setting::new(runtime.handle().clone(), containment, out, &stop);
+    let mut options = RunOptions::default();
+    options.jobs = jobs.map_or(options.jobs, usize::from);
+    let finished = run_cases(planned, &setting, &options, &mut LastRun::default(), on_event);
+    if finished.interrupted {
+        return Err(RunsError::Environment("interrupted".into()));
+    }
+    if finished.harness_failures > 0 {
+        let message =
+            format!("{} cases could not be run; see them with: clawgate run", finished.harness_failures);
+        return Err(RunsError::Environment(message));
+    }
+    Ok(())
+}
+
+/// What differs from run to run, by the target that a recording names, else by its contract.
+pub(super) fn rulebook() -> Result<impl Fn(&str, Option<&str>) -> Volatile, Failure> {
+    let mut known: BTreeMap<String, Volatile> = BTreeMap::new();
+    for (name, _) in TARGETS {
+        let choice =
+            Choice::parse(name, targets_folder()).map_err(|error| Failure::Usage(error.to_string()))?;
+        known.insert((*name).to_owned(), choice.target.volatile);
+    }
+    for path in own_targets() {
+        let file = path.display().to_string();
+        let text =
+            std::fs::read_to_string(&path).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
+        let target =
+            Target::parse(&file, &text).map_err(|error| Failure::Usage(error.render().to_string()))?;
+        known.insert(target.name, target.volatile);
+    }
+    Ok(move |target: &str, contract: Option<&str>| {
+        let family = |name: &str| ["claude", "claw"].into_iter().find(|family| name.starts_with(family));
+        let by_contract = || known.get(family(contract.unwrap_or_default())?);
+        known.get(target).or_else(by_contract).cloned().unwrap_or_default()
+    })
+}
+
+fn own_targets() -> Vec<PathBuf> {
+    let Some(entries) = targets_folder().and_then(|folder| std::fs::read_dir(folder).ok()) else {
+        return Vec::new();
+    };
+    let paths = entries.flatten().map(|entry| entry.path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect()
+}

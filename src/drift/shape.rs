@@ -1,0 +1,269 @@
+//! The shape of the values that stand at one place: their types, members, elements, and the words among them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+/// A place with more words than this holds no enumeration.
+const MOST_WORDS: usize = 64;
+/// A word is no longer than this.
+const LONGEST_WORD: usize = 64;
+/// Of a value so much is shown as evidence.
+const SHOWN: usize = 300;
+
+/// The types of JSON, as bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Types(u8);
+
+impl Types {
+    pub(super) const NULL: Self = Self(1);
+    const NAMES: [&'static str; 6] = ["null", "boolean", "number", "string", "array", "object"];
+
+    pub(super) fn of(value: &Value) -> Self {
+        Self(match value {
+            Value::Null => 1,
+            Value::Bool(_) => 2,
+            Value::Number(_) => 4,
+            // What stands for a number is one.
+            Value::String(text) if matches!(text.as_str(), "<ms>" | "<number>") => 4,
+            Value::String(_) => 8,
+            Value::Array(_) => 16,
+            Value::Object(_) => 32,
+        })
+    }
+
+    fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn names(self) -> String {
+        let names = Self::NAMES.iter().enumerate().filter(|(at, _)| self.0 >> at & 1 == 1);
+        names.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
+    }
+
+    /// Reads one of the names.
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.iter().position(|known| *known == name).map(|at| Self(1 << at))
+    }
+}
+
+/// The values at one place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shape {
+    /// How many values there are.
+    pub(super) count: usize,
+    /// How many of them are objects.
+    pub(super) objects: usize,
+    pub(super) types: Types,
+    /// Words, booleans and numbers as they are written; `None` when there are too many, or texts among them.
+    pub(super) words: Words,
+    pub(super) fields: BTreeMap<String, Shape>,
+    /// Elements of lists, by the `type` that they name.
+    pub(super) items: BTreeMap<String, Shape>,
+    /// One of the values, cut, and its line.
+    pub(super) example: Value,
+    pub(super) line: usize,
+}
+
+/// The scalar values at one place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    pub(super) booleans: BTreeSet<bool>,
+    pub(super) words: BTreeSet<String>,
+    pub(super) numbers: BTreeSet<String>,
+    /// Texts, of which the first is kept.
+    pub(super) text: Option<String>,
+    /// Whether some were left out.
+    pub(super) overflow: bool,
+}
+
+impl Shape {
+    /// Adds a value that was seen on this line.
+    pub(super) fn add(&mut self, value: &Value, line: usize) {
+        if self.count == 0 || (self.example.is_null() && !value.is_null()) {
+            self.example = shortened(value);
+            self.line = line;
+        }
+        self.count += 1;
+        self.types.add(Types::of(value));
+        match value {
+            Value::Object(fields) => {
+                self.objects += 1;
+                for (key, value) in fields {
+                    match self.fields.get_mut(key) {
+                        Some(shape) => shape.add(value, line),
+                        None => self.fields.entry(key.clone()).or_default().add(value, line),
+                    }
+                }
+            }
+            Value::Array(items) => {
+                for item in items {
+                    let kind = item.get("type").and_then(Value::as_str).filter(|kind| is_word(kind));
+                    let kind = kind.unwrap_or_default();
+                    match self.items.get_mut(kind) {
+                        Some(shape) => shape.add(item, line),
+                        None => self.items.entry(kind.to_owned()).or_default().add(item, line),
+                    }
+                }
+            }
+            scalar => self.words.add(scalar),
+        }
+    }
+
+    /// Whether its members are entries under names of the data's own, such as a model's or a path.
+    pub(super) fn is_map(&self) -> bool {
+        let is_name = |key: &String| {
+            key.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '$'))
+                && key.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'))
+        };
+        self.fields.keys().any(|key| !is_name(key))
+    }
+
+    /// The members of a map, as if they were one.
+    pub(super) fn entries(&self) -> Shape {
+        let mut all = Shape::default();
+        for shape in self.fields.values() {
+            all.merge(shape);
+        }
+        all
+    }
+
+    fn merge(&mut self, other: &Shape) {
+        if self.count == 0 || self.example.is_null() {
+            (self.example, self.line) = (other.example.clone(), other.line);
+        }
+        self.count += other.count;
+        self.objects += other.objects;
+        self.types.add(other.types);
+        self.words.merge(&other.words);
+        for (key, shape) in &other.fields {
+            self.fields.entry(key.clone()).or_default().merge(shape);
+        }
+        for (key, shape) in &other.items {
+            self.items.entry(key.clone()).or_default().merge(shape);
+        }
+    }
+}
+
+impl Words {
+    fn add(&mut self, scalar: &Value) {
+        match scalar {
+            Value::Bool(value) => _ = self.booleans.insert(*value),
+            Value::Number(number) => self.note(number.to_string(), |words| &mut words.numbers),
+            Value::String(text) if is_word(text) => self.note(text.clone(), |words| &mut words.words),
+            Value::String(text) if !text.starts_with('<') || !text.ends_with('>') || text.contains(' ') => {
+                self.text.get_or_insert_with(|| text.chars().take(SHOWN).collect());
+            }
+            _ => {}
+        }
+    }
+
+    fn note(&mut self, word: String, set: impl Fn(&mut Self) -> &mut BTreeSet<String>) {
+        if set(self).len() < MOST_WORDS {
+            set(self).insert(word);
+        } else if !set(self).contains(&word) {
+            self.overflow = true;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.booleans.extend(&other.booleans);
+        other.words.iter().for_each(|word| self.note(word.clone(), |words| &mut words.words));
+        other.numbers.iter().for_each(|word| self.note(word.clone(), |words| &mut words.numbers));
+        if self.text.is_none() {
+            self.text.clone_from(&other.text);
+        }
+        self.overflow |= other.overflow;
+    }
+}
+
+/// A word of a program rather than a text of a person's: one token, and no placeholder.
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= LONGEST_WORD
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./:@+[]".contains(&byte))
+}
+
+/// A value small enough for a report.
+pub(super) fn shortened(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.len() > SHOWN => {
+            let start: String = text.chars().take(SHOWN).collect();
+            Value::String(start + "…")
+        }
+        Value::Array(_) | Value::Object(_) => {
+            let mut room = SHOWN;
+            shrink(value, &mut room)
+        }
+        other => other.clone(),
+    }
+}
+
+/// As much of a value as there is room for.
+fn shrink(value: &Value, room: &mut usize) -> Value {
+    *room = room.saturating_sub(8);
+    match value {
+        Value::Object(fields) => {
+            let mut out = serde_json::Map::new();
+            for (key, value) in fields {
+                if *room == 0 {
+                    out.insert("…".into(), Value::Null);
+                    break;
+                }
+                *room = room.saturating_sub(key.len());
+                out.insert(key.clone(), shrink(value, room));
+            }
+            Value::Object(out)
+        }
+        Value::Array(items) => {
+            let mut out = Vec::new();
+            for item in items {
+                if *room == 0 {
+                    out.push("…".into());
+                    break;
+                }
+                out.push(shrink(item, room));
+            }
+            Value::Array(out)
+        }
+        Value::String(text) => {
+            let shown: String = text.chars().take((*room).min(80)).collect();
+            *room = room.saturating_sub(shown.len());
+            Value::String(if shown.len() < text.len() { shown + "…" } else { shown })
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_shape_tells_always_from_sometimes_and_maps_from_objects() {
+        let mut shape = Shape::default();
+        shape.add(&json!({"a": 1, "b": {"claude-x": {"n": 1}}, "c": [{"type": "text"}, "x"]}), 1);
+        shape.add(&json!({"a": "<ms>", "c": []}), 2);
+        assert_eq!((shape.objects, shape.fields["a"].count, shape.fields["b"].count), (2, 2, 1));
+        assert_eq!(shape.fields["a"].types.names(), "number");
+        assert!(shape.fields["b"].is_map() && !shape.is_map());
+        assert_eq!(shape.fields["b"].entries().fields["n"].count, 1);
+        assert_eq!(shape.fields["c"].items.keys().collect::<Vec<_>>(), ["", "text"]);
+    }
+
+    #[test]
+    fn evidence_is_bounded() {
+        let large: Value = (0..1000).map(|n| json!({"number": n, "text": "x".repeat(500)})).collect();
+        assert!(shortened(&large).to_string().len() < 1000);
+        assert!(shortened(&json!("é".repeat(5000))).to_string().len() < 1000);
+    }
+}

@@ -1,0 +1,224 @@
+//! One side of a comparison: recordings, golden snapshots, or plain files of JSON, by case.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Rules;
+use crate::golden::{Normal, SNAP, SnapshotError, Store, normalise, normalise_output, read};
+use crate::judge::{InputError, Source, find};
+use crate::recording::{Recording, RecordingError};
+
+/// A fixture larger than this is refused: it is compared in memory.
+const LARGEST_FIXTURE: u64 = 256 << 20;
+
+/// The cases of one side.
+#[derive(Debug, Clone, Default)]
+pub struct CaseSet {
+    cases: BTreeMap<String, Vec<Place>>,
+    versions: BTreeSet<String>,
+}
+
+/// Where a run of a case is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Place {
+    /// A recording's directory.
+    Recording(PathBuf),
+    /// A golden snapshot.
+    Snapshot(PathBuf),
+    /// A file of JSON: a document, or a message a line.
+    Fixture(PathBuf),
+}
+
+/// Why a side cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// A path cannot be walked.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// A recording cannot be read.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// A file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A snapshot cannot be read.
+    #[error("{}: {source}", path.display())]
+    Snapshot {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: SnapshotError,
+    },
+    /// There is nothing to compare.
+    #[error("{}: neither recordings, golden snapshots nor JSON files in it", .0.display())]
+    Nothing(PathBuf),
+}
+
+impl CaseSet {
+    /// Finds the cases below a path: recordings, else golden snapshots, else files of JSON.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let inputs = find(path)?;
+        let recordings: Vec<&PathBuf> = inputs
+            .iter()
+            .filter_map(|input| match &input.source {
+                Source::Recording(path) => Some(path),
+                _ => None,
+            })
+            .collect();
+        let found = if !recordings.is_empty() {
+            recordings.into_iter().map(|path| named_recording(path)).collect::<Result<Vec<_>, _>>()?
+        } else if let Some(snapshots) = snapshots(path)? {
+            snapshots
+        } else {
+            inputs
+                .iter()
+                .filter_map(|input| match &input.source {
+                    Source::File(file) => Some(fixture(path, file)),
+                    _ => None,
+                })
+                .collect()
+        };
+        if found.is_empty() {
+            return Err(SourceError::Nothing(path.to_owned()));
+        }
+        Ok(Self::of(found))
+    }
+
+    /// Cases of several targets are told apart by the target's name.
+    fn of(found: Vec<Named>) -> Self {
+        let targets: BTreeSet<&str> = found.iter().map(|named| named.target.as_str()).collect();
+        let many = targets.len() > 1;
+        let mut set = Self::default();
+        for named in &found {
+            let name = if many { format!("{}/{}", named.target, named.case) } else { named.case.clone() };
+            set.cases.entry(name).or_default().push(named.place.clone());
+            set.versions.extend(named.version.clone());
+        }
+        set
+    }
+
+    /// The names of the cases, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.cases.keys().map(String::as_str)
+    }
+
+    /// Whether it has a case.
+    pub fn holds(&self, case: &str) -> bool {
+        self.cases.contains_key(case)
+    }
+
+    /// The versions that its recordings name.
+    pub fn versions(&self) -> impl Iterator<Item = &str> {
+        self.versions.iter().map(String::as_str)
+    }
+
+    /// Keeps the cases that `keep` names.
+    pub fn retain(&mut self, keep: impl Fn(&str) -> bool) {
+        self.cases.retain(|name, _| keep(name));
+    }
+
+    /// Reads and normalises every run of a case.
+    pub(super) fn load(&self, case: &str, rules: &Rules<'_>) -> Result<Vec<(String, Normal)>, SourceError> {
+        let places = self.cases.get(case).map(Vec::as_slice).unwrap_or_default();
+        places.iter().map(|place| place.load(case, rules)).collect()
+    }
+}
+
+impl Place {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Recording(path) | Self::Snapshot(path) | Self::Fixture(path) => path,
+        }
+    }
+
+    fn load(&self, case: &str, rules: &Rules<'_>) -> Result<(String, Normal), SourceError> {
+        let at = |source| SourceError::Io { path: self.path().to_owned(), source };
+        let normal = match self {
+            Self::Recording(path) => {
+                let recording = Recording::open(path)?;
+                let volatile = rules(&recording.facts.target, recording.facts.contract());
+                normalise(&recording, &volatile).map_err(at)?
+            }
+            Self::Snapshot(path) => {
+                let text = fs::read_to_string(path).map_err(at)?;
+                Normal::from_snapshot(&text)
+                    .map_err(|source| SourceError::Snapshot { path: path.clone(), source })?
+            }
+            Self::Fixture(path) => {
+                let length = fs::metadata(path).map_err(at)?.len();
+                if length > LARGEST_FIXTURE {
+                    return Err(at(io::Error::other("larger than 256 MB")));
+                }
+                let bytes = fs::read(path).map_err(at)?;
+                normalise_output(case, &bytes, &rules("", None))
+            }
+        };
+        Ok((self.path().display().to_string(), normal))
+    }
+}
+
+struct Named {
+    target: String,
+    case: String,
+    version: Option<String>,
+    place: Place,
+}
+
+fn named_recording(path: &Path) -> Result<Named, SourceError> {
+    let facts = Recording::open(path)?.facts;
+    Ok(Named {
+        target: facts.target,
+        case: facts.scenario,
+        version: Some(facts.target_version).filter(|version| !version.is_empty()),
+        place: Place::Recording(path.to_owned()),
+    })
+}
+
+/// The snapshots below a folder; none when there is not one.
+fn snapshots(path: &Path) -> Result<Option<Vec<Named>>, SourceError> {
+    let files = if path.is_dir() {
+        let all = Store::new(path, |_| false).all();
+        all.map_err(|error| SourceError::Io { path: path.to_owned(), source: io::Error::other(error) })?
+    } else if path.extension().is_some_and(|extension| extension == SNAP) {
+        vec![path.to_owned()]
+    } else {
+        Vec::new()
+    };
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let named = |file: PathBuf| {
+        let text = read(&file)
+            .map_err(|error| SourceError::Io { path: file.clone(), source: io::Error::other(error) })?;
+        let normal = Normal::from_snapshot(&text)
+            .map_err(|source| SourceError::Snapshot { path: file.clone(), source })?;
+        Ok(Named {
+            target: normal.target,
+            case: normal.scenario,
+            version: None,
+            place: Place::Snapshot(file),
+        })
+    };
+    files.into_iter().map(named).collect::<Result<_, _>>().map(Some)
+}
+
+/// A fixture is named after its path below the folder, without the ending.
+fn fixture(root: &Path, file: &Path) -> Named {
+    let inside = file.strip_prefix(root).ok().filter(|inside| !inside.as_os_str().is_empty());
+    let name = inside.map_or_else(|| PathBuf::from(file.file_name().unwrap_or_default()), Path::to_owned);
+    Named {
+        target: String::new(),
+        case: name.with_extension("").to_string_lossy().into_owned(),
+        version: None,
+        place: Place::Fixture(file.to_owned()),
+    }
+}

@@ -1,0 +1,112 @@
+//! How a snapshot and what a run found instead differ.
+
+use std::time::Duration;
+
+use similar::{ChangeTag, TextDiff};
+
+/// A difference that takes longer than this to find is shown less exactly.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How two snapshots differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Difference {
+    /// Lines that are gone.
+    pub removed: usize,
+    /// Lines that are new.
+    pub added: usize,
+    /// The line of the old one where the first difference is, from 1.
+    pub line: usize,
+    /// The first line that is gone.
+    pub first_removed: Option<String>,
+    /// The first line that is new.
+    pub first_added: Option<String>,
+}
+
+/// One line of a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DiffLine {
+    /// Whether it is gone, new, or as it was.
+    pub tag: Tag,
+    /// Its number in the old one.
+    pub old: Option<usize>,
+    /// Its number in the new one.
+    pub new: Option<usize>,
+    /// The line.
+    pub text: String,
+}
+
+/// What became of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Tag {
+    /// As it was.
+    Same,
+    /// Gone.
+    Removed,
+    /// New.
+    Added,
+}
+
+/// Counts the difference, and names where it begins.
+pub fn difference(old: &str, new: &str) -> Difference {
+    let mut found = Difference { removed: 0, added: 0, line: 0, first_removed: None, first_added: None };
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let mut line = 0;
+    for change in diff.iter_all_changes() {
+        line = change.old_index().map_or(line, |index| index + 1);
+        let text = || change.value().trim_end().to_owned();
+        match change.tag() {
+            ChangeTag::Equal => continue,
+            ChangeTag::Delete => {
+                found.removed += 1;
+                found.first_removed.get_or_insert_with(text);
+            }
+            ChangeTag::Insert => {
+                found.added += 1;
+                found.first_added.get_or_insert_with(text);
+            }
+        }
+        if found.line == 0 {
+            found.line = line.max(1);
+        }
+    }
+    found
+}
+
+/// The lines around each difference; hunks are apart.
+pub fn hunks(old: &str, new: &str, context: usize) -> Vec<Vec<DiffLine>> {
+    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let line = |change: similar::Change<&str>| DiffLine {
+        tag: match change.tag() {
+            ChangeTag::Equal => Tag::Same,
+            ChangeTag::Delete => Tag::Removed,
+            ChangeTag::Insert => Tag::Added,
+        },
+        old: change.old_index().map(|index| index + 1),
+        new: change.new_index().map(|index| index + 1),
+        text: change.value().trim_end_matches(['\n', '\r']).to_owned(),
+    };
+    let hunk =
+        |ops: &Vec<similar::DiffOp>| ops.iter().flat_map(|op| diff.iter_changes(op)).map(line).collect();
+    diff.grouped_ops(context).iter().map(hunk).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_says_where_it_begins() {
+        let found = difference("a\nb\nc\n", "a\nB\nc\nd\n");
+        assert_eq!((found.removed, found.added, found.line), (1, 2, 2));
+        assert_eq!((found.first_removed.as_deref(), found.first_added.as_deref()), (Some("b"), Some("B")));
+        assert_eq!(hunks("a\nb\n", "a\nb\n", 3).len(), 0);
+        let lines = hunks("a\nb\nc\n", "a\nB\nc\n", 0).remove(0);
+        assert_eq!(
+            lines.iter().map(|line| (line.tag, line.text.as_str())).collect::<Vec<_>>(),
+            [(Tag::Removed, "b"), (Tag::Added, "B")]
+        );
+    }
+}

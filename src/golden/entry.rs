@@ -1,0 +1,203 @@
+//! What a program printed, as messages and lines of text.
+
+use serde_json::Value;
+
+/// So many times a value that spans lines is looked for where none is: hostile output would make that quadratic.
+const MOST_ATTEMPTS: usize = 16;
+
+/// One thing that a program printed.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Entry {
+    /// A JSON value on lines of its own.
+    Message {
+        /// What kind of message it is: `system/init`, `result/success`, or [`DOCUMENT`].
+        kind: String,
+        /// The value.
+        value: Value,
+        /// The line on which it begins, from 1; in a snapshot its position.
+        line: usize,
+    },
+    /// A line that is no JSON.
+    Text {
+        /// The line, without its end.
+        text: String,
+        /// Its number, from 1.
+        line: usize,
+    },
+}
+
+/// The kind of a message that names none.
+pub const DOCUMENT: &str = "document";
+
+impl Entry {
+    /// The kind of a message; none for text.
+    pub fn kind(&self) -> Option<&str> {
+        match self {
+            Self::Message { kind, .. } => Some(kind),
+            Self::Text { .. } => None,
+        }
+    }
+
+    /// The line on which it begins.
+    pub fn line(&self) -> usize {
+        match self {
+            Self::Message { line, .. } | Self::Text { line, .. } => *line,
+        }
+    }
+}
+
+/// Reads output: one JSON document, one message a line, or text with documents in it. Blank lines are nothing.
+pub fn read_entries(bytes: &[u8], form: Form) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
+        let line =
+            1 + bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).filter(|b| **b == b'\n').count();
+        match value {
+            // `--output-format json --verbose` prints all messages as one list.
+            Value::Array(items) if form == Form::Stream && items.iter().all(Value::is_object) => {
+                entries.extend(items.into_iter().map(|value| message(value, line)));
+            }
+            value => entries.push(message(value, line)),
+        }
+        return named(entries, form);
+    }
+    let (mut at, mut line, mut attempts) = (0, 1, 0);
+    while at < bytes.len() {
+        let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length);
+        let this = &bytes[at..end];
+        if let Ok(value) = serde_json::from_slice::<Value>(this) {
+            entries.push(message(value, line));
+        } else if let Some((start, length, value)) = embedded(&bytes[at..], end - at, &mut attempts) {
+            push_text(&mut entries, &bytes[at..at + start], line);
+            entries.push(message(value, line));
+            line += memchr::memchr_iter(b'\n', &bytes[at + start..at + start + length]).count();
+            at += start + length;
+            let rest = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length);
+            push_text(&mut entries, &bytes[at..rest], line);
+            (at, line) = (rest + 1, line + 1);
+            continue;
+        } else {
+            push_text(&mut entries, this, line);
+        }
+        (at, line) = (end + 1, line + 1);
+    }
+    named(entries, form)
+}
+
+/// Which kinds of messages there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Form {
+    /// Messages that name their kind by `type` and `subtype`.
+    Stream,
+    /// Documents, all of one kind.
+    Documents,
+    /// Whatever the messages look like.
+    Unknown,
+}
+
+fn message(value: Value, line: usize) -> Entry {
+    Entry::Message { kind: DOCUMENT.into(), value, line }
+}
+
+fn push_text(entries: &mut Vec<Entry>, bytes: &[u8], line: usize) {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_end_matches('\r');
+    if !text.trim().is_empty() {
+        entries.push(Entry::Text { text: text.to_owned(), line });
+    }
+}
+
+/// An object that begins on this line, after whatever text, and ends on this or a later one: where, how long, which.
+fn embedded(rest: &[u8], line_length: usize, attempts: &mut usize) -> Option<(usize, usize, Value)> {
+    let start = memchr::memchr(b'{', &rest[..line_length])?;
+    if *attempts >= MOST_ATTEMPTS {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_slice(&rest[start..]).into_iter::<Value>();
+    match values.next() {
+        Some(Ok(value)) if value.as_object().is_some_and(|object| !object.is_empty()) => {
+            Some((start, values.byte_offset(), value))
+        }
+        _ => {
+            *attempts += 1;
+            None
+        }
+    }
+}
+
+/// Gives messages their kinds.
+fn named(mut entries: Vec<Entry>, form: Form) -> Vec<Entry> {
+    let looks_like_stream = |entry: &Entry| match entry {
+        Entry::Message { value, .. } => {
+            matches!(text(value, "type"), Some("system" | "assistant" | "user" | "result" | "stream_event"))
+        }
+        Entry::Text { .. } => false,
+    };
+    let is_stream = match form {
+        Form::Stream => true,
+        Form::Documents => false,
+        Form::Unknown => entries.iter().any(looks_like_stream),
+    };
+    if is_stream {
+        for entry in &mut entries {
+            if let Entry::Message { kind, value, .. } = entry {
+                *kind = kind_of(value);
+            }
+        }
+    }
+    entries
+}
+
+fn kind_of(value: &Value) -> String {
+    let Some(kind) = text(value, "type") else { return DOCUMENT.into() };
+    let part = text(value, "subtype").or_else(|| {
+        (kind == "stream_event").then(|| value.get("event").and_then(|event| text(event, "type"))).flatten()
+    });
+    let whole = part.map_or_else(|| kind.to_owned(), |part| format!("{kind}/{part}"));
+    // It stands in headings and in rows of a table.
+    whole.chars().filter(|c| !c.is_whitespace() && !c.is_control()).take(80).collect()
+}
+
+fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
+    value.get(key)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(output: &str) -> Vec<(String, usize)> {
+        let shown = |entry: &Entry| match entry {
+            Entry::Message { kind, line, .. } => (format!("<{kind}>"), *line),
+            Entry::Text { text, line } => (text.clone(), *line),
+        };
+        read_entries(output.as_bytes(), Form::Unknown).iter().map(shown).collect()
+    }
+
+    fn owned(expected: &[(&str, usize)]) -> Vec<(String, usize)> {
+        expected.iter().map(|(text, line)| ((*text).to_owned(), *line)).collect()
+    }
+
+    #[test]
+    fn messages_have_kinds_and_text_stays_text() {
+        let stream = "{\"type\":\"system\",\"subtype\":\"init\"}\nwarning!\n\n{\"type\":\"later\"}\n";
+        assert_eq!(seen(stream), owned(&[("<system/init>", 1), ("warning!", 2), ("<later>", 4)]));
+        assert_eq!(seen("{\"type\":\"error\"}"), owned(&[("<document>", 1)]));
+    }
+
+    #[test]
+    fn documents_are_found_behind_text_and_over_lines() {
+        let output = "Enter choice (1-2): {\n \"a\": 1\n}\n{\n \"b\": 2\n} done\nbye {x}";
+        let expected =
+            [("Enter choice (1-2): ", 1), ("<document>", 1), ("<document>", 4), (" done", 6), ("bye {x}", 7)];
+        assert_eq!(seen(output), owned(&expected));
+    }
+
+    #[test]
+    fn a_flood_of_braces_is_read_in_linear_time() {
+        let flood = "{\"a\":\n".repeat(200_000);
+        assert_eq!(read_entries(flood.as_bytes(), Form::Unknown).len(), 200_000);
+    }
+}

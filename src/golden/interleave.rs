@@ -1,0 +1,95 @@
+//! Messages that may come in any order between each other, as a scenario says it.
+//!
+//! ```toml
+//! [golden]
+//! interleave = [["system/task_*"], ["result/*", "assistant"]]
+//! ```
+//!
+//! Each list is a group, and within a group order matters. Where messages of several groups stand next to each other
+//! those of the first group are put first; a message of no group stays where it is, and nothing moves across it.
+
+use serde_json::Value;
+
+use super::entry::Entry;
+use crate::recording::Facts;
+
+/// The field of a recording that holds the groups.
+pub const INTERLEAVE: &str = "interleave";
+
+/// Groups of kinds that may interleave.
+#[derive(Debug, Clone, Default)]
+pub struct Interleave {
+    groups: Vec<Vec<String>>,
+}
+
+impl Interleave {
+    /// Groups of patterns over kinds, in which a `*` at the end stands for anything.
+    pub fn new(groups: Vec<Vec<String>>) -> Self {
+        Self { groups }
+    }
+
+    /// The groups that a recording names.
+    pub(super) fn of_recording(facts: &Facts) -> Self {
+        let strings = |group: &Value| {
+            let items = group.as_array()?;
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+        };
+        let groups = facts.other.get(INTERLEAVE).and_then(Value::as_array);
+        Self::new(groups.map(|groups| groups.iter().filter_map(strings).collect()).unwrap_or_default())
+    }
+
+    /// As a field of a recording.
+    pub fn to_value(&self) -> Value {
+        serde_json::json!(self.groups)
+    }
+
+    /// Whether every message has its place.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    fn group(&self, entry: &Entry) -> Option<usize> {
+        let kind = entry.kind()?;
+        let hits = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(start) => kind.starts_with(start),
+            None => kind == pattern,
+        };
+        self.groups.iter().position(|group| group.iter().any(hits))
+    }
+
+    /// Puts messages of different groups that stand next to each other into the order of their groups.
+    pub(super) fn sort(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
+        if self.is_empty() {
+            return entries;
+        }
+        let runs = entries.chunk_by_mut(|a, b| self.group(a).is_some() && self.group(b).is_some());
+        for run in runs {
+            run.sort_by_key(|entry| self.group(entry));
+        }
+        entries
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::entry::{Form, read_entries};
+    use super::*;
+
+    #[test]
+    fn groups_interleave_and_nothing_else_moves() {
+        let groups = Interleave::new(vec![vec!["system/task_*".into()], vec!["result".into()]]);
+        let sorted = |kinds: &[&str]| {
+            let line = |kind: &&str| match kind.split_once('/') {
+                Some((kind, part)) => format!("{{\"type\":\"{kind}\",\"subtype\":\"{part}\"}}\n"),
+                None => format!("{{\"type\":\"{kind}\"}}\n"),
+            };
+            let stream: String = kinds.iter().map(line).collect();
+            let entries = groups.sort(read_entries(stream.as_bytes(), Form::Stream));
+            entries.iter().map(|entry| entry.kind().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let a = sorted(&["result", "system/task_a", "user", "system/task_b", "result"]);
+        assert_eq!(a, ["system/task_a", "result", "user", "system/task_b", "result"]);
+        assert_ne!(sorted(&["user", "result"]), sorted(&["result", "user"]));
+        assert_ne!(sorted(&["system/task_a", "system/task_b"]), sorted(&["system/task_b", "system/task_a"]));
+    }
+}

@@ -1,0 +1,253 @@
+//! Finds what differs between runs of the same case and is not normalised yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::entry::Entry;
+use super::normalise::Normal;
+use super::placeholder::whole_time;
+use super::volatile::Class;
+
+/// Fields that should be normalised, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Proposal {
+    /// By how each is to be normalised: the fields, and the values that were seen.
+    pub rules: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    /// Cases that differ in a way that no rule for a field can hide.
+    pub unsteady: Vec<Unsteady>,
+}
+
+/// A case that differs in its messages, texts, requests or files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unsteady {
+    /// The case.
+    pub case: String,
+    /// What differs.
+    pub what: String,
+}
+
+impl Proposal {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.unsteady.is_empty()
+    }
+
+    /// The entries for a target's file.
+    pub fn to_toml(&self) -> String {
+        let quoted = |text: &str| Value::from(text).to_string();
+        let mut toml = String::new();
+        for (class, fields) in &self.rules {
+            let names: Vec<String> = fields.keys().map(|field| quoted(field)).collect();
+            let seen = fields.values().next().map(|seen| seen.join(", ")).unwrap_or_default();
+            // A comment ends with its line.
+            let seen: String = seen.chars().filter(|c| !c.is_control()).take(80).collect();
+            toml += &format!(
+                "\n# Seen: {seen}\n[[volatile]]\nas = {}\nfields = [{}]\n",
+                quoted(class),
+                names.join(", ")
+            );
+        }
+        toml
+    }
+}
+
+/// Compares the runs of each case with its first run.
+pub fn learn(runs: &BTreeMap<String, Vec<Normal>>) -> Proposal {
+    let mut learner = Learner::default();
+    for (case, runs) in runs {
+        let Some((first, others)) = runs.split_first() else { continue };
+        for other in others {
+            learner.case(case, first, other);
+        }
+    }
+    learner.proposal()
+}
+
+#[derive(Default)]
+struct Learner {
+    /// Each place that differs, and the values that were seen there.
+    places: BTreeMap<Vec<String>, Vec<Value>>,
+    unsteady: BTreeSet<(String, String)>,
+}
+
+impl Learner {
+    fn case(&mut self, case: &str, first: &Normal, other: &Normal) {
+        if first.exit != other.exit {
+            self.note(case, "how it ends");
+        }
+        for (name, a, b) in
+            [("stdout", &first.stdout, &other.stdout), ("stderr", &first.stderr, &other.stderr)]
+        {
+            let kinds = |entries: &[Entry]| {
+                entries.iter().map(|entry| entry.kind().map(str::to_owned)).collect::<Vec<_>>()
+            };
+            if kinds(a) != kinds(b) {
+                self.note(
+                    case,
+                    &format!("the messages on {name}, or their order (see `interleave` in scenarios)"),
+                );
+                continue;
+            }
+            for pair in a.iter().zip(b) {
+                match pair {
+                    (Entry::Message { value: a, .. }, Entry::Message { value: b, .. }) => {
+                        if !self.value(a, b, &mut Vec::new()) {
+                            self.note(case, &format!("the shape of a message on {name}"));
+                        }
+                    }
+                    (Entry::Text { text: a, .. }, Entry::Text { text: b, .. }) if a != b => {
+                        self.note(case, &format!("a text on {name}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        if first.requests != other.requests {
+            self.note(case, "the requests");
+        }
+        if first.files != other.files {
+            self.note(case, "the files");
+        }
+    }
+
+    fn note(&mut self, case: &str, what: &str) {
+        self.unsteady.insert((case.to_owned(), what.to_owned()));
+    }
+
+    /// Walks two values side by side; false when their shapes differ.
+    fn value(&mut self, a: &Value, b: &Value, path: &mut Vec<String>) -> bool {
+        match (a, b) {
+            (Value::Object(a), Value::Object(b)) => {
+                a.len() == b.len()
+                    && a.iter().all(|(key, a)| {
+                        let Some(b) = b.get(key) else { return false };
+                        path.push(key.clone());
+                        let same = self.value(a, b, path);
+                        path.pop();
+                        same
+                    })
+            }
+            (Value::Array(a), Value::Array(b)) => {
+                path.push("*".into());
+                let same = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.value(a, b, path));
+                path.pop();
+                same
+            }
+            (Value::Number(_), Value::Number(_)) | (Value::String(_), Value::String(_)) => {
+                if a != b {
+                    let seen = self.places.entry(path.clone()).or_default();
+                    for value in [a, b] {
+                        if seen.len() < 4 && !seen.contains(value) {
+                            seen.push(value.clone());
+                        }
+                    }
+                }
+                true
+            }
+            _ => a == b,
+        }
+    }
+
+    fn proposal(self) -> Proposal {
+        let mut proposal = Proposal::default();
+        for (path, seen) in self.places {
+            // A field is named, wherever it stands; what is in a list without a name is pointed at.
+            let field = match path.last() {
+                Some(name) if name != "*" => name.clone(),
+                _ => format!("/{}", path.join("/")),
+            };
+            let class = class(&field, &seen).name();
+            let shown = seen.iter().map(|value| value.to_string().chars().take(30).collect()).collect();
+            proposal.rules.entry(class).or_default().entry(field).or_insert(shown);
+        }
+        proposal.unsteady = self.unsteady.into_iter().map(|(case, what)| Unsteady { case, what }).collect();
+        proposal
+    }
+}
+
+/// What the values have in common.
+fn class(field: &str, seen: &[Value]) -> Class {
+    let numbers: Option<Vec<f64>> = seen.iter().map(Value::as_f64).collect();
+    if let Some(numbers) = numbers {
+        let name = field.to_lowercase();
+        return if numbers.iter().all(|number| *number >= 1e9) {
+            Class::Time
+        } else if numbers.iter().all(|number| *number >= 0.0)
+            && ["ms", "duration", "elapsed", "latency"].iter().any(|word| name.contains(word))
+        {
+            Class::Milliseconds
+        } else {
+            Class::Number
+        };
+    }
+    let texts: Vec<&str> = seen.iter().filter_map(Value::as_str).collect();
+    if texts.iter().all(|text| whole_time(text).is_some()) {
+        return Class::Time;
+    }
+    let is_token =
+        |text: &&str| text.len() >= 3 && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    let label: String = field
+        .trim_end_matches("_id")
+        .trim_end_matches("Id")
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+        .filter(|c| c.is_ascii_lowercase() || *c == '-')
+        .collect();
+    let label = label.trim_matches('-').to_owned();
+    if texts.iter().all(is_token) && !label.is_empty() && !super::placeholder::is_reserved(&label) {
+        Class::Id(label)
+    } else {
+        Class::Text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{Volatile, normalise_output};
+
+    fn runs(outputs: &[&str]) -> BTreeMap<String, Vec<Normal>> {
+        let normal = |output: &&str| normalise_output("c", output.as_bytes(), &Volatile::default());
+        BTreeMap::from([("c".to_owned(), outputs.iter().map(normal).collect())])
+    }
+
+    #[test]
+    fn what_differs_is_proposed_by_its_type() {
+        let a = r#"{"took_ms":3,"job_id":"ab12","at":1794807428805,"n":-1,"note":"took 3 s","same":1,"l":["x1y"]}"#;
+        let b = r#"{"took_ms":4,"job_id":"cd34","at":1794807428999,"n":2,"note":"took 4 s","same":1,"l":["z2y"]}"#;
+        let proposal = learn(&runs(&[a, b]));
+        let rules: Vec<_> = proposal
+            .rules
+            .iter()
+            .map(|(class, fields)| (class.as_str(), fields.keys().cloned().collect::<Vec<_>>().join(" ")))
+            .collect();
+        let expected = [
+            ("id:job", "job_id"),
+            ("id:l", "/l/*"),
+            ("ms", "took_ms"),
+            ("number", "n"),
+            ("text", "note"),
+            ("time", "at"),
+        ];
+        assert_eq!(rules, expected.map(|(class, field)| (class, field.to_owned())));
+        assert!(proposal.unsteady.is_empty());
+        // What is proposed can be read, and hides what it was proposed for.
+        let text = proposal.to_toml();
+        let mut root = crate::document::Document::parse("t.toml", &text).unwrap();
+        let volatile = Volatile::read(root.list("volatile").unwrap()).unwrap();
+        let normal = |output: &str| normalise_output("c", output.as_bytes(), &volatile).to_snapshot();
+        assert_eq!(normal(a), normal(b));
+    }
+
+    #[test]
+    fn what_no_rule_can_hide_is_told() {
+        let told =
+            |a: &str, b: &str| learn(&runs(&[a, b])).unsteady.first().map(|unsteady| unsteady.what.clone());
+        assert!(told("{\"a\":1}", "{\"b\":1}").unwrap().starts_with("the shape"));
+        assert!(told("{\"a\":1}", "{\"a\":1}\n{\"a\":1}").unwrap().starts_with("the messages on stdout"));
+        assert!(learn(&runs(&["{\"a\":1}", "{\"a\":1.0}"])).is_empty());
+    }
+}

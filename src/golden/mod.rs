@@ -1,0 +1,32 @@
+//! Golden snapshots: what a run did the last time somebody looked, without what differs from run to run.
+//!
+//! ```text
+//! Recording ─► normalise ─► Normal ─► to_snapshot ─► golden/<target>/<case>.snap
+//!                             │                         │
+//!                             └────────► Store::check ◄─┘ ─► Same | New | Changed
+//! ```
+
+mod difference;
+mod entry;
+mod interleave;
+mod layout;
+mod learn;
+mod normalise;
+mod placeholder;
+#[cfg(feature = "cli")]
+mod review;
+mod snapshot;
+mod store;
+mod volatile;
+
+pub use difference::{DiffLine, Difference, Tag, difference, hunks};
+pub use entry::{DOCUMENT, Entry, Form, read_entries};
+pub use interleave::{INTERLEAVE, Interleave};
+pub use layout::lay_out;
+pub use learn::{Proposal, Unsteady, learn};
+pub use normalise::{Normal, normalise, normalise_output};
+#[cfg(feature = "cli")]
+pub use review::{Decision, decision, page};
+pub use snapshot::SnapshotError;
+pub use store::{Mode, Outcome, PENDING, SNAP, Store, StoreError, pending_of, read, snapshot_of};
+pub use volatile::{Class, Volatile};

@@ -1,0 +1,229 @@
+//! What stands in a normalised text for what differs from run to run.
+//!
+//! The same value is the same placeholder everywhere in a recording, so that relations stay visible: an answer that
+//! names another request than the one before it is a change.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::events::parse_time;
+
+/// The placeholders that are built in.
+const RESERVED: [&str; 13] = [
+    "uuid", "time", "ms", "number", "text", "cwd", "home", "tmp", "room", "api", "loopback", "literal", "cut",
+];
+
+/// Whether a user's own placeholder cannot have this name.
+pub(super) fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name) || PREFIXES.contains(&name)
+}
+
+/// Ids of the Messages API are known by how they begin.
+const PREFIXES: [&str; 4] = ["toolu", "srvtoolu", "msg", "req"];
+
+static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let pattern = [
+        r"(?P<literal><[a-z][a-z-]*(?::[0-9a-z-]+)?>)",
+        r"(?P<uuid>(?-u:\b)[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}(?-u:\b))",
+        r"(?P<time>(?-u:\b)[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)",
+        r"(?P<id>(?-u:\b)(?P<prefix>toolu|srvtoolu|msg|req)_[A-Za-z0-9_-]+)",
+        r"(?P<loop>(?:https?://)?(?:127\.0\.0\.1|localhost|\[::1\]):[0-9]{2,5})",
+    ];
+    // A constant; the test below sees that it compiles.
+    Regex::new(&pattern.join("|")).ok()
+});
+
+/// The placeholders of one recording.
+#[derive(Debug, Default)]
+pub(super) struct Placeholders {
+    /// Known texts, the longest first, and what stands for them.
+    known: Vec<(String, String)>,
+    /// Ids that a rule declared, by label.
+    ids: Vec<(String, String)>,
+    /// Host and port of the API, when they are known.
+    api: Option<String>,
+    given: HashMap<(String, String), usize>,
+    counts: BTreeMap<String, usize>,
+    last_time: Option<i64>,
+}
+
+impl Placeholders {
+    /// Has `placeholder` stand for this text.
+    pub(super) fn know(&mut self, text: &str, placeholder: &str) {
+        if text.len() > 1 && self.known.iter().all(|(known, _)| known != text) {
+            self.known.push((text.to_owned(), placeholder.to_owned()));
+            self.known.sort_by_key(|(known, _)| std::cmp::Reverse(known.len()));
+        }
+    }
+
+    /// Has `<label:n>` stand for this id.
+    pub(super) fn know_id(&mut self, id: &str, label: &str) {
+        // An id of a letter or two would be found in every text.
+        if id.len() >= 3 && self.ids.iter().all(|(known, _)| known != id) {
+            self.ids.push((id.to_owned(), label.to_owned()));
+            self.ids.sort_by_key(|(known, _)| std::cmp::Reverse(known.len()));
+        }
+    }
+
+    /// The address of the API.
+    pub(super) fn know_api(&mut self, host: &str) {
+        self.api = Some(host.to_owned());
+    }
+
+    /// The placeholder of an id.
+    pub(super) fn id(&mut self, label: &str, id: &str) -> String {
+        let number = match self.given.get(&(label.to_owned(), id.to_owned())) {
+            Some(number) => *number,
+            None => {
+                let count = self.counts.entry(label.to_owned()).or_default();
+                *count += 1;
+                self.given.insert((label.to_owned(), id.to_owned()), *count);
+                *count
+            }
+        };
+        format!("<{label}:{number}>")
+    }
+
+    /// The placeholder of a time: one that goes back is told from one that does not.
+    pub(super) fn time(&mut self, millis: i64) -> &'static str {
+        let went_back = self.last_time.is_some_and(|last| millis < last);
+        self.last_time = Some(millis);
+        if went_back { "<time:earlier>" } else { "<time>" }
+    }
+
+    /// The text with everything replaced.
+    pub(super) fn text(&mut self, text: &str) -> String {
+        if text.len() < 3 {
+            return text.to_owned();
+        }
+        if let Some(millis) = whole_time(text) {
+            return self.time(millis).to_owned();
+        }
+        let mut out = self.patterns(text);
+        for at in 0..self.known.len() {
+            let (known, placeholder) = &self.known[at];
+            if out.contains(known.as_str()) {
+                let placeholder = placeholder.clone();
+                out = replace(&out, known, || placeholder.clone());
+            }
+        }
+        for at in 0..self.ids.len() {
+            if out.contains(self.ids[at].0.as_str()) {
+                let (id, label) = self.ids[at].clone();
+                let placeholder = self.id(&label, &id);
+                out = replace(&out, &id, || placeholder.clone());
+            }
+        }
+        out
+    }
+
+    fn patterns(&mut self, text: &str) -> String {
+        // Each pattern has one of these in it.
+        let Some(pattern) = PATTERN.as_ref().filter(|_| text.contains(['-', '_', ':', '<'])) else {
+            return text.to_owned();
+        };
+        let (mut out, mut end) = (String::new(), 0);
+        for found in pattern.captures_iter(text) {
+            let Some(whole) = found.get(0) else { continue };
+            let matched = whole.as_str();
+            let is = |name: &str| found.name(name).is_some();
+            let replacement = if is("literal") {
+                let name = matched.trim_matches(['<', '>']);
+                let word = name.split(':').next().unwrap_or_default();
+                if !is_reserved(word) && !self.ids.iter().any(|(_, label)| label == word) {
+                    continue;
+                }
+                // Whoever prints our placeholder means something else by it.
+                format!("<literal:{name}>")
+            } else if is("uuid") {
+                self.id("uuid", &matched.to_ascii_lowercase())
+            } else if is("time") {
+                "<time>".to_owned()
+            } else if let Some(prefix) = found.name("prefix") {
+                // `msg_count` is a word.
+                if !matched.bytes().any(|byte| byte.is_ascii_digit()) {
+                    continue;
+                }
+                self.id(prefix.as_str(), matched)
+            } else {
+                let host = matched.rsplit('/').next().unwrap_or(matched);
+                let is_api = self.api.as_deref().is_none_or(|api| api == host);
+                if is_api { "<api>".to_owned() } else { "<loopback>".to_owned() }
+            };
+            out.push_str(&text[end..whole.start()]);
+            out.push_str(&replacement);
+            end = whole.end();
+        }
+        out.push_str(&text[end..]);
+        out
+    }
+}
+
+/// Milliseconds since 1970 when the whole text is a time.
+pub(super) fn whole_time(text: &str) -> Option<i64> {
+    let is_likely = (20..=40).contains(&text.len()) && text.as_bytes()[4] == b'-';
+    is_likely.then(|| parse_time(text)).flatten().map(|(millis, _)| millis)
+}
+
+/// Replaces a text wherever it does not go on as the same word.
+fn replace(text: &str, wanted: &str, mut placeholder: impl FnMut() -> String) -> String {
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let (mut out, mut end) = (String::with_capacity(text.len()), 0);
+    for (start, _) in text.match_indices(wanted) {
+        let after = text[start + wanted.len()..].chars().next();
+        let before = text[..start].chars().next_back();
+        let begins_as_word = wanted.starts_with(is_word) && before.is_some_and(is_word);
+        if after.is_some_and(is_word) || begins_as_word {
+            continue;
+        }
+        out.push_str(&text[end..start]);
+        out.push_str(&placeholder());
+        end = start + wanted.len();
+    }
+    out.push_str(&text[end..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_value_is_the_same_placeholder() {
+        let mut places = Placeholders::default();
+        let (a, b) = ("0000c1a0-0000-4000-8000-000000000001", "0000c1a0-0000-4000-8000-000000000002");
+        assert_eq!(places.text(&format!("{a} and {b}")), "<uuid:1> and <uuid:2>");
+        assert_eq!(places.text(&format!("again {}!", b.to_uppercase())), "again <uuid:2>!");
+        assert_eq!(places.text("msg_01X toolu_9 req_7 msg_count"), "<msg:1> <toolu:1> <req:1> msg_count");
+    }
+
+    #[test]
+    fn times_that_go_back_are_told() {
+        let mut places = Placeholders::default();
+        assert_eq!(places.text("2026-11-16T05:37:08.269Z"), "<time>");
+        assert_eq!(places.text("2026-11-16T05:37:08.269Z"), "<time>");
+        assert_eq!(places.text("2026-11-16T05:37:08.268Z"), "<time:earlier>");
+        assert_eq!(places.text("at 2020-01-01 00:00:00"), "at <time>");
+    }
+
+    #[test]
+    fn paths_and_ids_end_where_words_end() {
+        let mut places = Placeholders::default();
+        places.know("/tmp/x/work", "<cwd>");
+        places.know("/tmp/x", "<room>");
+        places.know_id("b1c2", "task");
+        places.know_api("127.0.0.1:8787");
+        let text =
+            "/tmp/x/work/a.txt /tmp/x/work2 (/tmp/x/work) b1c2. b1c2d http://127.0.0.1:8787/v1 localhost:99";
+        let expected = "<cwd>/a.txt <room>/work2 (<cwd>) <task:1>. b1c2d <api>/v1 <loopback>";
+        assert_eq!(places.text(text), expected);
+    }
+
+    #[test]
+    fn a_target_cannot_print_a_placeholder() {
+        let mut places = Placeholders::default();
+        assert_eq!(places.text("<uuid:1> <b> <ms>"), "<literal:uuid:1> <b> <literal:ms>");
+    }
+}

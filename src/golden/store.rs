@@ -1,0 +1,419 @@
+//! Snapshots on disk: `golden/<target>/<case>.snap`, and beside one what a run found instead, as `.snap.new`.
+//!
+//! A file is written whole under another name and then renamed, under a lock of the folder; so whoever reads sees the old
+//! one or the new one, and of two writers none destroys what the other is looking at.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::difference::{Difference, difference};
+use super::normalise::Normal;
+use super::snapshot::SnapshotError;
+
+/// How the name of a snapshot ends.
+pub const SNAP: &str = "snap";
+/// How the name of what waits for a decision ends.
+pub const PENDING: &str = "snap.new";
+/// A folder tree deeper than this is not walked.
+const MAX_DEPTH: usize = 32;
+
+/// The folder of the snapshots.
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+    is_secret: fn(&str) -> bool,
+}
+
+/// What is done about a run that differs from its snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Mode {
+    /// It is told, and nothing is written.
+    ReadOnly,
+    /// It is told, and written beside the snapshot as `.snap.new`.
+    Check,
+    /// It becomes the snapshot.
+    Update,
+}
+
+/// What a run is, beside its snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// The same.
+    Same,
+    /// There is no snapshot yet.
+    New,
+    /// Another.
+    Changed(Difference),
+    /// It is the snapshot now.
+    Updated,
+}
+
+/// Why snapshots cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A file is no whole snapshot.
+    #[error("{}: {source}", path.display())]
+    Snapshot {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: SnapshotError,
+    },
+    /// It holds a credential.
+    #[error("{}: refused: it holds what looks like a credential; mask it in the target, or run again", path.display())]
+    Secret {
+        /// The file that was not written.
+        path: PathBuf,
+    },
+    /// Somebody else decided about it, or a run replaced it.
+    #[error("{}: changed or gone since it was shown; look again", path.display())]
+    Moved {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Store {
+    /// The snapshots below this folder. A text that `is_secret` is never written.
+    pub fn new(root: impl Into<PathBuf>, is_secret: fn(&str) -> bool) -> Self {
+        Self { root: root.into(), is_secret }
+    }
+
+    /// The folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether there are snapshots of this target.
+    pub fn knows(&self, target: &str) -> bool {
+        self.root.join(safe(target)).is_dir()
+    }
+
+    /// Where the snapshot of a case is.
+    pub fn path(&self, target: &str, case: &str) -> PathBuf {
+        let mut path = self.root.join(safe(target));
+        path.extend(case.split('/').map(safe));
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        path.with_file_name(format!("{name}.{SNAP}"))
+    }
+
+    /// Compares a run with its snapshot, and does what `mode` says about a difference.
+    pub fn check(&self, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
+        let path = self.path(&normal.target, &normal.scenario);
+        let found = normal.to_snapshot();
+        if (self.is_secret)(&found) {
+            return Err(StoreError::Secret { path });
+        }
+        let pending = pending_of(&path);
+        let known = match read(&path) {
+            Ok(text) => {
+                let known = Normal::from_snapshot(&text);
+                Some(known.map_err(|source| StoreError::Snapshot { path: path.clone(), source }))
+            }
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        if mode == Mode::Update {
+            let is_same = matches!(&known, Some(Ok(known)) if known.to_snapshot() == found);
+            if !is_same {
+                self.write(&path, &found)?;
+            }
+            self.forget(&pending)?;
+            return Ok(if is_same { Outcome::Same } else { Outcome::Updated });
+        }
+        // A header that another tool has written differently is no difference.
+        let expected = known.transpose()?.map(|known| known.to_snapshot());
+        if expected.as_deref() == Some(found.as_str()) {
+            if mode == Mode::Check {
+                self.forget(&pending)?;
+            }
+            return Ok(Outcome::Same);
+        }
+        if mode == Mode::Check {
+            self.write(&pending, &found)?;
+        }
+        Ok(expected.map_or(Outcome::New, |expected| Outcome::Changed(difference(&expected, &found))))
+    }
+
+    /// What waits for a decision, in the order of the paths.
+    pub fn pending(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.files(&self.root, &format!(".{PENDING}"))
+    }
+
+    /// All snapshots, in the order of their paths.
+    pub fn all(&self) -> Result<Vec<PathBuf>, StoreError> {
+        self.files(&self.root, &format!(".{SNAP}"))
+    }
+
+    /// The snapshots of a target, in the order of their paths.
+    pub fn snapshots(&self, target: &str) -> Result<Vec<PathBuf>, StoreError> {
+        self.files(&self.root.join(safe(target)), &format!(".{SNAP}"))
+    }
+
+    /// The snapshots of a target that no case has. `cases` are all that there are.
+    pub fn unreferenced<'c>(
+        &self,
+        target: &str,
+        cases: impl IntoIterator<Item = &'c str>,
+    ) -> Result<Vec<PathBuf>, StoreError> {
+        let known: Vec<PathBuf> = cases.into_iter().map(|case| self.path(target, case)).collect();
+        Ok(self.snapshots(target)?.into_iter().filter(|path| !known.contains(path)).collect())
+    }
+
+    /// Makes what waits the snapshot. With `shown`, only when it still is what was shown.
+    pub fn accept(&self, pending: &Path, shown: Option<&str>) -> Result<PathBuf, StoreError> {
+        let _lock = self.lock()?;
+        let text = self.take(pending, shown)?;
+        Normal::from_snapshot(&text)
+            .map_err(|source| StoreError::Snapshot { path: pending.to_owned(), source })?;
+        if (self.is_secret)(&text) {
+            return Err(StoreError::Secret { path: pending.to_owned() });
+        }
+        let snapshot = snapshot_of(pending);
+        fs::rename(pending, &snapshot).map_err(at(pending))?;
+        Ok(snapshot)
+    }
+
+    /// Removes what waits. With `shown`, only when it still is what was shown.
+    pub fn reject(&self, pending: &Path, shown: Option<&str>) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        self.take(pending, shown)?;
+        fs::remove_file(pending).map_err(at(pending))
+    }
+
+    /// Removes a snapshot that no case has, and what waits beside it.
+    pub fn prune(&self, snapshot: &Path) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        fs::remove_file(snapshot).map_err(at(snapshot))?;
+        let pending = pending_of(snapshot);
+        if pending.exists() {
+            fs::remove_file(&pending).map_err(at(&pending))?;
+        }
+        // A folder that is not empty stays.
+        _ = snapshot.parent().map(fs::remove_dir);
+        Ok(())
+    }
+
+    /// Reads what waits, which has to be what was shown.
+    fn take(&self, pending: &Path, shown: Option<&str>) -> Result<String, StoreError> {
+        let moved = || StoreError::Moved { path: pending.to_owned() };
+        match read(pending) {
+            Ok(text) if shown.is_none_or(|shown| shown == text) => Ok(text),
+            Ok(_) => Err(moved()),
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Err(moved()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn write(&self, path: &Path, text: &str) -> Result<(), StoreError> {
+        let folder = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(folder).map_err(at(folder))?;
+        let _lock = self.lock()?;
+        let mut file = tempfile::Builder::new().prefix(".golden-").tempfile_in(folder).map_err(at(folder))?;
+        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_data()).map_err(at(path))?;
+        // A temporary file is for its owner alone; a snapshot is for everybody.
+        let readable = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
+        file.as_file().set_permissions(readable).map_err(at(path))?;
+        file.persist(path).map_err(|error| StoreError::Io { path: path.to_owned(), source: error.error })?;
+        Ok(())
+    }
+
+    /// Removes what waits and has been overtaken.
+    fn forget(&self, pending: &Path) -> Result<(), StoreError> {
+        if !pending.exists() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
+        match fs::remove_file(pending) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(pending)(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// One writer at a time, also of several processes; the lock goes with the file.
+    fn lock(&self) -> Result<File, StoreError> {
+        let folder = File::open(&self.root).map_err(at(&self.root))?;
+        match folder.lock() {
+            // A file system without locks: renaming alone still never leaves half a file.
+            Err(error) if error.kind() != io::ErrorKind::Unsupported => Err(at(&self.root)(error)),
+            _ => Ok(folder),
+        }
+    }
+
+    fn files(&self, folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
+        let mut files = Vec::new();
+        if folder.is_dir() {
+            walk(folder, ending, 0, &mut files)?;
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// Where what waits beside a snapshot is.
+pub fn pending_of(snapshot: &Path) -> PathBuf {
+    let mut name = snapshot.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+/// The snapshot beside which something waits.
+pub fn snapshot_of(pending: &Path) -> PathBuf {
+    pending.with_extension("")
+}
+
+/// Reads a snapshot's text.
+pub fn read(path: &Path) -> Result<String, StoreError> {
+    let bytes = fs::read(path).map_err(at(path))?;
+    // What is not UTF-8 is not a snapshot of ours, and says so when it is read as one.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn walk(folder: &Path, ending: &str, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), StoreError> {
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let entry = entry.map_err(at(folder))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(at(&path))?;
+        if kind.is_dir() && depth < MAX_DEPTH {
+            walk(&path, ending, depth + 1, files)?;
+        } else if kind.is_file() && entry.file_name().to_string_lossy().ends_with(ending) {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// A name that is one part of a path.
+fn safe(name: &str) -> String {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "@+._-".contains(c);
+    let name: String = name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect();
+    if name.trim_matches('.').is_empty() { name.replace('.', "_") + "_" } else { name }
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn normal(case: &str, code: i32) -> Normal {
+        let exit = Some(json!({ "code": code }));
+        Normal { target: "t".into(), scenario: case.into(), exit, ..Normal::default() }
+    }
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::new(folder.path().join("golden"), |text| text.contains("sk-"));
+        (folder, store)
+    }
+
+    #[test]
+    fn a_new_one_waits_until_it_is_accepted() {
+        let (_folder, store) = store();
+        assert_eq!(store.check(&normal("a/b", 0), Mode::Check).unwrap(), Outcome::New);
+        let pending = store.pending().unwrap();
+        assert_eq!(pending, [store.root().join("t/a/b.snap.new")]);
+        store.accept(&pending[0], None).unwrap();
+        assert_eq!(store.check(&normal("a/b", 0), Mode::ReadOnly).unwrap(), Outcome::Same);
+        assert!(matches!(store.check(&normal("a/b", 1), Mode::Check).unwrap(), Outcome::Changed(_)));
+        assert_eq!(store.pending().unwrap().len(), 1);
+        // It is as it was again: what waited is stale.
+        assert_eq!(store.check(&normal("a/b", 0), Mode::Check).unwrap(), Outcome::Same);
+        assert!(store.pending().unwrap().is_empty());
+    }
+
+    #[test]
+    fn reading_only_writes_nothing() {
+        let (_folder, store) = store();
+        assert_eq!(store.check(&normal("a", 0), Mode::ReadOnly).unwrap(), Outcome::New);
+        assert!(!store.root().exists());
+    }
+
+    #[test]
+    fn half_of_one_is_kept_and_not_accepted() {
+        let (_folder, store) = store();
+        store.check(&normal("a", 0), Mode::Update).unwrap();
+        store.check(&normal("a", 1), Mode::Check).unwrap();
+        let pending = store.pending().unwrap().remove(0);
+        let whole = fs::read_to_string(&pending).unwrap();
+        fs::write(&pending, &whole[..whole.len() - 5]).unwrap();
+        assert!(matches!(store.accept(&pending, None), Err(StoreError::Snapshot { .. })));
+        assert!(pending.exists());
+        assert_eq!(store.check(&normal("a", 0), Mode::ReadOnly).unwrap(), Outcome::Same);
+    }
+
+    #[test]
+    fn what_changed_since_it_was_shown_is_not_decided() {
+        let (_folder, store) = store();
+        store.check(&normal("a", 1), Mode::Check).unwrap();
+        let pending = store.pending().unwrap().remove(0);
+        assert!(matches!(store.accept(&pending, Some("other")), Err(StoreError::Moved { .. })));
+        assert!(matches!(store.reject(&pending, Some("other")), Err(StoreError::Moved { .. })));
+        fs::remove_file(&pending).unwrap();
+        assert!(matches!(store.accept(&pending, None), Err(StoreError::Moved { .. })));
+    }
+
+    #[test]
+    fn secrets_are_refused_on_the_way_in() {
+        let (_folder, store) = store();
+        let mut leaky = normal("a", 0);
+        leaky.files.push(json!({"path": "sk-ant-1"}));
+        assert!(matches!(store.check(&leaky, Mode::Update), Err(StoreError::Secret { .. })));
+        assert!(!store.root().exists());
+        store.check(&normal("a", 0), Mode::Check).unwrap();
+        let pending = store.pending().unwrap().remove(0);
+        fs::write(&pending, leaky.to_snapshot()).unwrap();
+        assert!(matches!(store.accept(&pending, None), Err(StoreError::Secret { .. })));
+        assert!(!snapshot_of(&pending).exists());
+    }
+
+    #[test]
+    fn orphans_are_found_and_pruned() {
+        let (_folder, store) = store();
+        store.check(&normal("a", 0), Mode::Update).unwrap();
+        store.check(&normal("gone/b", 0), Mode::Update).unwrap();
+        let orphans = store.unreferenced("t", ["a"]).unwrap();
+        assert_eq!(orphans, [store.path("t", "gone/b")]);
+        store.prune(&orphans[0]).unwrap();
+        assert!(!store.root().join("t/gone").exists() && store.path("t", "a").exists());
+    }
+
+    #[test]
+    fn writers_at_the_same_time_leave_whole_files() {
+        let (_folder, store) = store();
+        std::thread::scope(|scope| {
+            for code in 0..8 {
+                let store = &store;
+                scope.spawn(move || {
+                    (0..20).for_each(|_| drop(store.check(&normal("a", code), Mode::Check).unwrap()))
+                });
+            }
+        });
+        let pending = store.pending().unwrap();
+        assert_eq!(pending.len(), 1);
+        store.accept(&pending[0], None).unwrap();
+        assert_eq!(fs::read_dir(store.root().join("t")).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_name_cannot_leave_the_folder() {
+        let store = Store::new("golden", |_| false);
+        assert_eq!(store.path("..", "../../x"), Path::new("golden/___/___/___/x.snap"));
+    }
+}

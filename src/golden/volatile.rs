@@ -1,0 +1,160 @@
+//! What differs from run to run, as a target's file says it.
+//!
+//! ```toml
+//! [[volatile]]
+//! as = "ms"                              # a number, zero or more
+//! fields = ["duration_ms", "/usage/duration_ms"]
+//!
+//! [[volatile]]
+//! as = "id:task"                         # the same id is the same `<task:1>`, also inside of texts
+//! fields = ["task_id"]
+//! ```
+//!
+//! A field is a name, wherever it stands, or a pointer from the message's root in which `*` stands for any element.
+//! UUIDs, times of day, ids of the API, the room's paths and the API's address need no entry.
+
+use crate::document::{DocumentError, Item, Table};
+
+/// The rules of a target.
+#[derive(Debug, Clone, Default)]
+pub struct Volatile {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug, Clone)]
+struct Rule {
+    class: Class,
+    fields: Vec<String>,
+}
+
+/// What a volatile field has to hold; anything else stays as it is, and so is a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Class {
+    /// A duration: a number, zero or more.
+    Milliseconds,
+    /// Any number.
+    Number,
+    /// A time: RFC 3339, or seconds or milliseconds since 1970.
+    Time,
+    /// Any string.
+    Text,
+    /// A string that means the same wherever it stands.
+    Id(String),
+}
+
+const CLASSES: &str = "\"ms\", \"number\", \"time\", \"text\" or \"id:NAME\"";
+
+impl Class {
+    /// Its name in a target's file.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Milliseconds => "ms".into(),
+            Self::Number => "number".into(),
+            Self::Time => "time".into(),
+            Self::Text => "text".into(),
+            Self::Id(label) => format!("id:{label}"),
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "ms" => Self::Milliseconds,
+            "number" => Self::Number,
+            "time" => Self::Time,
+            "text" => Self::Text,
+            other => {
+                let label = other.strip_prefix("id:")?;
+                let is_word = !label.is_empty() && label.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+                // The names of the placeholders that are built in mean something else.
+                if !is_word || super::placeholder::is_reserved(label) {
+                    return None;
+                }
+                Self::Id(label.to_owned())
+            }
+        })
+    }
+}
+
+impl Volatile {
+    /// Reads `[[volatile]]`.
+    pub fn read(items: Vec<Item<'_>>) -> Result<Self, DocumentError> {
+        let rules = items.into_iter().map(|item| rule(item.into_table()?)).collect::<Result<_, _>>()?;
+        Ok(Self { rules })
+    }
+
+    /// The rule for a field: its name, and the keys on the way to it from the message's root.
+    pub(super) fn class(&self, path: &[String]) -> Option<&Class> {
+        let name = path.last()?;
+        let hits = |field: &String| match field.strip_prefix('/') {
+            Some(pointer) => {
+                let mut parts = pointer.split('/');
+                let same = path.iter().all(|key| parts.next().is_some_and(|part| part == "*" || part == key));
+                same && parts.next().is_none()
+            }
+            None => field == name,
+        };
+        self.rules.iter().find(|rule| rule.fields.iter().any(hits)).map(|rule| &rule.class)
+    }
+
+    /// Whether any field holds ids.
+    pub(super) fn has_ids(&self) -> bool {
+        self.rules.iter().any(|rule| matches!(rule.class, Class::Id(_)))
+    }
+
+    /// With one rule more.
+    pub fn add(&mut self, class: Class, fields: Vec<String>) {
+        self.rules.push(Rule { class, fields });
+    }
+}
+
+fn rule(mut table: Table<'_>) -> Result<Rule, DocumentError> {
+    let class = table.require("as", CLASSES)?;
+    let place = class.place();
+    let name = class.into_string()?;
+    let class =
+        Class::parse(&name).ok_or_else(|| place.complain(format!("expected {CLASSES}, found {name:?}")))?;
+    let list = table.require("fields", "names of fields, or pointers to them")?;
+    let place = list.place();
+    let fields = list.into_list()?.into_iter().map(Item::into_string).collect::<Result<Vec<_>, _>>()?;
+    if fields.is_empty() || fields.iter().any(String::is_empty) {
+        return Err(place.complain("expected at least one name of a field, or pointer to it"));
+    }
+    table.finish()?;
+    Ok(Rule { class, fields })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::Document;
+
+    fn read(text: &str) -> Result<Volatile, String> {
+        let mut root = Document::parse("t.toml", text).unwrap();
+        let items = root.list("volatile").unwrap();
+        Volatile::read(items).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_field_is_a_name_or_a_pointer() {
+        let rules = read(
+            "[[volatile]]\nas = \"ms\"\nfields = [\"duration_ms\"]\n[[volatile]]\nas = \"id:task\"\nfields = [\"/tasks/*/id\"]",
+        )
+        .unwrap();
+        let class =
+            |path: &[&str]| rules.class(&path.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
+        assert_eq!(class(&["usage", "duration_ms"]), Some(&Class::Milliseconds));
+        assert_eq!(class(&["tasks", "0", "id"]), Some(&Class::Id("task".into())));
+        assert_eq!(class(&["tasks", "id"]), None);
+        assert_eq!(class(&["tasks", "0", "id", "x"]), None);
+    }
+
+    #[test]
+    fn complaints_say_what_is_possible() {
+        let wrong =
+            |class: &str| read(&format!("[[volatile]]\nas = {class:?}\nfields = [\"x\"]")).unwrap_err();
+        assert!(wrong("msec").starts_with("t.toml:2:6: expected \"ms\", "), "{}", wrong("msec"));
+        assert!(wrong("id:uuid").contains("found \"id:uuid\""));
+        assert!(read("[[volatile]]\nas = \"ms\"\nfields = []").unwrap_err().contains("at least one"));
+    }
+}

@@ -1,0 +1,105 @@
+//! A finished case beside its golden snapshot.
+
+use std::path::Path;
+
+use super::compare::Failure;
+use super::plan::Planned;
+use crate::golden::{Difference, Mode, Outcome, Store, StoreError, normalise};
+use crate::harness::secrets::Masker;
+use crate::printable::printable;
+use crate::recording::Recording;
+
+/// The word for what a snapshot says.
+const GOLDEN: &str = "golden";
+
+/// The snapshots that runs are compared with.
+#[derive(Debug, Clone)]
+pub struct Golden {
+    store: Store,
+    mode: Mode,
+    /// Whether a target that has no snapshots at all is left alone.
+    known_only: bool,
+}
+
+/// Whether a text holds what looks like a credential, whoever printed it.
+pub(crate) fn is_secret(text: &str) -> bool {
+    Masker::new([]).mask(text) != text
+}
+
+impl Golden {
+    /// Compares with the snapshots of this folder.
+    pub fn new(folder: &Path, mode: Mode) -> Self {
+        Self { store: Store::new(folder, is_secret), mode, known_only: false }
+    }
+
+    /// Leaves alone targets of which there are no snapshots.
+    #[must_use]
+    pub fn known_only(self) -> Self {
+        Self { known_only: true, ..self }
+    }
+
+    /// The snapshots.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Whether runs of this target are compared.
+    pub fn covers(&self, target: &str) -> bool {
+        !self.known_only || self.store.knows(target)
+    }
+
+    /// What is wrong with a run; `as_expected` when nothing else is. What is not as expected is never written down.
+    pub(super) fn compare(&self, planned: &Planned, recording: &Path, as_expected: bool) -> Option<Failure> {
+        let target = &planned.target.choice.target;
+        if !self.covers(&target.name) {
+            return None;
+        }
+        let mode = match self.mode {
+            // Further repetitions show whether the first one can be repeated.
+            Mode::Update if planned.repetition > 1 => Mode::ReadOnly,
+            _ if !as_expected => Mode::ReadOnly,
+            mode => mode,
+        };
+        let failure = |message: String| Some(Failure::new(GOLDEN, message));
+        let normal = match Recording::open(recording).map_err(|error| error.to_string()) {
+            Ok(recording) => normalise(&recording, &target.volatile).map_err(|error| error.to_string()),
+            Err(message) => Err(message),
+        };
+        let normal = match normal {
+            Ok(normal) => normal,
+            Err(message) => return failure(format!("cannot be compared: {}", printable(&message))),
+        };
+        let path = self.store.path(&normal.target, &normal.scenario);
+        let outcome = self.store.check(&normal, mode).or_else(|error| match error {
+            // The difference matters more than where it could be noted.
+            StoreError::Io { .. } if mode == Mode::Check => self.store.check(&normal, Mode::ReadOnly),
+            other => Err(other),
+        });
+        let next = match mode {
+            Mode::Check => "decide with: clawgate golden review",
+            _ => "take it over with: clawgate run --golden update",
+        };
+        match outcome {
+            Ok(Outcome::New) => failure(format!("there is no {} yet; {next}", path.display())),
+            Ok(Outcome::Changed(difference)) => {
+                failure(format!("{} {}; {next}", path.display(), told(&difference)))
+            }
+            Ok(_) => None,
+            Err(error) => failure(error.to_string()),
+        }
+    }
+}
+
+fn told(difference: &Difference) -> String {
+    let shown = |line: &Option<String>| match line {
+        Some(line) => format!("`{}`", printable(&line.trim().chars().take(120).collect::<String>())),
+        None => "nothing".to_owned(),
+    };
+    format!(
+        "differs in {} lines, first at {}: expected {}, found {}",
+        difference.removed.max(difference.added),
+        difference.line,
+        shown(&difference.first_removed),
+        shown(&difference.first_added)
+    )
+}

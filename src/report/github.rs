@@ -1,0 +1,66 @@
+//! GitHub Actions: annotations on the lines that a reviewer looks at, as workflow commands.
+
+use std::fmt::Write as _;
+
+use super::context::Context;
+use super::problem::problems;
+use super::told::Case;
+use super::whole::Whole;
+use crate::printable::printable;
+
+/// GitHub shows so many annotations of a step.
+const MOST: usize = 10;
+
+/// The annotations of a run, a line each: one for each case that failed.
+pub(super) fn annotations(whole: &Whole, context: &Context) -> String {
+    let problems = problems(whole);
+    let failed: Vec<&Case> = whole.failed().collect();
+    let shown = if failed.len() > MOST { MOST - 1 } else { MOST };
+    let mut text = String::new();
+    for case in failed.iter().take(shown) {
+        let own: Vec<_> =
+            problems.iter().filter(|problem| std::ptr::eq(problem.case, *case) && problem.fails()).collect();
+        let place = context.place(case, own.iter().find_map(|problem| problem.finding));
+        let place = place.map_or(String::new(), |place| {
+            format!("file={},line={},", property(&place.file), place.line.max(1))
+        });
+        let title = property(&format!("{} on {}", case.title(), case.target));
+        let mut lines = Vec::new();
+        for problem in &own {
+            lines.push(format!("{}: {}", problem.rule, problem.message));
+            lines.extend(context.clause(&problem.rule).map(|clause| clause.text));
+        }
+        lines.push(format!("again: {}", case.replay));
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "::error {place}title={title}::{}", data(&lines));
+    }
+    if failed.len() > shown {
+        let more = failed.len() - shown;
+        let _ = writeln!(text, "::error title=clawgate::and {more} more; the step summary has all of them");
+    }
+    text
+}
+
+/// The message of a workflow command.
+fn data(lines: &[String]) -> String {
+    let lines: Vec<_> =
+        lines.iter().map(|line| printable(line).replace('%', "%25").replace("##[", "# #[")).collect();
+    lines.join("%0A")
+}
+
+/// A property of a workflow command.
+fn property(text: &str) -> String {
+    data(&[text.to_owned()]).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_command_of_a_targets_making_survives() {
+        let lines = ["a\n::error::x\r##[add-path]".to_owned(), "100%".to_owned()];
+        assert_eq!(data(&lines), "a\\n::error::x\\r# #[add-path]%0A100%25");
+        assert_eq!(property("a,b:c\n::x"), "a%2Cb%3Ac\\n%3A%3Ax");
+    }
+}

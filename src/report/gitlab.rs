@@ -1,0 +1,36 @@
+//! GitLab's code quality report: a list of issues that merge requests show.
+
+use serde_json::{Value, json};
+
+use super::context::Context;
+use super::problem::{Weight, problems};
+use super::whole::Whole;
+use crate::printable::printable;
+
+/// The report of a run.
+pub(super) fn render(whole: &Whole, context: &Context) -> String {
+    let mut issues = Vec::new();
+    for problem in problems(whole).iter().filter(|problem| problem.accepted.is_none()) {
+        let place = problem.place(context);
+        let case = problem.case;
+        let severity = match problem.weight {
+            Weight::Error => "critical",
+            Weight::Warning => "minor",
+            Weight::Note => "info",
+        };
+        issues.push(json!({
+            "description": format!(
+                "{} on {}: {}", printable(&case.title()), printable(&case.target), problem.message
+            ),
+            "check_name": problem.rule,
+            "fingerprint": problem.fingerprint,
+            "severity": severity,
+            "location": {
+                // GitLab drops issues without a file.
+                "path": place.as_ref().map_or("clawgate.toml", |place| place.file.as_str()),
+                "lines": {"begin": place.as_ref().map_or(1, |place| place.line)},
+            },
+        }));
+    }
+    format!("{:#}\n", Value::Array(issues))
+}

@@ -1,0 +1,141 @@
+//! The overviews: which commands hold on which target, and which clauses were broken where.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::super::context::Context;
+use super::super::problem::{Weight, kind_in_words, problems};
+use super::super::whole::Whole;
+use super::shown;
+use crate::harness::run::Status;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+/// Groups of cases against targets.
+pub(super) fn groups(whole: &Whole) -> Markup {
+    let mut rows: BTreeMap<&str, BTreeMap<&str, Tally>> = BTreeMap::new();
+    for case in &whole.cases {
+        let group = case.case.rsplit_once('/').map_or(case.case.as_str(), |(group, _)| group);
+        let tally = rows.entry(group).or_default().entry(&case.target).or_default();
+        match case.status {
+            Status::Pass | Status::Flaky => tally.passed += 1,
+            Status::Fail => tally.failed += 1,
+            Status::Skipped => tally.skipped += 1,
+        }
+    }
+    html! {
+        section aria-labelledby="overview" {
+            h2 #overview { "Scenarios" }
+            div.scroll tabindex="0" role="region" aria-labelledby="overview" {
+                table.matrix {
+                    thead { tr { th scope="col" { "scenario" }
+                        @for info in &whole.started.targets { th scope="col" { (shown(&info.target)) small { (shown(&info.version)) } } }
+                    } }
+                    tbody {
+                        @for (group, tallies) in &rows {
+                            tr data-group=(shown(group)) {
+                                th scope="row" { (shown(group)) }
+                                @for info in &whole.started.targets {
+                                    @match tallies.get(info.target.as_str()) {
+                                        None => td.void { span aria-label="not promised" { "·" } },
+                                        Some(tally) => (cell(*tally)),
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn cell(tally: Tally) -> Markup {
+    let ran = tally.passed + tally.failed;
+    html! {
+        @if tally.failed > 0 {
+            td.fail { "✗ " (tally.failed) " of " (ran) }
+        } @else if ran > 0 {
+            td.pass { "✓ " (ran) @if tally.skipped > 0 { small { " +" (tally.skipped) " skipped" } } }
+        } @else {
+            td.skipped { (tally.skipped) " skipped" }
+        }
+    }
+}
+
+/// Clauses against targets: those that were broken anywhere.
+pub(super) fn clauses(whole: &Whole, context: &Context) -> Markup {
+    let problems = problems(whole);
+    // Failing, accepted, and others that are only noticed.
+    let mut rows: BTreeMap<(u8, &str), BTreeMap<&str, [usize; 3]>> = BTreeMap::new();
+    let gravity =
+        |rule: &str| match problems.iter().filter(|p| p.rule == rule).map(|p| (p.fails(), p.weight)).max() {
+            Some((true, _)) => 0,
+            Some((_, Weight::Error)) => 1,
+            Some((_, Weight::Warning)) => 2,
+            _ => 3,
+        };
+    let mut gravities: BTreeMap<&str, u8> = BTreeMap::new();
+    for problem in &problems {
+        let rank = *gravities.entry(&problem.rule).or_insert_with(|| gravity(&problem.rule));
+        let counts = rows.entry((rank, &problem.rule)).or_default().entry(&problem.case.target).or_default();
+        counts[if problem.fails() {
+            0
+        } else if problem.accepted.is_some() {
+            1
+        } else {
+            2
+        }] += 1;
+    }
+    html! {
+        section aria-labelledby="clauses" {
+            h2 #clauses { "Clauses" }
+            @if rows.is_empty() {
+                p.quiet { "Every clause that applied held, on every target." }
+            } @else {
+                div.scroll tabindex="0" role="region" aria-labelledby="clauses" {
+                    table.matrix.clauses {
+                        thead { tr { th scope="col" { "clause" }
+                            @for info in &whole.started.targets { th scope="col" { (shown(&info.target)) } }
+                        } }
+                        tbody {
+                            @for ((_, rule), targets) in &rows {
+                                tr {
+                                    th scope="row" {
+                                        code { (rule) }
+                                        span.words { (words(rule, context)) }
+                                    }
+                                    @for info in &whole.started.targets { (clause_cell(targets.get(info.target.as_str()))) }
+                                }
+                            }
+                        }
+                    }
+                }
+                p.legend { span.fail { "✗" } " fails the gate · " span.flaky { "○" } " expected by the scenario or known · "
+                    span.quiet { "△" } " noticed only" }
+            }
+        }
+    }
+}
+
+fn words(rule: &str, context: &Context) -> String {
+    match rule.strip_prefix("run/") {
+        Some(kind) => kind_in_words(kind).to_owned(),
+        None => context.clause(rule).map_or(String::new(), |clause| clause.text),
+    }
+}
+
+fn clause_cell(counts: Option<&[usize; 3]>) -> Markup {
+    match counts {
+        Some([failing, ..]) if *failing > 0 => html! { td.fail { "✗ " (failing) } },
+        Some([_, accepted, _]) if *accepted > 0 => html! { td.flaky { "○ " (accepted) } },
+        Some([_, _, noticed]) if *noticed > 0 => html! { td.quiet { "△ " (noticed) } },
+        _ => html! { td.void { span aria-label="not broken" { "·" } } },
+    }
+}

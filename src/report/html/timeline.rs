@@ -1,0 +1,169 @@
+//! What happened when: requests to the API above, what the target printed below, over the life of its process.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::super::output::Line;
+use super::shown;
+use crate::recording::{Facts, Timer};
+
+/// Marks of one lane; more would be a smear.
+const MOST: usize = 400;
+
+struct Scale(f64);
+
+impl Scale {
+    fn at(&self, ms: f64) -> String {
+        format!("{:.2}", (ms / self.0 * 100.0).clamp(0.0, 100.0))
+    }
+
+    fn width(&self, from: f64, ms: f64) -> String {
+        let from = (from / self.0 * 100.0).clamp(0.0, 100.0);
+        format!("{:.2}", (ms / self.0 * 100.0).clamp(0.0, 100.0 - from))
+    }
+}
+
+/// The timeline of a recording.
+pub(super) fn render(facts: &Facts, lines: &[Line], stderr_bytes: u64) -> Markup {
+    let requests = facts.other.get("requests").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_f64).unwrap_or(0.0).max(0.0);
+    let ends = requests.iter().map(|request| number(request, "at_ms") + number(request, "duration_ms"));
+    let life = facts.duration_ms.unwrap_or(0) as f64;
+    let scale = Scale(ends.fold(life, f64::max).max(1.0) * 1.02);
+    let arrivals = Arrivals::of(facts);
+    let timed_out = facts.exit.timed_out.as_ref().map(Timer::name);
+    html! {
+        div.timeline role="group" aria-label="Timeline" {
+            (ruler(&scale))
+            div.lane { span.name { "API" }
+                div.track {
+                    @for request in requests.iter().take(MOST) {
+                        @let (from, ms) = (number(request, "at_ms"), number(request, "duration_ms"));
+                        @let status = request.get("status").and_then(Value::as_u64).unwrap_or(0);
+                        @let class = if (200..300).contains(&status) { "request" } else { "request wrong" };
+                        span class=(class) style={ "left:" (scale.at(from)) "%;width:" (scale.width(from, ms)) "%" }
+                            title=(request_title(request)) { (request_label(request)) }
+                    }
+                }
+            }
+            div.lane { span.name { "process" }
+                div.track {
+                    span.life style={ "left:0;width:" (scale.width(0.0, life)) "%" }
+                        title={ "ran " (format!("{life:.0}")) " ms" } { (exit_label(facts)) }
+                    @if let Some(timer) = timed_out {
+                        span.timer style={ "left:" (scale.at(life)) "%" } title={ "timer " (timer) } { "⏱ " (timer) }
+                    }
+                }
+            }
+            div.lane { span.name { "stdout" }
+                div.track {
+                    @for line in lines.iter().take(MOST) {
+                        @if let Some(ms) = arrivals.time(line.offset) {
+                            @let kind = kind(line);
+                            span class={ "tick " (tone(&kind)) } style={ "left:" (scale.at(ms)) "%" }
+                                title={ (format!("{ms:.1}")) " ms · line " (line.number) " · " (kind) } {}
+                        }
+                    }
+                }
+            }
+            @if stderr_bytes > 0 {
+                div.lane { span.name { "stderr" }
+                    div.track { span.note { (stderr_bytes) " bytes; when is not recorded" } }
+                }
+            }
+        }
+    }
+}
+
+fn ruler(scale: &Scale) -> Markup {
+    let whole = scale.0;
+    let steps = (0..10).flat_map(|power| [1.0, 2.0, 5.0].map(|unit| unit * 10_f64.powi(power)));
+    let step = steps.into_iter().find(|step| whole / step <= 8.0).unwrap_or(whole);
+    let marks: Vec<f64> = (0..=8).map(|i| f64::from(i) * step).filter(|ms| *ms < whole).collect();
+    html! {
+        div.lane.ruler aria-hidden="true" { span.name {}
+            div.track { @for ms in marks {
+                span style={ "left:" (scale.at(ms)) "%" } {
+                    @if whole >= 10_000.0 { (format!("{:.0} s", ms / 1000.0)) } @else { (format!("{ms:.0} ms")) }
+                }
+            } }
+        }
+    }
+}
+
+fn request_label(request: &Value) -> String {
+    let status = request.get("status").and_then(Value::as_u64);
+    let fault = request.get("fault").and_then(Value::as_str);
+    match (status, fault) {
+        (Some(status), Some(fault)) => shown(&format!("{status} {fault}")),
+        (Some(status), None) => status.to_string(),
+        (None, Some(fault)) => shown(fault),
+        (None, None) => "no answer".into(),
+    }
+}
+
+fn request_title(request: &Value) -> String {
+    let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or_default();
+    let ms = |key: &str| request.get(key).and_then(Value::as_f64).unwrap_or(0.0);
+    shown(&format!(
+        "{} {} at {:.1} ms for {:.1} ms: {}, {}",
+        text("method"),
+        text("path"),
+        ms("at_ms"),
+        ms("duration_ms"),
+        request_label(request),
+        text("outcome")
+    ))
+}
+
+pub(super) fn exit_label(facts: &Facts) -> String {
+    let exit = &facts.exit;
+    match (exit.code, exit.signal) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("signal {signal}"),
+        (None, None) => "no exit status".into(),
+    }
+}
+
+/// When which byte of stdout had arrived.
+struct Arrivals(Vec<(u64, f64)>);
+
+impl Arrivals {
+    fn of(facts: &Facts) -> Self {
+        let pair = |pair: &Value| Some((pair.get(0)?.as_u64()?, pair.get(1)?.as_f64()?));
+        let list = facts.other.get("arrivals").and_then(Value::as_array);
+        Self(list.into_iter().flatten().filter_map(pair).collect())
+    }
+
+    fn time(&self, offset: u64) -> Option<f64> {
+        let after = self.0.partition_point(|(from, _)| *from <= offset);
+        Some(self.0.get(after.checked_sub(1)?)?.1)
+    }
+}
+
+/// What a line is, in a word or two.
+pub(super) fn kind(line: &Line) -> String {
+    let value: Value = match serde_json::from_slice(&line.raw) {
+        Ok(value) => value,
+        Err(_) if line.hidden > 0 => return "long".into(),
+        Err(_) => return "not JSON".into(),
+    };
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(shown);
+    match (text("type"), text("subtype")) {
+        (Some(kind), Some(sub)) => format!("{kind}/{sub}"),
+        (Some(kind), None) => kind,
+        _ => text("kind").unwrap_or_else(|| "JSON".into()),
+    }
+}
+
+/// The colour of a line's kind.
+pub(super) fn tone(kind: &str) -> &'static str {
+    match kind.split('/').next().unwrap_or_default() {
+        "assistant" | "stream_event" => "t-assistant",
+        "user" => "t-user",
+        "system" => "t-system",
+        "result" => "t-result",
+        "not JSON" => "t-wrong",
+        _ => "t-other",
+    }
+}

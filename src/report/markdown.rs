@@ -1,0 +1,195 @@
+//! Markdown: for pull requests, wikis, and the summary of a CI step.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::context::Context;
+use super::document::RenderError;
+use super::numbers::counted;
+use super::problem::{Problem, kind_in_words, problems};
+use super::whole::Whole;
+use crate::harness::run::Status;
+use crate::printable::printable;
+
+/// Failures told in full; the tables have all of them.
+const MOST_TOLD: usize = 50;
+/// Columns of the table; the rest is one column.
+const MOST_COLUMNS: usize = 8;
+
+/// The report of a run.
+pub(super) fn render(whole: &Whole, context: &Context) -> Result<String, RenderError> {
+    let mut out = String::new();
+    write(&mut out, whole, context).map_err(|error| RenderError(error.to_string()))?;
+    Ok(out)
+}
+
+fn write(out: &mut String, whole: &Whole, context: &Context) -> std::fmt::Result {
+    let finished = &whole.finished;
+    let mark = match finished.exit_code {
+        0 => "✅",
+        100 => "❌",
+        _ => "⚠️",
+    };
+    writeln!(out, "# {mark} clawgate: {}\n", whole.headline())?;
+    let targets: Vec<String> = whole.targets().iter().map(|target| code(target)).collect();
+    writeln!(
+        out,
+        "{} on {} in {:.1} s.\n",
+        counted(whole.cases.len() as u64, "case", "cases"),
+        targets.join(", "),
+        finished.duration_ms as f64 / 1000.0
+    )?;
+    let problems = problems(whole);
+    let failing: Vec<&Problem<'_>> = problems.iter().filter(|problem| problem.fails()).collect();
+    if !failing.is_empty() {
+        table(out, &failing, context)?;
+        writeln!(out, "## Failures\n")?;
+        let failed: Vec<_> = whole.failed().collect();
+        for case in failed.iter().take(MOST_TOLD) {
+            writeln!(
+                out,
+                "<details><summary>{} on {}: {}</summary>\n",
+                code(&case.title()),
+                code(&case.target),
+                counted(case.failures.len() as u64, "reason", "reasons")
+            )?;
+            for problem in failing.iter().filter(|problem| std::ptr::eq(problem.case, *case)) {
+                tell(out, problem, context)?;
+            }
+            writeln!(out, "\nAgain: {}\n\n</details>\n", code(&case.replay))?;
+        }
+        if failed.len() > MOST_TOLD {
+            writeln!(out, "and {} more.\n", failed.len() - MOST_TOLD)?;
+        }
+    }
+    let others = whole.cases.iter().filter(|case| matches!(case.status, Status::Flaky | Status::Skipped));
+    let others: Vec<String> = others
+        .map(|case| {
+            let why = case.reason.as_deref().unwrap_or("failed at first, then passed");
+            format!(
+                "| {} | {} | {} | {} |",
+                code(&case.title()),
+                code(&case.target),
+                case.status.name(),
+                code(why)
+            )
+        })
+        .collect();
+    if !others.is_empty() {
+        writeln!(out, "## Flaky and skipped\n\n| case | target | | why |\n|---|---|---|---|")?;
+        writeln!(out, "{}\n", others.join("\n"))?;
+    }
+    Ok(())
+}
+
+/// What each command broke: a row a command, a column a clause.
+fn table(out: &mut String, failing: &[&Problem<'_>], context: &Context) -> std::fmt::Result {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for problem in failing {
+        *counts.entry(&problem.rule).or_default() += 1;
+    }
+    let mut rules: Vec<&str> = counts.keys().copied().collect();
+    rules.sort_by_key(|rule| (std::cmp::Reverse(counts[rule]), *rule));
+    let (columns, rest) = rules.split_at(rules.len().min(MOST_COLUMNS));
+    let group = |problem: &Problem<'_>| {
+        let name = &problem.case.case;
+        (
+            name.rsplit_once('/').map_or(name.as_str(), |(group, _)| group).to_owned(),
+            problem.case.target.clone(),
+        )
+    };
+    let rows: BTreeSet<(String, String)> = failing.iter().map(|problem| group(problem)).collect();
+    write!(out, "| command | target |")?;
+    for rule in columns {
+        write!(out, " {} |", code(rule))?;
+    }
+    let other = if rest.is_empty() { "" } else { " other |" };
+    writeln!(out, "{other}\n|---|---|{}", ":-:|".repeat(columns.len() + usize::from(!rest.is_empty())))?;
+    for row in rows {
+        write!(out, "| {} | {} |", code(&row.0), code(&row.1))?;
+        let here = || failing.iter().filter(|problem| group(problem) == row);
+        for rule in columns {
+            match here().filter(|problem| problem.rule == *rule).count() {
+                0 => write!(out, " |")?,
+                count => write!(out, " ❌ {count} |")?,
+            }
+        }
+        if !rest.is_empty() {
+            match here().filter(|problem| rest.contains(&problem.rule.as_str())).count() {
+                0 => write!(out, " |")?,
+                count => write!(out, " ❌ {count} |")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    writeln!(out)?;
+    for rule in columns {
+        let words = context.clause(rule).map(|clause| clause.text);
+        let words = words.unwrap_or_else(|| kind_in_words(rule.trim_start_matches("run/")).to_owned());
+        writeln!(out, "- {}: {}", code(rule), plain(&words))?;
+    }
+    writeln!(out)
+}
+
+fn tell(out: &mut String, problem: &Problem<'_>, context: &Context) -> std::fmt::Result {
+    writeln!(out, "- **{}**: {}", plain(&problem.rule), code(&problem.message))?;
+    if let Some(clause) = context.clause(&problem.rule) {
+        writeln!(out, "  <br>{}", plain(&clause.text))?;
+    }
+    let Some(finding) = problem.finding else { return Ok(()) };
+    if let Some(expected) = &finding.expected {
+        writeln!(out, "  <br>expected {}", code(expected))?;
+    }
+    if let Some(seen) = &finding.seen {
+        writeln!(out, "  <br>seen {}", code(&seen.to_string()))?;
+    }
+    if let Some(line) = finding.line {
+        let pointer = finding.pointer.as_deref().unwrap_or_default();
+        writeln!(
+            out,
+            "  <br>line {line} of standard output {}",
+            if pointer.is_empty() { String::new() } else { code(pointer) }
+        )?;
+    }
+    Ok(())
+}
+
+/// Text from outside: shown letter by letter, never markup, never a mention or a link.
+pub(super) fn code(text: &str) -> String {
+    let (text, cut) = super::quote::first_columns(&printable(text), 400);
+    format!("<code>{}{}</code>", plain(&text), if cut { "…" } else { "" })
+}
+
+/// Text in which no character means anything to Markdown or HTML.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in printable(text).chars() {
+        if character.is_ascii_punctuation() && !".,/-".contains(character) {
+            let _ = write!(out, "&#{};", character as u32);
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_a_target_is_markup() {
+        let shown = code("</code><script>|`*_[x](y)@me\n# ::error::\u{202e}");
+        assert!(shown.starts_with("<code>") && shown.ends_with("</code>"));
+        let inner = &shown[6..shown.len() - 7];
+        assert!(
+            !inner.contains(['<', '>', '|', '`', '*', '_', '[', ']', '(', '@', '\n', ':', '\u{202e}']),
+            "{inner}"
+        );
+    }
+
+    #[test]
+    fn a_megabyte_is_cut() {
+        assert!(code(&"x".repeat(1 << 20)).len() < 1000);
+    }
+}

@@ -1,0 +1,353 @@
+//! A run for people: a line a case, what is wrong as soon as it is known, and at the end what matters first.
+
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::context::Context;
+use super::quote::{first_columns, quote_file};
+use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
+use super::told::{Case, Finding, Started, Told};
+use crate::classify::Class;
+use crate::harness::run::{RunFinished, Status};
+use crate::printable::printable;
+
+/// Failures told in full at the end; of the rest the names are enough.
+const MOST_TOLD: usize = 12;
+/// Reasons told of one failure.
+const MOST_REASONS: usize = 6;
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Loudness {
+    /// Failures and the end.
+    Quiet,
+    /// A line a case.
+    #[default]
+    Normal,
+    /// Also what a case that passed rests on.
+    Verbose,
+}
+
+/// Tells people of a run, event by event.
+#[derive(Debug, Default)]
+pub struct Terminal {
+    columns: usize,
+    loudness: Loudness,
+    failed: Vec<Case>,
+    started: Started,
+    done: usize,
+}
+
+impl Terminal {
+    /// For a terminal of so many columns.
+    pub fn new(columns: usize, loudness: Loudness) -> Self {
+        Self { columns: columns.clamp(40, 400), loudness, ..Self::default() }
+    }
+
+    /// Writes what an event means.
+    pub fn hear(&mut self, out: &mut dyn Write, told: &Told, context: &Context) -> io::Result<()> {
+        match told {
+            Told::RunStarted(started) => {
+                self.started = started.clone();
+                self.begin(out)
+            }
+            Told::CaseFinished(case) => self.case(out, case),
+            Told::RunFinished(finished) => self.end(out, finished, context),
+            Told::CaseStarted(_) | Told::Unknown => Ok(()),
+        }
+    }
+
+    fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
+        let started = &self.started;
+        let targets: Vec<String> = started
+            .targets
+            .iter()
+            .map(|info| match info.version.as_str() {
+                "" => info.target.clone(),
+                version => format!("{} ({version})", info.target),
+            })
+            .collect();
+        let part = match &started.plan {
+            plan if plan.of > 1 => format!(", part {} of {} ({} in all)", plan.shard, plan.of, plan.cases),
+            _ => String::new(),
+        };
+        let text = format!(
+            "{} on {}, {} at a time{part}",
+            if started.cases == 1 { "1 case".to_owned() } else { format!("{} cases", started.cases) },
+            safe(&targets.join(", ")),
+            started.jobs
+        );
+        self.wrapped(out, 0, &text)
+    }
+
+    fn case(&mut self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
+        self.done += 1;
+        if case.status == Status::Fail {
+            self.failed.push(case.clone());
+        }
+        if self.loudness == Loudness::Quiet && case.status != Status::Fail {
+            return Ok(());
+        }
+        let (style, word) = match case.status {
+            Status::Pass => (GOOD, "pass"),
+            Status::Fail => (BAD, "FAIL"),
+            Status::Flaky => (CAUTION, "flaky"),
+            Status::Skipped => (FAINT, "skip"),
+        };
+        let reason = case.reason.clone().unwrap_or_else(|| case.outcome());
+        // "pass       48 ms  " is 18 columns; the name has to stand whole, the rest is cut.
+        let name = safe(&case.title());
+        let room = self.columns.saturating_sub(18);
+        let (name, _) = cut(&name, room);
+        let rest = format!("{} · {}", safe(&case.target), safe(&reason));
+        let rest = match room.saturating_sub(name.width() + 1) {
+            left if left < 8 => String::new(),
+            left => format!(" {}", cut(&rest, left).0),
+        };
+        writeln!(
+            out,
+            "{style}{word:>5}{style:#} {FAINT}{:>9}{FAINT:#}  {name}{FAINT}{rest}{FAINT:#}",
+            milliseconds(case.duration_ms)
+        )?;
+        if case.status == Status::Fail {
+            for failure in case.failures.iter().take(2) {
+                let (text, _) = cut(
+                    &safe(&format!("{}: {}", failure.kind, failure.message)),
+                    self.columns.saturating_sub(18),
+                );
+                writeln!(out, "                  {CAUTION}{text}{CAUTION:#}")?;
+            }
+        }
+        if self.loudness == Loudness::Verbose {
+            self.more(out, case)?;
+        }
+        Ok(())
+    }
+
+    /// What a case rests on.
+    fn more(&self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
+        let mut lines = Vec::new();
+        if let Some(verdict) = &case.verdict {
+            for evidence in verdict.evidence.iter().take(2) {
+                let place = evidence.line.map_or(String::new(), |line| format!(" on line {line}"));
+                lines.push(format!("because {} {}{place}", evidence.rule, evidence.value));
+            }
+        }
+        for finding in &case.findings {
+            lines.push(format!("{} {}: {}", finding.level, finding.clause, finding.message));
+        }
+        if let Some(recording) = &case.recording {
+            lines.push(format!("recording {recording}"));
+        }
+        for line in lines {
+            let (text, _) = cut(&safe(&line), self.columns.saturating_sub(18));
+            writeln!(out, "                  {FAINT}{text}{FAINT:#}")?;
+        }
+        Ok(())
+    }
+
+    fn end(&self, out: &mut dyn Write, finished: &RunFinished, context: &Context) -> io::Result<()> {
+        for case in self.failed.iter().take(MOST_TOLD) {
+            writeln!(out)?;
+            self.failure(out, case, context)?;
+        }
+        if self.failed.len() > MOST_TOLD {
+            writeln!(out, "\n{BAD}and {} more{BAD:#}", self.failed.len() - MOST_TOLD)?;
+            for case in self.failed.iter().skip(MOST_TOLD) {
+                let (text, _) = cut(&safe(&format!("{} on {}", case.title(), case.target)), self.columns - 2);
+                writeln!(out, "  {text}")?;
+            }
+        }
+        writeln!(out)?;
+        let style = if finished.failed > 0 || finished.interrupted { BAD } else { GOOD };
+        let mut parts = Vec::new();
+        for (count, word) in [
+            (finished.failed, "failed"),
+            (finished.flaky, "flaky"),
+            (finished.passed, "passed"),
+            (finished.skipped, "skipped"),
+        ] {
+            if count > 0 || (word == "passed" && finished.failed == 0) {
+                parts.push(format!("{count} {word}"));
+            }
+        }
+        let rest = parts.split_off(1).join(", ");
+        let rest = if rest.is_empty() { rest } else { format!(", {rest}") };
+        let first = parts.concat();
+        let interrupted = if finished.interrupted { ", interrupted" } else { "" };
+        writeln!(
+            out,
+            "{style}{first}{style:#}{rest}{interrupted} in {:.1} s",
+            finished.duration_ms as f64 / 1000.0
+        )?;
+        if finished.failed > 0 {
+            let folder = if self.started.out == "clawgate-out" || self.started.out.is_empty() {
+                String::new()
+            } else {
+                format!(" --out {}", safe(&self.started.out))
+            };
+            writeln!(out, "{FAINT}again with what failed: clawgate run --rerun failed{folder}{FAINT:#}")?;
+        }
+        Ok(())
+    }
+
+    /// One failure in full: the verdict, the clauses in words, expected against seen, and how to see it again.
+    fn failure(&self, out: &mut dyn Write, case: &Case, context: &Context) -> io::Result<()> {
+        writeln!(out, "{BAD}FAIL{BAD:#} {NAME}{}{NAME:#} on {}", safe(&case.title()), safe(&case.target))?;
+        if !case.description.is_empty() {
+            self.labelled(out, "", &case.description)?;
+        }
+        self.verdict(out, case)?;
+        let mut told = 0;
+        for failure in case.other_failures().filter(|failure| failure.kind != "verdict").take(MOST_REASONS) {
+            told += 1;
+            self.labelled(out, &failure.kind, &failure.message)?;
+        }
+        let mut clauses: Vec<&str> = Vec::new();
+        let mut more = 0;
+        for finding in case.failing_findings() {
+            // One of a kind is enough to see what is wrong.
+            if clauses.contains(&finding.clause.as_str()) || told >= MOST_REASONS {
+                more += 1;
+                continue;
+            }
+            told += 1;
+            clauses.push(&finding.clause);
+            self.finding(out, case, finding, context)?;
+        }
+        if more > 0 {
+            self.labelled(out, "", &format!("and {more} more findings; the recording has them"))?;
+        }
+        for earlier in &case.earlier {
+            let why = earlier.failures.first().map_or(String::new(), |failure| failure.message.clone());
+            self.labelled(out, "before", &why)?;
+        }
+        if let Some(recording) = &case.recording {
+            writeln!(out, "  recording: {}", safe(recording))?;
+        }
+        writeln!(out, "  again:     {}", safe(&case.replay))
+    }
+
+    /// What was expected to become of the run, what did, and on what evidence.
+    fn verdict(&self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
+        let Some(verdict) = &case.verdict else { return Ok(()) };
+        let meaning = match verdict.class.parse::<Class>() {
+            Ok(class) => format!("{}: {}", case.outcome(), class.meaning()),
+            Err(_) => case.outcome(),
+        };
+        if case.failures.iter().any(|failure| failure.kind == "verdict") {
+            self.labelled(out, "expected", &case.expected)?;
+        }
+        self.labelled(out, "found", &format!("{meaning} (blame: {})", verdict.blame))?;
+        let Some(evidence) = verdict.evidence.first() else { return Ok(()) };
+        let place = match (evidence.line, evidence.pointer.as_deref()) {
+            (Some(line), Some(pointer)) => format!(" on line {line} at {pointer}"),
+            (Some(line), None) => format!(" on line {line}"),
+            (None, Some(pointer)) => format!(" at {pointer}"),
+            (None, None) => String::new(),
+        };
+        self.labelled(out, "because", &format!("{}{place}: {}", evidence.rule, evidence.value))
+    }
+
+    fn finding(
+        &self,
+        out: &mut dyn Write,
+        case: &Case,
+        finding: &Finding,
+        context: &Context,
+    ) -> io::Result<()> {
+        self.labelled(out, &finding.level, &format!("{}: {}", finding.clause, finding.message))?;
+        if let Some(clause) = context.clause(&finding.clause) {
+            self.labelled(out, "clause", &clause.text)?;
+        }
+        if let Some(expected) = &finding.expected {
+            self.labelled(out, "expected", expected)?;
+        }
+        if let Some(seen) = &finding.seen {
+            self.labelled(out, "seen", &seen.to_string())?;
+        }
+        let (Some(offset), Some(recording)) = (finding.offset, &case.recording) else { return Ok(()) };
+        let stdout = context.path(recording).join("stdout");
+        let label = finding.line.map_or("stdout".to_owned(), |line| format!("line {line}"));
+        if let Ok(Some(quote)) = quote_file(&stdout, offset, self.columns.saturating_sub(15))
+            && !quote.text.is_empty()
+        {
+            writeln!(out, "  {FAINT}{label:>9}{FAINT:#} {FAINT}│{FAINT:#} {}", safe(&quote.text))?;
+            let note = format!("byte {offset}");
+            let note = if 13 + quote.column + quote.width + 1 + note.len() > self.columns {
+                String::new()
+            } else {
+                format!(" {note}")
+            };
+            writeln!(
+                out,
+                "            {FAINT}│{FAINT:#} {}{BAD}{}{BAD:#}{FAINT}{note}{FAINT:#}",
+                " ".repeat(quote.column),
+                "^".repeat(quote.width.min(self.columns.saturating_sub(15 + quote.column)).max(1))
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A label, and a text beside it that is broken into lines.
+    fn labelled(&self, out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
+        let label = safe(label);
+        let (text, _) = cut(&safe(text), self.columns * 4);
+        let mut lines = broken(&text, self.columns.saturating_sub(13)).into_iter();
+        let colon = if label.is_empty() { ' ' } else { ':' };
+        let first = lines.next().unwrap_or_default();
+        writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#}{colon} {first}")?;
+        for line in lines {
+            writeln!(out, "             {line}")?;
+        }
+        Ok(())
+    }
+
+    fn wrapped(&self, out: &mut dyn Write, indent: usize, text: &str) -> io::Result<()> {
+        for line in broken(text, self.columns.saturating_sub(indent)) {
+            writeln!(out, "{:indent$}{line}", "")?;
+        }
+        Ok(())
+    }
+}
+
+/// Text from outside that neither a terminal nor a CI system that reads our output takes for a command.
+fn safe(text: &str) -> String {
+    printable(text).replace("##[", "# #[")
+}
+
+/// As much as fits, with an ellipsis when there is more.
+fn cut(text: &str, columns: usize) -> (String, bool) {
+    if text.width() <= columns {
+        return (text.to_owned(), false);
+    }
+    (first_columns(text, columns.saturating_sub(1)).0 + "…", true)
+}
+
+/// The lines of a text, broken at blanks where there are any.
+fn broken(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(20);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        if !line.is_empty() && line.width() + 1 + word.width() > columns {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        while line.width() > columns {
+            let (head, _) = first_columns(&line, columns);
+            line.drain(..head.len().max(1));
+            lines.push(head);
+        }
+    }
+    lines.push(line);
+    lines
+}
+
+fn milliseconds(ms: f64) -> String {
+    if ms >= 100_000.0 { format!("{:.0} s", ms / 1000.0) } else { format!("{ms:.0} ms") }
+}

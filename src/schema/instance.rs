@@ -1,0 +1,287 @@
+//! [`Datum`] as an instance of the schema validator, so that messages are validated where they stand.
+
+use std::borrow::Cow;
+
+use jsonschema::json::{Array, Json, JsonNumber, Node as Instance, NodeIdentity, Object};
+use jsonschema::types::JsonType;
+use serde_json::{Number, Value};
+
+use super::datum::{Datum, Items, Members, Shape};
+use crate::json::{Kind, Name, Node};
+
+/// A validator of messages.
+pub(crate) type Validator = jsonschema::Validator<Messages>;
+
+/// The representation that the validator is made for.
+#[derive(Debug)]
+pub(crate) struct Messages;
+
+impl Json for Messages {
+    type Node<'a> = Datum<'a>;
+    type PreparedKey = Name;
+    type StringBuffer = Value;
+
+    // A look-up walks the members, so one walk for several names is always the better choice.
+    const KEYS_PER_LOOKUP: usize = 1 << 16;
+
+    fn prepare_key(key: &str) -> Name {
+        Name::new(key)
+    }
+
+    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Datum<'_>) -> T) -> T {
+        *buffer = Value::String(string.to_owned());
+        f(Datum::Built(buffer))
+    }
+}
+
+impl<'a> Instance<'a, Messages> for Datum<'a> {
+    type Object = Fields<'a>;
+    type Array = Elements<'a>;
+    type Number = Numeral<'a>;
+
+    #[inline]
+    fn as_object(&self) -> Option<Fields<'a>> {
+        (self.shape() == Shape::Object).then_some(Fields(*self))
+    }
+
+    #[inline]
+    fn as_array(&self) -> Option<Elements<'a>> {
+        (self.shape() == Shape::Array).then_some(Elements(*self))
+    }
+
+    #[inline]
+    fn as_string(&self) -> Option<Cow<'a, str>> {
+        self.text()
+    }
+
+    #[inline]
+    fn as_number(&self) -> Option<Numeral<'a>> {
+        match *self {
+            Self::Scanned(node) => (node.kind() == Kind::Number).then_some(Numeral::Scanned(node)),
+            Self::Built(value) => value.as_number().map(Numeral::Built),
+        }
+    }
+
+    #[inline]
+    fn as_boolean(&self) -> Option<bool> {
+        self.boolean()
+    }
+
+    #[inline]
+    fn is_null(&self) -> bool {
+        self.shape() == Shape::Null
+    }
+
+    #[inline]
+    fn is_number(&self) -> bool {
+        self.shape() == Shape::Number
+    }
+
+    #[inline]
+    fn json_type(&self) -> JsonType {
+        match self.shape() {
+            Shape::Null => JsonType::Null,
+            Shape::Boolean => JsonType::Boolean,
+            Shape::Number => JsonType::Number,
+            Shape::String => JsonType::String,
+            Shape::Array => JsonType::Array,
+            Shape::Object => JsonType::Object,
+        }
+    }
+
+    #[inline]
+    fn equals_value(&self, expected: &Value) -> bool {
+        self.same(expected)
+    }
+
+    fn to_value(&self) -> Cow<'a, Value> {
+        Self::to_value(*self)
+    }
+
+    #[inline]
+    fn identity(&self) -> Option<NodeIdentity> {
+        Some(match *self {
+            Self::Scanned(node) => {
+                let (address, tag) = node.identity();
+                NodeIdentity::tagged(address, tag)
+            }
+            Self::Built(value) => NodeIdentity::new(std::ptr::from_ref(value).addr()),
+        })
+    }
+}
+
+/// An object.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'a>(Datum<'a>);
+
+impl<'a> Object<'a, Messages> for Fields<'a> {
+    type Node = Datum<'a>;
+    type MemberName = Cow<'a, str>;
+    type MembersIter = Members<'a>;
+
+    #[inline]
+    fn len(&self) -> usize {
+        match self.0 {
+            Datum::Scanned(node) => node.members().count(),
+            Datum::Built(value) => value.as_object().map_or(0, serde_json::Map::len),
+        }
+    }
+
+    #[inline]
+    fn get(&self, key: &Name) -> Option<Datum<'a>> {
+        self.0.member(key)
+    }
+
+    #[inline]
+    fn members(&self) -> Members<'a> {
+        self.0.members()
+    }
+}
+
+/// An array.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Elements<'a>(Datum<'a>);
+
+impl<'a> Array<'a, Messages> for Elements<'a> {
+    type Node = Datum<'a>;
+    type ElementsIter = Items<'a>;
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.0.items().count()
+    }
+
+    #[inline]
+    fn elements(&self) -> Items<'a> {
+        self.0.items()
+    }
+}
+
+/// A number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Numeral<'a> {
+    Scanned(Node<'a>),
+    Built(&'a Number),
+}
+
+impl JsonNumber for Numeral<'_> {
+    fn as_u64(&self) -> Option<u64> {
+        match self {
+            Self::Scanned(node) => node.raw().parse().ok(),
+            Self::Built(number) => number.as_u64(),
+        }
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Scanned(node) => node.integer(),
+            Self::Built(number) => number.as_i64(),
+        }
+    }
+
+    fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Scanned(node) => node.float(),
+            Self::Built(number) => number.as_f64(),
+        }
+    }
+
+    fn as_str(&self) -> Cow<'_, str> {
+        match self {
+            Self::Scanned(node) => Cow::Borrowed(node.raw()),
+            Self::Built(number) => Cow::Owned(number.to_string()),
+        }
+    }
+
+    fn to_number(&self) -> Cow<'_, Number> {
+        match self {
+            // The scanner has seen that it is a number that a double can hold.
+            Self::Scanned(node) => Cow::Owned(serde_json::from_str(node.raw()).unwrap_or_else(|_| 0.into())),
+            Self::Built(number) => Cow::Borrowed(number),
+        }
+    }
+
+    #[inline]
+    fn is_integer(&self) -> bool {
+        match *self {
+            Self::Scanned(node) => Datum::Scanned(node).is_integer(),
+            Self::Built(number) => {
+                number.is_i64()
+                    || number.is_u64()
+                    || number.as_f64().is_some_and(|number| number.fract() == 0.0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::json::Scanner;
+
+    const TEXT: &str = r#"{
+        "text": "h\u00e9llo", "empty": "", "integer": 42, "whole": 1.0, "big": 18446744073709551615, "tiny": -1e-7,
+        "yes": true, "nothing": null, "list": [1, {"a": [2.0]}, {"a": [2]}], "none": [], "a\tb": {"nested": "x"}
+    }"#;
+
+    /// Schemas that between them ask for everything a validator can ask of a value, each with the answer.
+    fn questions() -> Vec<(Value, bool)> {
+        let of = |name: &str, schema: Value| json!({"properties": {name: schema}, "required": [name]});
+        vec![
+            (of("text", json!({"const": "h\u{e9}llo", "minLength": 5, "maxLength": 5})), true),
+            (of("text", json!({"pattern": "^h.llo$"})), true),
+            (of("text", json!({"enum": ["hello", 1]})), false),
+            (of("empty", json!({"minLength": 1})), false),
+            (of("integer", json!({"type": "integer", "minimum": 42, "exclusiveMaximum": 43})), true),
+            (of("integer", json!({"const": 42.0})), true),
+            (of("integer", json!({"multipleOf": 5})), false),
+            (of("whole", json!({"type": "integer", "const": 1})), true),
+            (of("big", json!({"const": u64::MAX})), true),
+            (of("tiny", json!({"type": "integer"})), false),
+            (of("tiny", json!({"type": "number", "maximum": 0})), true),
+            (of("yes", json!({"const": true, "type": ["boolean", "null"]})), true),
+            (of("nothing", json!({"type": "null"})), true),
+            (of("nothing", json!({"type": ["string", "object"]})), false),
+            (of("list", json!({"minItems": 3, "maxItems": 3, "contains": {"type": "integer"}})), true),
+            (of("list", json!({"uniqueItems": true})), false),
+            (of("list", json!({"items": {"type": "object"}})), false),
+            (of("list", json!({"prefixItems": [{"const": 1}, {"properties": {"a": {"const": [2]}}}]})), true),
+            (of("none", json!({"const": []})), true),
+            (
+                of("a\tb", json!({"additionalProperties": false, "properties": {"nested": {"const": "x"}}})),
+                true,
+            ),
+            (of("a\tb", json!({"const": {"nested": "x"}})), true),
+            (of("a\tb", json!({"const": {"nested": "x", "more": 1}})), false),
+            (json!({"minProperties": 11, "maxProperties": 11}), true),
+            (json!({"propertyNames": {"maxLength": 7}}), true),
+            (json!({"propertyNames": {"pattern": "^[a-z]+$"}}), false),
+            (json!({"required": ["missing"]}), false),
+            (json!({"dependentRequired": {"text": ["empty", "integer"]}}), true),
+            (
+                json!({"properties": {"text": true}, "unevaluatedProperties": {"not": {"type": "string"}}}),
+                false,
+            ),
+        ]
+    }
+
+    #[test]
+    fn a_message_is_valid_in_its_text_exactly_when_it_is_in_memory() {
+        let mut scanner = Scanner::default();
+        let document = scanner.scan(TEXT).unwrap();
+        assert_eq!(document.odd_count(), 0);
+        let built = serde_json::from_str::<Value>(TEXT).unwrap();
+        assert_eq!(document.root().to_value(), built);
+        for (schema, answer) in questions() {
+            let validator = jsonschema::options_for::<Messages>().build(&schema).unwrap();
+            assert_eq!(validator.is_valid(Datum::Scanned(document.root())), answer, "in its text: {schema}");
+            assert_eq!(validator.is_valid(Datum::Built(&built)), answer, "in memory: {schema}");
+            let complaint = |datum| validator.iter_errors(datum).next().map(|error| error.to_string());
+            let (scanned, memory) = (complaint(Datum::Scanned(document.root())), complaint((&built).into()));
+            assert_eq!(scanned.is_none(), answer);
+            assert_eq!(scanned, memory, "{schema}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! One run of a target.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+
+use super::outcome::Outcome;
+use crate::golden::Interleave;
+use crate::harness::mock::{Fault, Script};
+use crate::harness::room::RoomFile;
+use crate::harness::run::{AttemptError, Planned, Setting, Shelves, Stop};
+use crate::harness::scenario::{Case, Expect, RunPart};
+use crate::harness::supervise::{Containment, NetworkMode};
+use crate::harness::target::{Choice, ChoiceError, LocateError};
+use crate::recording::RecordingError;
+use crate::schema::FileError;
+
+/// A command line to be run once, against an API that answers as it is told.
+#[derive(Debug, Clone)]
+pub struct Cli {
+    choice: Choice,
+    contract: Option<String>,
+    run: RunPart,
+    script: Script,
+    faults: Vec<Fault>,
+    network: NetworkMode,
+    keep_in: Option<PathBuf>,
+}
+
+/// Why a run could not be made: not the target's doing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// There is no such target.
+    #[error(transparent)]
+    Choice(#[from] ChoiceError),
+    /// Its program is not there.
+    #[error(transparent)]
+    Locate(#[from] LocateError),
+    /// It does not promise the contract.
+    #[error("target `{target}` does not promise `{contract}`; it promises {}", promises.join(", "))]
+    Contract {
+        /// The target.
+        target: String,
+        /// What was asked for.
+        contract: String,
+        /// What it does promise.
+        promises: Vec<String>,
+    },
+    /// The harness failed.
+    #[error(transparent)]
+    Attempt(#[from] AttemptError),
+    /// The contract cannot be read.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The recording cannot be read back.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
+    /// The operating system refused something.
+    #[error("cannot run: {0}")]
+    Io(#[from] io::Error),
+    /// The thread that was waiting for the run is gone.
+    #[error("the run was given up")]
+    GivenUp,
+}
+
+impl Cli {
+    /// A target, by what one would type after `--target`: `claude`, `claude@2.1.197`, `claw=./path`, `reference`, or a
+    /// target file that ends in `.toml`.
+    pub fn target(typed: &str) -> Result<Self, Error> {
+        let folder = Path::new("targets");
+        Ok(Self {
+            choice: Choice::parse(typed, folder.is_dir().then_some(folder))?,
+            contract: None,
+            run: RunPart::default(),
+            script: Script::new(),
+            faults: Vec::new(),
+            network: NetworkMode::Auto,
+            keep_in: None,
+        })
+    }
+
+    /// Which of the target's contracts it is to keep; the first one without it.
+    #[must_use]
+    pub fn contract(mut self, name: impl Into<String>) -> Self {
+        self.contract = Some(name.into());
+        self
+    }
+
+    /// Asks this; passed as an argument, or on standard input where it cannot be one.
+    #[must_use]
+    pub fn prompt(mut self, prompt: impl Into<String>) -> Self {
+        self.run.prompt = Some(prompt.into());
+        self
+    }
+
+    /// Adds an argument, before the target's own.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<String>) -> Self {
+        self.run.args.push(argument.into());
+        self
+    }
+
+    /// Adds arguments, before the target's own.
+    #[must_use]
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.run.args.extend(arguments.into_iter().map(Into::into));
+        self
+    }
+
+    /// Puts a file into the working directory, or into the home when the path begins with `~/`.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<String>, text: impl Into<String>) -> Self {
+        self.run.files.push(RoomFile::new(path, text));
+        self
+    }
+
+    /// Sets a variable; an empty value takes away one of the target's own.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.run.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// What stands on standard input; it is closed without it.
+    #[must_use]
+    pub fn stdin(mut self, text: impl Into<String>) -> Self {
+        self.run.stdin = Some(text.into());
+        self
+    }
+
+    /// What the API answers.
+    #[must_use]
+    pub fn api(mut self, script: Script) -> Self {
+        self.script = script;
+        self
+    }
+
+    /// Something that goes wrong in every answer, or in the turn that the fault names.
+    #[must_use]
+    pub fn fault(mut self, fault: Fault) -> Self {
+        self.faults.push(fault);
+        self
+    }
+
+    /// The most that it may take, instead of what its target file says.
+    #[must_use]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.run.timers[0] = Some(limit.as_millis() as u64);
+        self
+    }
+
+    /// Whether it is kept away from every network but the scripted API.
+    #[must_use]
+    pub fn network(mut self, network: NetworkMode) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Keeps the recording in this directory. Without it a recording lives as long as its [`Outcome`], and stays when
+    /// an assertion fails.
+    #[must_use]
+    pub fn keep_in(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.keep_in = Some(directory.into());
+        self
+    }
+
+    /// Runs it and waits for its end.
+    pub fn run(self) -> Result<Outcome, Error> {
+        let Self { choice, contract, run, script, faults, network, keep_in } = self;
+        let located = Arc::new(choice.locate(|name| std::env::var_os(name))?);
+        let target = &located.choice.target;
+        let promised = target.speaks.first().map_or("", |speaks| speaks.contract.as_str());
+        let contract = contract.unwrap_or_else(|| promised.to_owned());
+        let speaks = target.speaking(&contract).cloned().ok_or_else(|| Error::Contract {
+            target: located.choice.label.clone(),
+            promises: target.speaks.iter().map(|speaks| speaks.contract.clone()).collect(),
+            contract: contract.clone(),
+        })?;
+        let case = Case {
+            name: "test".into(),
+            description: String::new(),
+            tags: Vec::new(),
+            contract,
+            run,
+            expect: Expect::default(),
+            faults,
+            overrides: Vec::new(),
+            interleave: Interleave::default(),
+            source: None,
+        };
+        let folder = Folder::new(keep_in)?;
+        let mut planned = Planned::new(Arc::new(case), Arc::new(script), Arc::clone(&located), speaks);
+        planned.keep_files = true;
+        let stop = Stop::new()?;
+        let setting = setting(folder.path(), &stop)?.with_network(network);
+        let mut shelves = Shelves::new();
+        let shelf = shelves.with(planned.speaks.contract_at.as_deref())?;
+        let attempt = setting.attempt(&planned, shelf, 1)?;
+        Outcome::read(folder, attempt, shelf, &target.volatile)
+    }
+
+    /// Runs it without blocking the caller's runtime.
+    pub async fn run_async(self) -> Result<Outcome, Error> {
+        tokio::task::spawn_blocking(|| self.run()).await.unwrap_or(Err(Error::GivenUp))
+    }
+}
+
+/// What the runs of a test share: the strongest containment there is, and one runtime for all scripted APIs.
+pub(super) fn setting<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<Setting<'s>> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    let runtime = if let Some(runtime) = RUNTIME.get() {
+        runtime
+    } else {
+        let made = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        // Of two that were made at once, one is enough.
+        RUNTIME.get_or_init(|| made)
+    };
+    let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
+    Ok(Setting::new(runtime.handle().clone(), containment, out, stop))
+}
+
+/// Where a recording is.
+#[derive(Debug)]
+pub(super) enum Folder {
+    /// Until the end of the test.
+    Passing(tempfile::TempDir),
+    /// Where the user wants it.
+    Kept(PathBuf),
+}
+
+impl Folder {
+    fn new(wanted: Option<PathBuf>) -> io::Result<Self> {
+        match wanted {
+            Some(folder) => Ok(Self::Kept(folder)),
+            None => tempfile::Builder::new().prefix("clawgate-test-").tempdir().map(Self::Passing),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Passing(folder) => folder.path(),
+            Self::Kept(folder) => folder,
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Tests of an agent command line, from `cargo test`: the harness behind [`Cli`], one call for each test.
+//!
+//! ```no_run
+//! use clawgate::testing::{Cli, Script};
+//!
+//! // In a test of your own: `Cli::target("claude=target/debug/my-agent")`, `"claude@2.1.197"`, `"my-target.toml"`.
+//! let run = Cli::target("claude")?
+//!     .prompt("Say hello.")
+//!     .api(Script::new().text("Hello."))
+//!     .run()?;
+//!
+//! run.assert_verdict("ok").assert_no_findings().assert_requests(1);
+//! assert_eq!(run.text(), Some("Hello."));
+//! # Ok::<(), clawgate::testing::Error>(())
+//! ```
+//!
+//! Each run has a clean room and a scripted API of its own, so tests run in parallel, under `cargo test` as under
+//! nextest. When an assertion fails, its message says what the command line would: the verdict with its evidence, the
+//! clauses that were broken, and where the recording was kept.
+//!
+//! A program that starts such a command line is tested with a [`FakeCli`], which acts as a recorded one.
+//!
+//! A directory of scenario files becomes a test for each case in three lines; see [`Scenarios`].
+//!
+//! The clawgate binary holds whatever a target starts, also what has left its process group. A test finds it by the
+//! variable `CLAWGATE_BIN`; without it the process group is all that is held, and the recording says so.
+
+mod cli;
+mod fake;
+mod outcome;
+mod scenarios;
+
+pub use cli::{Cli, Error};
+pub use fake::{FakeCli, FakeError, FakeProgram};
+pub use outcome::Outcome;
+pub use scenarios::Scenarios;
+
+pub use crate::harness::mock::script::{Block, Turn};
+pub use crate::harness::mock::{Fault, Script};

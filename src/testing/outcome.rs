@@ -1,0 +1,249 @@
+//! What became of a run, and what a test may demand of it.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::cli::{Error, Folder};
+use crate::classify::Verdict;
+use crate::golden::{Volatile, normalise};
+use crate::harness::run::{Attempt, KEPT_FILES};
+use crate::judge::{Ending, Judge, Judgement, Protocol, Settings, Shelf};
+use crate::printable::printable;
+use crate::recording::{Exit, Recording};
+use crate::schema::{Finding, Level, Run};
+use crate::stream_json::StreamReader;
+
+/// A finished run.
+///
+/// The assertions can be chained. They panic, as assertions do, with all that a person needs to understand the run.
+#[derive(Debug)]
+pub struct Outcome {
+    folder: Folder,
+    place: PathBuf,
+    recording: Recording,
+    judgement: Judgement,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    /// Beyond the contract: what was left behind, written outside, or asked of the API and not scripted.
+    failures: Vec<String>,
+    normalised: String,
+}
+
+/// What a run fails for besides its verdict and its findings, which have assertions of their own.
+const STRAY: [&str; 6] =
+    ["leftover", "outside", "secret", "unmatched-request", "invalid-request", "unused-turn"];
+
+impl Outcome {
+    /// Reads the recording back: judging it from disk is judging it live.
+    pub(super) fn read(
+        folder: Folder,
+        attempt: Attempt,
+        shelf: &Shelf,
+        volatile: &Volatile,
+    ) -> Result<Self, Error> {
+        let recording = Recording::open(&attempt.recording)?;
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        recording.stdout()?.read_to_end(&mut stdout)?;
+        recording.stderr()?.read_to_end(&mut stderr)?;
+        let protocol = Protocol::of_recording(&recording.facts);
+        let mut judge = Judge::new(protocol, Settings::default(), shelf, &Run::of(&recording.facts))?;
+        judge.push(&stdout, &mut |_| {});
+        let judgement = judge.finish(&Ending::of_recording(&recording.facts, stderr.clone()), &mut |_| {})?;
+        let failures = attempt.failures.iter().filter(|failure| STRAY.contains(&failure.kind));
+        let failures = failures.map(|failure| format!("{}: {}", failure.kind, failure.message)).collect();
+        let normalised = normalise(&recording, volatile)?.to_snapshot();
+        let verdict = attempt.verdict.unwrap_or(judgement.verdict);
+        let judgement = Judgement { verdict, findings: attempt.findings, ..judgement };
+        Ok(Self {
+            folder,
+            place: attempt.recording,
+            recording,
+            judgement,
+            stdout,
+            stderr,
+            failures,
+            normalised,
+        })
+    }
+
+    /// What became of the run, whose fault it was, and on what evidence.
+    pub fn verdict(&self) -> &Verdict {
+        &self.judgement.verdict
+    }
+
+    /// The clauses that were broken, the gravest first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.judgement.findings
+    }
+
+    /// How the process ended.
+    pub fn exit(&self) -> &Exit {
+        &self.recording.facts.exit
+    }
+
+    /// The final answer of a Claude CLI.
+    pub fn text(&self) -> Option<&str> {
+        self.judgement.session.as_ref()?.final_text.as_deref()
+    }
+
+    /// Standard output.
+    pub fn stdout(&self) -> &[u8] {
+        &self.stdout
+    }
+
+    /// Standard error.
+    pub fn stderr(&self) -> &[u8] {
+        &self.stderr
+    }
+
+    /// The messages on standard output, in order; what is no JSON object is left out (and found by the contract).
+    pub fn transcript(&self) -> Vec<Value> {
+        let mut messages = Vec::new();
+        let mut reader = StreamReader::default();
+        let mut keep = |line: &crate::stream_json::Line<'_>| {
+            messages.extend(line.message().map(|message| message.root().to_value()));
+        };
+        reader.push(&self.stdout, &mut keep);
+        reader.finish(&mut keep);
+        messages
+    }
+
+    /// The tools that were called, in order, each with its input.
+    pub fn tool_calls(&self) -> Vec<(String, Value)> {
+        let blocks = |message: &Value| message.pointer("/message/content")?.as_array().cloned();
+        let calls = self.transcript().into_iter().filter(|message| message["type"] == "assistant");
+        calls
+            .filter_map(|message| blocks(&message))
+            .flatten()
+            .filter(|block| block["type"] == "tool_use")
+            .map(|block| (block["name"].as_str().unwrap_or_default().to_owned(), block["input"].clone()))
+            .collect()
+    }
+
+    /// The requests that the API got, as the journal in the recording has them.
+    pub fn requests(&self) -> &[Value] {
+        let requests = self.recording.facts.other.get("requests").and_then(Value::as_array);
+        requests.map_or(&[], Vec::as_slice)
+    }
+
+    /// A file in the working directory, as it was when the run was over and if the run wrote it.
+    pub fn file(&self, path: &str) -> Option<Vec<u8>> {
+        std::fs::read(self.place.join(KEPT_FILES).join(path)).ok()
+    }
+
+    /// The run without what differs from one run to the next, for `insta::assert_snapshot!`.
+    pub fn normalised(&self) -> &str {
+        &self.normalised
+    }
+
+    /// Where the recording is; `clawgate judge` and `clawgate play` take it.
+    pub fn recording(&self) -> &Path {
+        &self.place
+    }
+
+    /// Demands a class of verdict, such as `ok` or `rate_limit`.
+    #[track_caller]
+    pub fn assert_verdict(&self, class: &str) -> &Self {
+        let found = self.verdict().class.name();
+        self.demand(found == class, format_args!("expected the verdict `{class}`, found `{found}`"))
+    }
+
+    /// Demands that no must clause is broken, that nothing was left running or written outside, and that the API was
+    /// asked exactly what the script answers.
+    #[track_caller]
+    pub fn assert_no_findings(&self) -> &Self {
+        let broken = self.findings().iter().filter(|finding| finding.level == Level::Must).count();
+        let stray = self.failures.join("; ");
+        self.demand(broken == 0, format_args!("{broken} findings break the contract"))
+            .demand(stray.is_empty(), format_args!("{}", printable(&stray)))
+    }
+
+    /// Demands that a clause is broken.
+    #[track_caller]
+    pub fn assert_finding(&self, clause: &str) -> &Self {
+        let found = self.findings().iter().any(|finding| finding.clause == clause);
+        self.demand(found, format_args!("expected the clause `{clause}` to be broken"))
+    }
+
+    /// Demands that the API was asked for so many answers.
+    #[track_caller]
+    pub fn assert_requests(&self, count: usize) -> &Self {
+        let asks =
+            |request: &&Value| request["path"].as_str().is_some_and(|path| path.ends_with("/v1/messages"));
+        let found = self.requests().iter().filter(asks).count();
+        self.demand(found == count, format_args!("expected {count} requests for an answer, found {found}"))
+    }
+
+    /// Demands that a tool was called.
+    #[track_caller]
+    pub fn assert_tool(&self, name: &str) -> &Self {
+        let names: Vec<String> = self.tool_calls().into_iter().map(|(name, _)| name).collect();
+        let said = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let found = names.iter().any(|known| known == name);
+        self.demand(found, format_args!("expected a call of `{name}`; called: {}", printable(&said)))
+    }
+
+    /// Demands a file that holds this text.
+    #[track_caller]
+    pub fn assert_file(&self, path: &str, contains: &str) -> &Self {
+        let text = self.file(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let found = text.as_ref().is_some_and(|text| text.contains(contains));
+        let state = text.map_or("it was not written".to_owned(), |text| format!("it holds {text:?}"));
+        self.demand(found, format_args!("expected `{path}` to hold {contains:?}; {state}"))
+    }
+
+    /// Demands this exit code.
+    #[track_caller]
+    pub fn assert_exit(&self, code: i32) -> &Self {
+        let found = self.exit();
+        self.demand(found.code == Some(code), format_args!("expected exit code {code}, found {found:?}"))
+    }
+
+    #[track_caller]
+    #[expect(clippy::panic, reason = "an assertion of a test")]
+    fn demand(&self, holds: bool, complaint: fmt::Arguments<'_>) -> &Self {
+        if !holds {
+            let place = self.rescue();
+            panic!("{complaint}\n{self}recording: {}\n", place.display());
+        }
+        self
+    }
+
+    /// Brings the recording to where it outlives the test, since somebody will want to look at it.
+    fn rescue(&self) -> PathBuf {
+        let Folder::Passing(folder) = &self.folder else { return self.place.clone() };
+        let name = folder.path().file_name().unwrap_or_default();
+        let kept = std::env::temp_dir().join("clawgate-failed").join(name);
+        match self.recording.save(&kept) {
+            Ok(()) => kept,
+            Err(_) => self.place.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    /// What the command line would say of the run.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = self.verdict();
+        let detail = verdict.detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"));
+        writeln!(f, "verdict: {}{detail}, blame: {}", verdict.class, verdict.blame)?;
+        for evidence in &verdict.evidence {
+            let line = evidence.line.map_or(String::new(), |line| format!(" at line {line}"));
+            let pointer = evidence.pointer.as_deref().unwrap_or_default();
+            let value = evidence.value.to_string();
+            writeln!(f, "  because: {}{line} {pointer} {}", evidence.rule, printable(&value))?;
+        }
+        for finding in &self.judgement.findings {
+            let line = finding.line.map_or(String::new(), |line| format!(" line {line}:"));
+            writeln!(f, "{}: {}{line} {}", finding.level, finding.clause, printable(&finding.message))?;
+        }
+        let stderr = String::from_utf8_lossy(&self.stderr);
+        for line in stderr.lines().take(10) {
+            writeln!(f, "stderr: {}", printable(line))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! Scenario files as tests.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+
+use super::cli::{Error, setting};
+use crate::harness::run::{Planned, Shelves, Stop, Suite, SuiteError, plan};
+use crate::harness::target::Choice;
+
+/// A directory of scenario files, each case a test.
+///
+/// In `Cargo.toml`, `[[test]] name = "scenarios"` with `harness = false`; and in `tests/scenarios.rs`:
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     clawgate::testing::Scenarios::new("tests/scenarios").on("claude=target/debug/my-agent").main()
+/// }
+/// ```
+///
+/// `cargo test` then lists, filters and runs them like any other test, several at a time.
+#[derive(Debug, Clone)]
+pub struct Scenarios {
+    directory: PathBuf,
+    targets: Vec<String>,
+}
+
+/// Why there are no tests to run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(super) enum ScenariosError {
+    /// A scenario cannot be read.
+    #[error(transparent)]
+    Suite(#[from] SuiteError),
+    /// A target cannot be used.
+    #[error(transparent)]
+    Target(#[from] Error),
+    /// There is nothing to run, which is not the same as success.
+    #[error("no scenario in {0} fits the targets")]
+    Nothing(PathBuf),
+}
+
+impl Scenarios {
+    /// The scenarios of this directory and of those below it, or of one file.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), targets: Vec::new() }
+    }
+
+    /// On this target; may be called several times.
+    #[must_use]
+    pub fn on(mut self, target: impl Into<String>) -> Self {
+        self.targets.push(target.into());
+        self
+    }
+
+    /// Runs them as the test binary's arguments ask, and answers with its exit code.
+    pub fn main(self) -> ExitCode {
+        let arguments = Arguments::from_args();
+        match self.trials() {
+            Ok(trials) => libtest_mimic::run(&arguments, trials).exit_code(),
+            Err(error) => {
+                // A test that cannot be made is a test that fails, and is shown like one.
+                let trial = Trial::test("scenarios", move || Err(Failed::from(error.to_string())));
+                libtest_mimic::run(&Arguments::default(), vec![trial]).exit_code()
+            }
+        }
+    }
+
+    fn trials(&self) -> Result<Vec<Trial>, ScenariosError> {
+        let mut suite = Suite::default();
+        suite.add_path(&self.directory)?;
+        let mut targets = Vec::new();
+        for typed in &self.targets {
+            let choice = Choice::parse(typed, None).map_err(Error::from)?;
+            let located = choice.locate(|name| std::env::var_os(name)).map_err(Error::from)?;
+            targets.push(Arc::new(located));
+        }
+        let planned = plan(&suite, &targets, 1);
+        if planned.is_empty() {
+            return Err(ScenariosError::Nothing(self.directory.clone()));
+        }
+        let several = targets.len() > 1;
+        Ok(planned.into_iter().map(|planned| trial(planned, several)).collect())
+    }
+}
+
+fn trial(planned: Planned, several: bool) -> Trial {
+    let case = &planned.case.name;
+    let name = if several { format!("{case} on {}", planned.target_label()) } else { case.clone() };
+    let skipped = planned.skip.is_some();
+    Trial::test(name, move || perform(&planned).map_err(Failed::from)).with_ignored_flag(skipped)
+}
+
+fn perform(planned: &Planned) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let out = tempfile::Builder::new().prefix("clawgate-test-").tempdir().map_err(|error| text(&error))?;
+    let stop = Stop::new().map_err(|error| text(&error))?;
+    let setting = setting(out.path(), &stop).map_err(|error| text(&error))?;
+    let mut shelves = Shelves::new();
+    let shelf = shelves.with(planned.speaks.contract_at.as_deref()).map_err(|error| text(&error))?;
+    let attempt = setting.attempt(planned, shelf, 1).map_err(|error| text(&error))?;
+    if attempt.failures.is_empty() {
+        return Ok(());
+    }
+    let lines = attempt.failures.iter().map(|failure| format!("{}: {}", failure.kind, failure.message));
+    Err(lines.chain([format!("again: {}", planned.replay())]).collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_to_run_is_no_success() {
+        let empty = tempfile::tempdir().unwrap();
+        let complaint =
+            |scenarios: Scenarios| scenarios.trials().err().map(|error| error.to_string()).unwrap();
+        let nothing = complaint(Scenarios::new(empty.path()).on("reference"));
+        assert!(nothing.starts_with("no scenario in "), "{nothing}");
+        assert!(complaint(Scenarios::new(empty.path().join("gone"))).contains("gone"));
+        let file = empty.path().join("bad.toml");
+        std::fs::write(&file, "[scenario]\nnmae = 1\n").unwrap();
+        assert!(
+            complaint(Scenarios::new(&file)).contains("bad.toml:2:1"),
+            "the place of the mistake is named"
+        );
+        assert!(complaint(Scenarios::new(empty.path()).on("cluade")).contains("bad.toml"));
+    }
+}
