@@ -38,7 +38,7 @@ fn change(folder: &Path) -> PathBuf {
     let text = fs::read_to_string(&snapshot).unwrap();
     fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
     // The report for people breaks lines; the events do not.
-    let changed = r#"stream.snap differs in 1 lines, first at "#;
+    let changed = "stream.snap differs in 1 lines, first at ";
     let lines = r#"expected `\"num_turns\": 7,`, found `\"num_turns\": 1,`"#;
     let run = clawgate(folder).args(["run", ONE, "--format", "json"]).assert().code(100);
     run.stdout(contains(changed)).stdout(contains(lines));
