@@ -20,7 +20,7 @@ use crate::report::style::{FAINT, NAME};
 
 /// Review, accept or reject runs that differ from their golden snapshots
 ///
-/// `clawgate run` compares each run with golden/<target>/<case>.snap. One that differs fails, and what it did is written
+/// `clawgate run` compares each run with golden/TARGET/CASE.snap. One that differs fails, and what it did is written
 /// beside the snapshot as .snap.new, where it waits for a decision.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\

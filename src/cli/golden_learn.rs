@@ -19,7 +19,7 @@ use crate::recording::Recording;
 /// Run cases several times in different surroundings, and print what to normalise as a patch to the target's file
 ///
 /// Each time the home, the working directory, the processes' numbers and the time of day are others; from the second time
-/// on so are the locale and the time zone. What still differs, and no [[volatile]] entry says so, is proposed.
+/// on so are the locale and the time zone. What still differs, and no volatile entry of the file says so, is proposed.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example: clawgate golden learn-volatile --target targets/mine.toml --case smoke | patch -p0
