@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn what_was_seen_and_what_was_not_are_told_apart() {
         let set = ContractSet::open("claw-flat").unwrap();
-        let mut run = Run::default();
-        run.argv = Some(["claw", "-p", "hi", "--output-format", "json"].map(str::to_owned).to_vec());
+        let argv = ["claw", "-p", "hi", "--output-format", "json"].map(str::to_owned).to_vec();
+        let run = Run { argv: Some(argv), ..Run::default() };
         let stdout = br#"{"error":"no such file","kind":"filesystem","surprise":1}"#;
         let mut coverage = BTreeMap::new();
         set.cover(&run, Some(&Exit::with_code(1)), stdout, None, &mut coverage);
