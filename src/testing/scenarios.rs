@@ -123,7 +123,7 @@ mod tests {
         let file = empty.path().join("bad.toml");
         std::fs::write(&file, "[scenario]\nnmae = 1\n").unwrap();
         assert!(
-            complaint(Scenarios::new(&file)).contains("bad.toml:2:1"),
+            complaint(Scenarios::new(&file)).contains("bad.toml:1:1: missing key `name`"),
             "the place of the mistake is named"
         );
         assert!(complaint(Scenarios::new(empty.path()).on("cluade")).contains("bad.toml"));
