@@ -64,7 +64,8 @@ impl Browser {
 
     fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
-        let mut message = json!({"id": self.next, "method": method, "params": params});
+        let mut message = json!({"id": self.next, "method": method});
+        message["params"] = params;
         if let Some(session) = &self.session {
             message["sessionId"] = session.as_str().into();
         }
