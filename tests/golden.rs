@@ -110,6 +110,20 @@ fn a_folder_of_snapshots_is_strict() {
 }
 
 #[test]
+fn a_report_shows_the_whole_difference() {
+    let folder = with_snapshots(&[ONE]);
+    change(folder.path());
+    let run = clawgate(folder.path()).args(["run", ONE, "--report", "html=report.html"]).assert();
+    run.code(100);
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    let diff = &page[page.find("<pre class=\"diff\">").expect("the difference is shown")..];
+    let diff = &diff[..diff.find("</pre>").unwrap()];
+    for (class, line) in [("gone", "-  &quot;num_turns&quot;: 7,"), ("new", "+  &quot;num_turns&quot;: 1,")] {
+        assert!(diff.contains(&format!("<span class=\"{class}\">{line}</span>")), "{diff}");
+    }
+}
+
+#[test]
 fn accept_and_reject_decide() {
     let folder = with_snapshots(&[ONE]);
     let pending = change(folder.path());

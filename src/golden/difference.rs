@@ -21,7 +21,13 @@ pub struct Difference {
     pub first_removed: Option<String>,
     /// The first line that is new.
     pub first_added: Option<String>,
+    /// What differs with the lines around it, each after `-`, `+` or a space as a diff shows it; of very many the first.
+    pub lines: Vec<String>,
 }
+
+/// How many lines of a difference are kept for reports, and how many stand around each change.
+const MOST_LINES: usize = 200;
+const AROUND: usize = 3;
 
 /// One line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +57,14 @@ pub enum Tag {
 
 /// Counts the difference, and names where it begins.
 pub fn difference(old: &str, new: &str) -> Difference {
-    let mut found = Difference { removed: 0, added: 0, line: 0, first_removed: None, first_added: None };
+    let mut found = Difference {
+        removed: 0,
+        added: 0,
+        line: 0,
+        first_removed: None,
+        first_added: None,
+        lines: as_diff(&hunks(old, new, AROUND)),
+    };
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     let mut line = 0;
     for change in diff.iter_all_changes() {
@@ -73,6 +86,29 @@ pub fn difference(old: &str, new: &str) -> Difference {
         }
     }
     found
+}
+
+fn as_diff(hunks: &[Vec<DiffLine>]) -> Vec<String> {
+    let line = |line: &DiffLine| {
+        let mark = match line.tag {
+            Tag::Same => ' ',
+            Tag::Removed => '-',
+            Tag::Added => '+',
+        };
+        format!("{mark}{}", line.text)
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for hunk in hunks {
+        let place = hunk.first().and_then(|line| line.old.or(line.new)).unwrap_or_default();
+        lines.push(format!("@@ line {place} @@"));
+        lines.extend(hunk.iter().map(line));
+    }
+    if lines.len() > MOST_LINES {
+        let more = lines.len() - MOST_LINES;
+        lines.truncate(MOST_LINES);
+        lines.push(format!("@@ {more} more lines @@"));
+    }
+    lines
 }
 
 /// The lines around each difference; hunks are apart.
@@ -102,6 +138,9 @@ mod tests {
         let found = difference("a\nb\nc\n", "a\nB\nc\nd\n");
         assert_eq!((found.removed, found.added, found.line), (1, 2, 2));
         assert_eq!((found.first_removed.as_deref(), found.first_added.as_deref()), (Some("b"), Some("B")));
+        assert_eq!(found.lines, ["@@ line 1 @@", " a", "-b", "+B", " c", "+d"]);
+        let many = "x\n".repeat(500);
+        assert_eq!(difference("", &many).lines.last().unwrap(), "@@ 301 more lines @@");
         assert_eq!(hunks("a\nb\n", "a\nb\n", 3).len(), 0);
         let lines = hunks("a\nb\nc\n", "a\nB\nc\n", 0).remove(0);
         assert_eq!(

@@ -242,6 +242,9 @@ pub struct Failure {
     pub kind: String,
     /// What is wrong, in a sentence.
     pub message: String,
+    /// What differs from a snapshot, line by line, each after `-`, `+` or a space.
+    #[serde(default)]
+    pub diff: Vec<String>,
 }
 
 /// An attempt that failed and was made again.

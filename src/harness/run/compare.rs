@@ -21,11 +21,14 @@ pub struct Failure {
     pub kind: &'static str,
     /// What is wrong, in a sentence.
     pub message: String,
+    /// What differs from a snapshot, line by line; see [`crate::golden::Difference::lines`].
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diff: Vec<String>,
 }
 
 impl Failure {
     pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), diff: Vec::new() }
     }
 }
 

@@ -82,7 +82,8 @@ impl Golden {
         match outcome {
             Ok(Outcome::New) => failure(format!("there is no {} yet; {next}", path.display())),
             Ok(Outcome::Changed(difference)) => {
-                failure(format!("{} {}; {next}", path.display(), told(&difference)))
+                let message = format!("{} {}; {next}", path.display(), told(&difference));
+                Some(Failure { diff: difference.lines, ..Failure::new(GOLDEN, message) })
             }
             Ok(_) => None,
             Err(error) => failure(error.to_string()),

@@ -86,9 +86,27 @@ fn reasons(case: &Case, context: &Context) -> Markup {
             ul.reasons {
                 @for failure in case.other_failures() {
                     li { b { (shown(&failure.kind)) } " " (shown(&failure.message))
-                        span.words { (kind_in_words(&failure.kind)) } }
+                        span.words { (kind_in_words(&failure.kind)) }
+                        @if !failure.diff.is_empty() { (diff(&failure.diff)) } }
                 }
                 @for finding in case.failing_findings() { li { (finding_card(finding, case, context)) } }
+            }
+        }
+    }
+}
+
+/// What differs from a snapshot, as reviewers know it.
+fn diff(lines: &[String]) -> Markup {
+    html! {
+        pre.diff {
+            @for line in lines {
+                @let class = match line.chars().next() {
+                    Some('-') => "gone",
+                    Some('+') => "new",
+                    Some('@') => "place",
+                    _ => "same",
+                };
+                span class=(class) { (shown(line)) } "\n"
             }
         }
     }
