@@ -6,13 +6,15 @@ use std::fmt::Write as _;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::format::{self, Format, clean, data, note};
+use super::lines::{self, data, note};
 use super::scenario_source;
+use super::{Format, FormatArg, complain};
 use crate::exit_code;
 use crate::harness::mock::fault_catalogue;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartError};
 use crate::harness::scenario::library;
+use crate::printable::printable;
 
 /// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
 ///
@@ -43,20 +45,19 @@ pub(crate) struct Args {
     /// Lists the built-in scenarios and stops.
     #[arg(long)]
     list: bool,
-    /// For people, or one JSON object a line.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> u8 {
     if args.list {
-        return list(args.format);
+        return list(args.format.format);
     }
     let scenario = match scenario_source::read(&args.scenario) {
         Ok(scenario) => scenario,
         Err(message) => {
-            note(&format!("error: {message}"));
+            complain(&format!("{message}"));
             return exit_code::USAGE;
         }
     };
@@ -64,7 +65,7 @@ pub(crate) fn run(args: Args) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            note(&format!("error: cannot start: {error}"));
+            complain(&format!("cannot start: {error}"));
             return exit_code::ENVIRONMENT;
         }
     };
@@ -78,7 +79,7 @@ fn list(format: Format) -> u8 {
         match format {
             Format::Human => data(&format!("{name:<12} {description}")),
             Format::Json => {
-                format::json(&json!({"type": "scenario", "name": name, "description": description}));
+                lines::json(&json!({"type": "scenario", "name": name, "description": description}));
             }
         }
     }
@@ -91,7 +92,7 @@ async fn serve(args: Args, scenario: Scenario) -> u8 {
         match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
             (Ok(interrupt), Ok(terminate)) => (interrupt, terminate),
             (Err(error), _) | (_, Err(error)) => {
-                note(&format!("error: cannot wait for signals: {error}"));
+                complain(&format!("cannot wait for signals: {error}"));
                 return exit_code::ENVIRONMENT;
             }
         };
@@ -104,16 +105,16 @@ async fn serve(args: Args, scenario: Scenario) -> u8 {
                 StartError::Answer { line, .. } => format!("{}:{line}:1: ", args.scenario),
                 _ => String::new(),
             };
-            note(&format!("error: {place}{error}{hint}"));
+            complain(&format!("{place}{error}{hint}"));
             return code;
         }
     };
-    announce(&api, &scenario.name, args.format);
+    announce(&api, &scenario.name, args.format.format);
     let mut changes = api.changes();
     let mut seen = Seen::default();
     loop {
         if !args.quiet {
-            seen.report(&api, args.format, false);
+            seen.report(&api, args.format.format, false);
         }
         tokio::select! {
             _ = interrupt.recv() => break,
@@ -122,10 +123,10 @@ async fn serve(args: Args, scenario: Scenario) -> u8 {
         }
     }
     if !args.quiet {
-        seen.report(&api, args.format, true);
+        seen.report(&api, args.format.format, true);
     }
     let journal = api.stop().await;
-    conclude(&journal, args.format);
+    conclude(&journal, args.format.format);
     if args.strict && !journal.summary().is_clean() { exit_code::FINDINGS } else { exit_code::OK }
 }
 
@@ -151,7 +152,7 @@ fn announce(api: &MockApi, scenario: &str, format: Format) {
                 api.base_url()
             ));
         }
-        Format::Json => format::json(
+        Format::Json => lines::json(
             &json!({"type": "listening", "schema_version": 1, "base_url": api.base_url(), "scenario": scenario}),
         ),
     }
@@ -181,7 +182,7 @@ impl Seen {
                         {
                             object.extend(fields);
                         }
-                        format::json(&value);
+                        lines::json(&value);
                     }
                 }
                 false
@@ -210,12 +211,12 @@ fn line(entry: &JournalEntry) -> String {
         "{:>4} {} {} {answered} {status}{fault} {} B{time} {}",
         entry.number,
         entry.method,
-        clean(&entry.path),
+        printable(&entry.path),
         entry.sent_bytes,
         outcome.as_str().unwrap_or_default(),
     );
     for finding in &entry.findings {
-        _ = write!(text, "\n     invalid: {} {}", clean(&finding.pointer), clean(&finding.message));
+        _ = write!(text, "\n     invalid: {} {}", printable(&finding.pointer), printable(&finding.message));
     }
     text
 }
@@ -229,7 +230,7 @@ fn conclude(journal: &Journal, format: Format) {
         {
             object.extend(fields);
         }
-        return format::json(&value);
+        return lines::json(&value);
     }
     data(&format!(
         "{} requests: {} turns, {} auxiliary, {} unmatched, {} invalid, {} with a fault",
@@ -241,20 +242,20 @@ fn conclude(journal: &Journal, format: Format) {
         summary.faults
     ));
     for name in &summary.unused {
-        data(&format!("unused turn: {}", clean(name)));
+        data(&format!("unused turn: {}", printable(name)));
     }
     for entry in &journal.requests {
         if entry.kind != Kind::Unmatched {
             continue;
         }
-        data(&format!("unmatched request {}: {} {}", entry.number, entry.method, clean(&entry.path)));
+        data(&format!("unmatched request {}: {} {}", entry.number, entry.method, printable(&entry.path)));
         let Some(unmatched) = &entry.unmatched else { continue };
         if let (Some(nearest), Some(line)) = (&unmatched.nearest, unmatched.line) {
-            data(&format!("  nearest is turn {} (line {line}), which it misses by", clean(nearest)));
+            data(&format!("  nearest is turn {} (line {line}), which it misses by", printable(nearest)));
         }
         for reason in &unmatched.because {
-            data(&format!("    {}", clean(reason)));
+            data(&format!("    {}", printable(reason)));
         }
-        data(&format!("  request: {}", clean(&unmatched.request)));
+        data(&format!("  request: {}", printable(&unmatched.request)));
     }
 }

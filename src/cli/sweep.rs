@@ -5,12 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::format::{self, Format, clean, data, note};
+use super::lines::{self, data};
 use super::scenario_source;
+use super::{Format, FormatArg, complain};
 use crate::exit_code;
 use crate::harness::mock::Scenario;
 use crate::harness::mock::sweep::{SweepCase, cases};
 use crate::harness::mock::sweep_play::{PlayError, Played, play};
+use crate::printable::printable;
 
 /// Derives every cut point times every fault from a healthy scenario, and shows each on the wire.
 ///
@@ -33,9 +35,8 @@ pub(crate) struct Args {
     /// How many cases are played at once.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// For people, or one JSON object a line.
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 /// Runs the command.
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Args) -> u8 {
     let scenario = match scenario_source::read(&args.scenario) {
         Ok(scenario) => scenario,
         Err(message) => {
-            note(&format!("error: {message}"));
+            complain(&format!("{message}"));
             return exit_code::USAGE;
         }
     };
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &Args) -> u8 {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(play_all(args, scenario, selected)),
         Err(error) => {
-            note(&format!("error: cannot start: {error}"));
+            complain(&format!("cannot start: {error}"));
             exit_code::ENVIRONMENT
         }
     }
@@ -70,7 +71,7 @@ fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, u8> {
     let all = cases(scenario);
     for id in &args.case {
         if !all.iter().any(|case| case.id == *id) {
-            note(&format!("error: {} has no case {}; --list lists them", args.scenario, clean(id)));
+            complain(&format!("{} has no case {}; --list lists them", args.scenario, printable(id)));
             return Err(exit_code::USAGE);
         }
     }
@@ -80,7 +81,7 @@ fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, u8> {
     };
     let selected: Vec<SweepCase> = all.into_iter().filter(chosen).collect();
     if selected.is_empty() {
-        note("error: the filter selects no case; --list lists them");
+        complain("the filter selects no case; --list lists them");
         return Err(exit_code::NOTHING_SELECTED);
     }
     Ok(selected)
@@ -104,7 +105,7 @@ async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> 
         let (case, played) = match task.await {
             Ok(done) => done,
             Err(error) => {
-                note(&format!("error: {error}"));
+                complain(&format!("{error}"));
                 code = exit_code::worst(code, exit_code::ENVIRONMENT);
                 continue;
             }
@@ -121,13 +122,13 @@ async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> 
         show(args, &case, Some(&played));
     }
     if passed == 0 && code == exit_code::OK {
-        note("error: no case could be played");
+        complain("no case could be played");
         code = exit_code::NOTHING_SELECTED;
     }
-    match args.format {
+    match args.format.format {
         Format::Human => data(&format!("{passed} passed, {failed} failed, {skipped} skipped")),
         Format::Json => {
-            format::json(&json!({"type": "summary", "passed": passed, "failed": failed, "skipped": skipped}));
+            lines::json(&json!({"type": "summary", "passed": passed, "failed": failed, "skipped": skipped}));
         }
     }
     code
@@ -155,7 +156,7 @@ fn show(args: &Args, case: &SweepCase, played: Option<&Result<Played, PlayError>
         Some(Err(PlayError::Unreachable(_))) => "skip ",
         Some(Err(_)) => "ERROR ",
     };
-    if args.format == Format::Json {
+    if args.format.format == Format::Json {
         let mut value = json!({
             "type": "case", "id": case.id, "turn": case.turn, "fault": case.fault.to_string(),
             "replay": replay(args, case),
@@ -171,7 +172,7 @@ fn show(args: &Args, case: &SweepCase, played: Option<&Result<Played, PlayError>
                 value["message"] = Value::from(error.to_string());
             }
         }
-        return format::json(&value);
+        return lines::json(&value);
     }
     let detail = match played {
         None => String::new(),
@@ -182,8 +183,8 @@ fn show(args: &Args, case: &SweepCase, played: Option<&Result<Played, PlayError>
         }
         Some(Err(error)) => format!("  {error}"),
     };
-    data(&format!("{word}{}{}", clean(&case.id), clean(&detail)));
+    data(&format!("{word}{}{}", printable(&case.id), printable(&detail)));
     if word == "FAIL " || word == "ERROR " {
-        data(&format!("     replay: {}", clean(&replay(args, case))));
+        data(&format!("     replay: {}", printable(&replay(args, case))));
     }
 }
