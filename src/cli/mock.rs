@@ -57,7 +57,7 @@ pub(crate) fn run(args: Args) -> u8 {
     let scenario = match scenario_source::read(&args.scenario) {
         Ok(scenario) => scenario,
         Err(message) => {
-            complain(&format!("{message}"));
+            complain(&message);
             return exit_code::USAGE;
         }
     };
