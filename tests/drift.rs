@@ -415,3 +415,12 @@ fn a_matrix_says_when_it_changed() {
         .code(2)
         .stderr(contains("neither a directory nor a TARGET@A..B"));
 }
+
+#[test]
+fn what_holds_no_json_is_no_comparison() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("garbage"), b"\xff\x00 no JSON\n").unwrap();
+    let mut diff = Command::cargo_bin("clawgate").unwrap();
+    diff.current_dir(folder.path()).args(["diff", "garbage", "garbage"]);
+    diff.assert().code(2).stderr(contains("garbage: holds no JSON"));
+}

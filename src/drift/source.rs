@@ -6,7 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Rules;
-use crate::golden::{Normal, SNAP, SnapshotError, Store, normalise, normalise_output, read};
+use crate::golden::{
+    Form, Normal, SNAP, SnapshotError, Store, normalise, normalise_output, read, read_entries,
+};
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
 
@@ -61,6 +63,9 @@ pub enum SourceError {
     /// There is nothing to compare.
     #[error("{}: neither recordings, golden snapshots nor JSON files in it", .0.display())]
     Nothing(PathBuf),
+    /// A file that was named holds nothing that could be compared; two of them would always be the same.
+    #[error("{}: holds no JSON; name recordings, snapshots, files of JSON or a target", .0.display())]
+    NoJson(PathBuf),
 }
 
 impl CaseSet {
@@ -89,6 +94,12 @@ impl CaseSet {
         };
         if found.is_empty() {
             return Err(SourceError::Nothing(path.to_owned()));
+        }
+        if let [Named { place: Place::Fixture(file), .. }] = found.as_slice()
+            && path.is_file()
+            && !holds_json(file)?
+        {
+            return Err(SourceError::NoJson(path.to_owned()));
         }
         Ok(Self::of(&found))
     }
@@ -154,16 +165,24 @@ impl Place {
                     .map_err(|source| SourceError::Snapshot { path: path.clone(), source })?
             }
             Self::Fixture(path) => {
-                let length = fs::metadata(path).map_err(at)?.len();
-                if length > LARGEST_FIXTURE {
-                    return Err(at(io::Error::other("larger than 256 MB")));
-                }
-                let bytes = fs::read(path).map_err(at)?;
+                let bytes = read_fixture(path).map_err(at)?;
                 normalise_output(case, &bytes, &rules("", None))
             }
         };
         Ok((self.path().display().to_string(), normal))
     }
+}
+
+fn read_fixture(path: &Path) -> io::Result<Vec<u8>> {
+    if fs::metadata(path)?.len() > LARGEST_FIXTURE {
+        return Err(io::Error::other("larger than 256 MB"));
+    }
+    fs::read(path)
+}
+
+fn holds_json(path: &Path) -> Result<bool, SourceError> {
+    let bytes = read_fixture(path).map_err(|source| SourceError::Io { path: path.to_owned(), source })?;
+    Ok(read_entries(&bytes, Form::Unknown).iter().any(|entry| entry.kind().is_some()))
 }
 
 struct Named {
