@@ -1,7 +1,7 @@
 //! Watches one run: drains its streams at once, keeps its timers, plays the user's part, and stops it at its limits.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,9 @@ use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use super::supervise::{Ended, Order, Report, Streams, SuperviseError, Supervisor};
-use super::terminal::{self, END_OF_INPUT};
+use super::terminal;
 use super::timers::{Limits, Progress};
+use super::user::{Heard, Step, User};
 use crate::recording::{Exit, SpawnError, Timer};
 
 /// As large as an unprivileged process may make a pipe. Some targets drop output on exit that does not fit.
@@ -46,34 +47,10 @@ pub enum Seen {
     GoesOn,
 }
 
-/// Something that the user does in the middle of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Step {
-    /// Once the target has printed this; at once without it.
-    pub after: Option<String>,
-    /// What the user does.
-    pub action: Action,
-}
-
-/// What a user can do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Action {
-    /// Types something.
-    Type(String),
-    /// Closes standard input.
-    CloseStdin,
-    /// Stops reading standard output.
-    CloseStdout,
-    /// Sends a signal.
-    Signal(i32),
-}
-
 /// The ends of the pipes that the harness reads.
 #[derive(Debug)]
 pub struct Outlets {
-    stdout: Option<File>,
+    pub(super) stdout: Option<File>,
     stderr: Option<File>,
 }
 
@@ -115,6 +92,8 @@ pub struct Watch<'w> {
     pub stdin: Option<OwnedFd>,
     /// Whether that is a keyboard, which stays when there is no more to type.
     pub terminal: bool,
+    /// Gets a byte for each request for an answer, where a step waits for one.
+    pub requests: Option<OwnedFd>,
     /// Becomes readable when the run is to be ended.
     pub cancel: BorrowedFd<'w>,
 }
@@ -157,24 +136,26 @@ pub fn watch(
         cancelled: false,
         arrivals: Vec::new(),
         printed: 0,
-        user: User {
-            steps: watch.steps.into(),
-            stdin: watch.stdin,
-            terminal: watch.terminal,
-            recent: Vec::new(),
-        },
+        user: User::new(watch.steps, watch.stdin, watch.terminal),
         started,
         limits: watch.limits,
         most_stdout: watch.most_stdout,
     };
-    state.user.act(supervisor, &mut outlets, &[])?;
+    let mut requests = watch.requests.map(File::from);
+    state.user.act(supervisor, &mut outlets, Heard::Nothing)?;
     while state.ended.is_none() {
-        let ready = wait(supervisor, &outlets, watch.cancel, state.deadline())?;
+        let ready = wait(supervisor, &outlets, requests.as_ref(), watch.cancel, state.deadline())?;
         if ready.stdout {
             state.drain_stdout(supervisor, &mut outlets, sink)?;
         }
         if ready.stderr {
             drain_stderr(&mut outlets, sink)?;
+        }
+        if ready.requests {
+            match count(&mut requests)? {
+                0 => requests = None,
+                count => state.user.act(supervisor, &mut outlets, Heard::Requests(count))?,
+            }
         }
         if ready.reports {
             match supervisor.reports()? {
@@ -208,28 +189,30 @@ pub fn watch(
 struct Ready {
     stdout: bool,
     stderr: bool,
+    requests: bool,
     reports: bool,
     cancel: bool,
 }
 
-fn wait(
-    supervisor: &Supervisor,
-    outlets: &Outlets,
-    cancel: BorrowedFd<'_>,
+fn wait<'w>(
+    supervisor: &'w Supervisor,
+    outlets: &'w Outlets,
+    requests: Option<&'w File>,
+    cancel: BorrowedFd<'w>,
     deadline: Option<Instant>,
 ) -> io::Result<Ready> {
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let limit = left.and_then(|left| Timespec::try_from(left).ok());
     let mut fds =
         vec![PollFd::new(supervisor, PollFlags::IN), PollFd::from_borrowed_fd(cancel, PollFlags::IN)];
-    let stdout = outlets.stdout.as_ref().map(|file| {
+    let mut listen = |file: Option<&'w File>| {
+        let file = file?;
         fds.push(PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN));
-        fds.len() - 1
-    });
-    let stderr = outlets.stderr.as_ref().map(|file| {
-        fds.push(PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN));
-        fds.len() - 1
-    });
+        Some(fds.len() - 1)
+    };
+    let stdout = listen(outlets.stdout.as_ref());
+    let stderr = listen(outlets.stderr.as_ref());
+    let requests = listen(requests);
     match poll(&mut fds, limit.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
@@ -238,9 +221,20 @@ fn wait(
     Ok(Ready {
         stdout: is_ready(stdout),
         stderr: is_ready(stderr),
+        requests: is_ready(requests),
         reports: is_ready(Some(0)),
         cancel: is_ready(Some(1)),
     })
+}
+
+/// How many requests were told of; none when nobody will tell of more.
+fn count(requests: &mut Option<File>) -> io::Result<u64> {
+    let mut bytes = [0; 64];
+    let Some(file) = requests else { return Ok(0) };
+    match file.read(&mut bytes) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => count(requests),
+        read => Ok(read? as u64),
+    }
 }
 
 struct State {
@@ -368,7 +362,7 @@ impl State {
             self.exit.timed_out = Some(Timer::Unknown(OUTPUT_LIMIT.into()));
             self.end(supervisor, &Order::Kill)?;
         }
-        Ok(self.user.act(supervisor, outlets, bytes)?)
+        Ok(self.user.act(supervisor, outlets, Heard::Printed(bytes))?)
     }
 }
 
@@ -389,52 +383,4 @@ fn drain_stderr(outlets: &mut Outlets, sink: &mut dyn Sink) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The user's part of a run.
-struct User {
-    steps: std::collections::VecDeque<Step>,
-    stdin: Option<OwnedFd>,
-    terminal: bool,
-    /// The end of what was printed, in which the next step's text may begin.
-    recent: Vec<u8>,
-}
-
-impl User {
-    fn act(&mut self, supervisor: &Supervisor, outlets: &mut Outlets, printed: &[u8]) -> io::Result<()> {
-        if self.steps.is_empty() {
-            return Ok(());
-        }
-        self.recent.extend_from_slice(printed);
-        while let Some(step) = self.steps.front() {
-            if let Some(text) = &step.after {
-                let Some(at) = memchr::memmem::find(&self.recent, text.as_bytes()) else {
-                    let kept = self.recent.len().saturating_sub(text.len());
-                    self.recent.drain(..kept);
-                    return Ok(());
-                };
-                self.recent.drain(..at + text.len());
-            }
-            match &step.action {
-                Action::Type(text) => {
-                    self.stdin = self.stdin.take().map(|stdin| typed(stdin, text.as_bytes()));
-                }
-                Action::CloseStdin if self.terminal => {
-                    self.stdin = self.stdin.take().map(|stdin| typed(stdin, &[END_OF_INPUT]));
-                }
-                Action::CloseStdin => self.stdin = None,
-                Action::CloseStdout => outlets.stdout = None,
-                Action::Signal(number) => supervisor.order(&Order::Signal(*number))?,
-            }
-            self.steps.pop_front();
-        }
-        Ok(())
-    }
-}
-
-fn typed(stdin: OwnedFd, bytes: &[u8]) -> OwnedFd {
-    let mut stdin = File::from(stdin);
-    // A target that no longer listens is no failure of ours.
-    _ = stdin.write_all(bytes);
-    stdin.into()
 }

@@ -11,3 +11,4 @@ pub mod supervise;
 pub mod target;
 pub mod terminal;
 pub mod timers;
+pub mod user;

@@ -1,6 +1,7 @@
 //! Asking the Messages API.
 
 use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -14,6 +15,8 @@ const MOST_BODY: u64 = 1 << 20;
 pub(super) struct Api {
     pub(super) base: String,
     pub(super) key: Option<String>,
+    /// The longest silence; none is for ever.
+    pub(super) patience: Option<Duration>,
 }
 
 /// Why there is no answer.
@@ -41,7 +44,8 @@ pub(super) enum Heard<'h> {
 impl Api {
     pub(super) fn of(world: &World) -> Self {
         let base = world.variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| "http://127.0.0.1:9".into());
-        Self { base, key: world.variable("ANTHROPIC_API_KEY").filter(|key| !key.is_empty()) }
+        let key = world.variable("ANTHROPIC_API_KEY").filter(|key| !key.is_empty());
+        Self { base, key, patience: None }
     }
 
     /// Asks once, and listens to the stream.
@@ -56,7 +60,8 @@ impl Api {
         if let Some(agent) = agent {
             headers.push(("x-claude-code-agent-id", agent));
         }
-        let response = http::post(&self.base, "/v1/messages", &headers, body.to_string().as_bytes());
+        let body = body.to_string();
+        let response = http::post(&self.base, "/v1/messages", &headers, body.as_bytes(), self.patience);
         let mut response = response.map_err(|error| Failure::connection(&error))?;
         let request_id = response.header("request-id").map(str::to_owned);
         if response.status != 200 {
@@ -114,6 +119,7 @@ impl Failure {
             io::ErrorKind::ConnectionRefused => "ConnectionRefused",
             io::ErrorKind::ConnectionReset => "ECONNRESET",
             io::ErrorKind::UnexpectedEof => "ConnectionClosed",
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "Timeout",
             io::ErrorKind::InvalidData => "Malformed_HTTP_Response",
             _ => "FailedToOpenSocket",
         };

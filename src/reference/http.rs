@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// More of a head is no head.
 const MOST_HEAD: usize = 64 << 10;
@@ -42,12 +43,20 @@ enum Framing {
     Done,
 }
 
-/// Sends a JSON body and reads the head of the answer. `base` is `http://host:port`.
-pub(super) fn post(base: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<Response> {
+/// Sends a JSON body and reads the head of the answer. `base` is `http://host:port`; a silence longer than `patience`
+/// is an error.
+pub(super) fn post(
+    base: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+    patience: Option<Duration>,
+) -> io::Result<Response> {
     let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
     let host = base.strip_prefix("http://").ok_or_else(|| invalid("expected http://host:port"))?;
     let host = host.trim_end_matches('/');
     let mut stream = TcpStream::connect(host)?;
+    stream.set_read_timeout(patience)?;
     let mut head = format!(
         "POST {path} HTTP/1.1\r\nhost: {host}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n",
         body.len()

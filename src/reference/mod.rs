@@ -12,6 +12,7 @@ mod api;
 mod claude;
 mod claw;
 mod http;
+mod interrupt;
 mod misbehaviour;
 mod process;
 mod worker;

@@ -179,6 +179,12 @@ pub struct Summary {
 }
 
 impl Journal {
+    /// How many requests for an answer have come, on the side ones left out.
+    pub fn asked(&self) -> u64 {
+        let asks = |entry: &&JournalEntry| matches!(entry.kind, Kind::Turn | Kind::Unmatched | Kind::Refused);
+        self.requests.iter().filter(asks).count() as u64 + self.not_kept
+    }
+
     /// The journal in numbers.
     pub fn summary(&self) -> Summary {
         let count =

@@ -58,6 +58,11 @@ impl Ledger {
         self.changes.subscribe()
     }
 
+    /// How many requests for an answer have come.
+    pub(super) fn asked(&self) -> u64 {
+        self.journal().asked()
+    }
+
     fn change(&self, number: u64, how: impl FnOnce(&mut JournalEntry)) {
         {
             let mut journal = self.journal();

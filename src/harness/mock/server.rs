@@ -4,8 +4,9 @@
 //! clients of the case before it. They are dropped on a thread of their own, since a drop inside a task can spin for
 //! ever. What they keep of each request is a line (see `engine`).
 
-use std::io;
+use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket};
@@ -164,6 +165,30 @@ impl MockApi {
     /// Returns at the next change of the journal after the last call with the same receiver.
     pub fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
         self.ledger.changes()
+    }
+
+    /// A pipe that gets a byte for each of the first `most` requests for an answer, and then its end.
+    pub fn tell_of_requests(&self, most: u64) -> io::Result<OwnedFd> {
+        let (hear, say) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut say = std::fs::File::from(say);
+        let mut changes = self.ledger.changes();
+        // Held weakly: the journal ends with the server, and with it this task.
+        let ledger = Arc::downgrade(&self.ledger);
+        tokio::spawn(async move {
+            let mut told = 0;
+            while let Some(asked) = ledger.upgrade().map(|ledger| ledger.asked()) {
+                while told < asked.min(most) {
+                    told += 1;
+                    if say.write_all(b".").is_err() {
+                        return;
+                    }
+                }
+                if told == most || changes.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(hear)
     }
 
     /// Stops: ends every connection, frees everything, and returns what was asked.

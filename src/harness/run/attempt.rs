@@ -20,7 +20,7 @@ use super::stop::Stop;
 use super::{Status, journal};
 use crate::classify::Verdict;
 use crate::golden::INTERLEAVE;
-use crate::harness::capture::{self, Action, Captured, Watch};
+use crate::harness::capture::{self, Captured, Watch};
 use crate::harness::mock::fault::FaultKind;
 use crate::harness::mock::{Journal, MockApi, Options, StartError};
 use crate::harness::room::{Room, RoomError};
@@ -29,6 +29,7 @@ use crate::harness::secrets::Masker;
 use crate::harness::supervise::{Containment, Isolation, NetworkMode, Pool, Start, SuperviseError};
 use crate::harness::terminal;
 use crate::harness::timers::Limits;
+use crate::harness::user::{Action, Cue};
 use crate::judge::{EVENTS_CONTRACT, Ending, Shelf};
 use crate::recording::{FACTS_FILE, Facts, Recording};
 use crate::schema::{FileError, Finding, Level};
@@ -177,6 +178,7 @@ impl Setting<'_> {
             Some(self.runtime.block_on(MockApi::start((*planned.script).clone(), options))?)
         };
         let api_started = Instant::now();
+        let requests = self.requests(planned, api.as_ref())?;
         let base_url = api.as_ref().map(MockApi::base_url);
         let line = command_line::build(planned, &room, base_url.as_deref()).map_err(AttemptError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
@@ -204,6 +206,7 @@ impl Setting<'_> {
             steps: planned.run.steps.clone(),
             stdin: typing,
             terminal: planned.run.terminal,
+            requests,
             cancel: self.stop.as_fd(),
         };
         let captured = capture::watch(&mut supervisor, outlets, watch, &mut live)?;
@@ -247,6 +250,17 @@ impl Setting<'_> {
             recording,
             cancelled: captured.cancelled,
         })
+    }
+
+    /// What tells of requests, where a step of the user waits for one.
+    fn requests(&self, planned: &Planned, api: Option<&MockApi>) -> io::Result<Option<OwnedFd>> {
+        let awaited = planned.run.steps.iter().filter_map(|step| match step.cue {
+            Cue::Asked(count) => Some(count),
+            _ => None,
+        });
+        let (Some(most), Some(api)) = (awaited.max(), api) else { return Ok(None) };
+        let _runtime = self.runtime.enter();
+        api.tell_of_requests(most).map(Some)
     }
 
     /// What is known when it is over.

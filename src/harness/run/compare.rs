@@ -8,7 +8,6 @@ use super::judging::Judged;
 use crate::classify::{Class, Verdict};
 use crate::harness::capture::Captured;
 use crate::harness::mock::Journal;
-use crate::harness::mock::journal::Kind;
 use crate::harness::room::Room;
 use crate::harness::scenario::{Expect, ExpectedFile};
 use crate::schema::Level;
@@ -169,8 +168,7 @@ fn findings(expect: &Expect, judgement: &Judged, fail_on: Level, failures: &mut 
 }
 
 fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
-    let asked = |kind: Kind| matches!(kind, Kind::Turn | Kind::Unmatched | Kind::Refused);
-    let count = journal.requests.iter().filter(|entry| asked(entry.kind)).count() as u64 + journal.not_kept;
+    let count = journal.asked();
     match expect.requests {
         Some(wanted) if wanted != count => {
             failures.push(Failure::new(

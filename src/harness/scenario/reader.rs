@@ -275,6 +275,10 @@ mod tests {
         );
         assert!(complaint("[expect]\nverdict = \"rate-limit\"").contains("did you mean `rate_limit`?"));
         assert!(complaint("[run]\nsteps = [{ after = \"x\" }]").contains("exactly one thing"));
+        assert!(
+            complaint("[run]\nsteps = [{ after = \"x\", asked = 1, signal = \"INT\" }]")
+                .contains("one thing: after or asked")
+        );
         assert!(complaint("[run]\nsteps = [{ signal = \"USR9\" }]").contains("expected one of: HUP"));
         assert!(complaint("[[variants]]\nname = \"a\"\nfault = \"nope\"").starts_with("my.toml:4:9: "));
         assert!(complaint("[golden]\ninterleave = [\"result\"]").contains("expected a list"));

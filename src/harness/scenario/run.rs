@@ -1,8 +1,8 @@
 //! `[run]`: what a target is made to do.
 
 use crate::document::{DocumentError, Item, Table};
-use crate::harness::capture::{Action, Step};
 use crate::harness::room::RoomFile;
+use crate::harness::user::{Action, Cue, Step};
 
 /// What a target is made to do.
 #[derive(Debug, Clone, Default)]
@@ -153,7 +153,9 @@ fn file(path: String, item: Item<'_>) -> Result<RoomFile, DocumentError> {
 
 fn step(item: Item<'_>) -> Result<Step, DocumentError> {
     let mut table = item.into_table()?;
-    let after = table.string("after")?;
+    let after = table.string("after")?.map(Cue::Printed);
+    let asked = table.unsigned("asked")?.map(Cue::Asked);
+    let twice = table.complain("a step waits for one thing: after or asked");
     let mut actions = Vec::new();
     actions.extend(table.string("type")?.map(Action::Type));
     if let Some(item) = table.take("close") {
@@ -176,7 +178,8 @@ fn step(item: Item<'_>) -> Result<Step, DocumentError> {
     let whole = table.complain("a step does exactly one thing: type, close or signal");
     table.finish()?;
     match <[Action; 1]>::try_from(actions) {
-        Ok([action]) => Ok(Step { after, action }),
+        Ok(_) if after.is_some() && asked.is_some() => Err(twice),
+        Ok([action]) => Ok(Step::new(after.or(asked).unwrap_or(Cue::Now), action)),
         Err(_) => Err(whole),
     }
 }

@@ -1,23 +1,17 @@
 //! Ctrl-C in the middle of an answer: the conversation is said to be over, and the exit code is 0.
 
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::super::World;
+use super::super::{World, interrupt};
 use super::flags::Flags;
 use super::output::{Output, timestamp};
 
-/// Listens for it on a thread of its own, since the conversation waits for the network.
+/// Listens for it.
 pub(super) fn listen(world: &World, flags: &Flags) {
     let mut output = Output::new(world, flags).aside();
-    // Without the thread, or its signals, the process ends as any other does.
-    _ = std::thread::Builder::new().name("interrupt".into()).spawn(move || {
-        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() else { return };
-        let heard = runtime.block_on(async { signal(SignalKind::interrupt()).ok()?.recv().await });
-        if heard.is_some() {
-            end(&mut output);
-            std::process::exit(0);
-        }
+    interrupt::on_interrupt(move || {
+        end(&mut output);
+        0
     });
 }
 

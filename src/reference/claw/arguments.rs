@@ -14,7 +14,8 @@ pub(super) struct Arguments {
     pub(super) options: Vec<(String, String)>,
 }
 
-const WITH_VALUE: [&str; 9] = [
+const WITH_VALUE: [&str; 10] = [
+    "--resume",
     "--model",
     "--permission-mode",
     "--allowedTools",
@@ -45,6 +46,8 @@ impl Arguments {
                     }
                 }
                 "--compact" => read.compact = true,
+                // How much is printed; the format says as what.
+                "--print" if words.peek().is_some_and(|next| next.starts_with('-')) => {}
                 "-p" | "--print" => {
                     read.verb.get_or_insert_with(|| "prompt".into());
                     read.prompt = words.next_if(|next| !next.starts_with("--")).cloned();

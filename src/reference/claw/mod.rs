@@ -4,7 +4,10 @@ mod arguments;
 mod envelope;
 mod flat;
 mod nested;
+mod prompt;
+mod resumed;
 mod store;
+mod workspace;
 
 pub(super) use flat::main as flat;
 pub(super) use nested::main as nested;
