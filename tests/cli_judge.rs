@@ -262,7 +262,7 @@ fn a_contract_can_be_named_and_a_guess_is_always_told() {
     };
     assert_eq!(contract(&[]), ("claw-1.0".into(), true.into()));
     assert_eq!(contract(&["--contract", "claw-flat"]), ("claw-flat".into(), false.into()));
-    clawgate().args(["judge", recording]).assert().stdout(predicate::str::contains("told from the shape"));
+    clawgate().args(["judge", recording]).assert().stdout(predicate::str::contains("(a guess;"));
     clawgate()
         .args(["judge", recording, "--contract", "claw-flt"])
         .assert()

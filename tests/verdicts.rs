@@ -221,7 +221,8 @@ fn a_session_is_reused_after_a_timeout_only_when_the_cancel_was_observed() {
         assert_eq!((fields.cancel_observed, fields.safe_to_reuse_session), (Some(safe), Some(safe)));
     }
     let silent = claw(r#"{"final_stop_reason":"timeout"}"#, 2).claw.unwrap();
-    assert_eq!((silent.cancel_observed, silent.safe_to_reuse_session), (None, Some(false)));
+    assert_eq!((silent.cancel_observed, silent.safe_to_reuse_session), (Some(false), Some(false)));
+    assert_eq!(silent.kind.as_deref(), Some("timeout"));
     let fine = claw(r#"{"session_id":"s","loaded":true}"#, 0).claw.unwrap();
     assert_eq!((fine.session_id.as_deref(), fine.safe_to_reuse_session), (Some("s"), None));
 }
@@ -392,6 +393,56 @@ fn every_row_of_the_table_fires_and_holds_back() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is only told in a way that is easily overlooked.
+#[test]
+fn what_is_told_once_is_not_overlooked() {
+    let failed =
+        |text: &str| format!(r#"{{"type":"result","subtype":"success","is_error":true,"result":"{text}"}}"#);
+    for (text, class) in [
+        ("HTTP429", "rate_limit"),
+        ("429_TOO_MANY_REQUESTS", "rate_limit"),
+        ("403Forbidden", "auth"),
+        ("OAuth error", "auth"),
+        ("4290000 is no status, nor is 1403", "api"),
+    ] {
+        assert_eq!(stream(&[SAID, &failed(text)], r#"{"code":1}"#, "").class.name(), class, "{text}");
+    }
+
+    let refused = r#"{"type":"assistant","error":"rate_limit","message":{"model":"<synthetic>","content":[{"type":"text","text":"x"}]}}"#;
+    assert_eq!(stream(&[INIT, refused, DONE], r#"{"code":0}"#, "").class.name(), "rate_limit");
+    assert_eq!(stream(&[INIT, refused, SAID, DONE], r#"{"code":0}"#, "").class.name(), "ok");
+
+    let launch = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"tool_use","id":"t1","name":"Agent","input":{"run_in_background":true}}]}}"#;
+    let started = r#"{"type":"system","subtype":"task_started","task_id":"k1","tool_use_id":"t1"}"#;
+    let answered = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"It runs now."}]}}"#;
+    let stopped = r#"{"type":"system","subtype":"task_notification","task_id":"k1","tool_use_id":"t1","status":"stopped"}"#;
+    let completed = r#"{"type":"system","subtype":"task_notification","task_id":"k1","tool_use_id":"t1","status":"completed"}"#;
+    for (end, class) in [(stopped, "background-task"), (INIT, "background-task"), (completed, "ok")] {
+        let lines = [INIT, launch, started, answered, end, SAID, DONE];
+        assert_eq!(stream(&lines, r#"{"code":0}"#, "").class.name(), class, "{end}");
+    }
+}
+
+/// What an envelope of claw does not say in so many words.
+#[test]
+fn an_envelope_of_claw_is_read_as_its_document_says() {
+    for (envelope, code, class, kind) in [
+        (r#"{"name":"x","found":false}"#, 1, "not_found", Some("not_found")),
+        (r#"{"name":"x","found":false,"status":"ok"}"#, 0, "ok", None),
+        (r#"{"session_id":"s","loaded":false}"#, 1, "error", Some("unknown")),
+        (r#"{"type":"error","error":"x"}"#, 1, "error", Some("unknown")),
+        (r#"{"message":" ","model":"m","usage":{}}"#, 0, "no_output", None),
+        (r#"{"message":"x","model":"m","usage":{}}"#, 0, "ok", None),
+    ] {
+        let verdict = claw(envelope, code);
+        assert_eq!(
+            (verdict.class.name(), verdict.claw.unwrap().kind.as_deref()),
+            (class, kind),
+            "{envelope}"
+        );
+    }
 }
 
 #[test]

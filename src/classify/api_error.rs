@@ -12,7 +12,8 @@ use super::{Basis, Class, Evidence, Verdict};
 pub(super) fn name(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     let stopped_short = stopped_short(result);
     let status_says_error = result.api_error_status.is_some_and(|status| status >= 400);
-    if !result.is_failure() && !status_says_error {
+    let ends_in_error = result.assistant_error.as_ref().is_some_and(|error| !error.recovered);
+    if !result.is_failure() && !status_says_error && !ends_in_error {
         return stopped_short;
     }
     match (by_structure(result, session), stopped_short) {
@@ -190,18 +191,19 @@ macro_rules! words {
     };
 }
 
-// The document's keywords, with word boundaries so that `4290000` is no 429, and the CLI's own phrases.
+// The document's keywords and the CLI's own phrases. A status may touch letters (`HTTP429`) but no digits, so that
+// `4290000` is no 429; it is the group of its pattern.
 words! {
-    RATE_LIMIT = r"(?i)\b429\b|rate[ _-]?limit|\bhit your (?:\w+ )?limit|usage limit reached|too many requests";
-    AUTH = r"(?i)\b40[13]\b|unauthori[sz]ed|authenticat|\bauth\b|anthropic_api_key|invalid api key|not logged in|/login\b|does not have access to claude|disabled claude subscription";
-    OVERLOADED = r"(?i)overloaded|\b529\b|at capacity";
+    RATE_LIMIT = r"(?i)(?:^|\D)(429)(?:\D|$)|rate[ _-]?limit|\bhit your (?:\w+ )?limit|usage limit reached|too many requests";
+    AUTH = r"(?i)(?:^|\D)(40[13])(?:\D|$)|unauthori[sz]ed|authenticat|\bauth\b|auth[ _-]error|anthropic_api_key|invalid api key|not logged in|/login\b|does not have access to claude|disabled claude subscription";
+    OVERLOADED = r"(?i)overloaded|(?:^|\D)(529)(?:\D|$)|at capacity";
     CONNECTION = r"(?i)connection|econn|socket|unable to connect|timed? ?out|\bterminated\b|network|dns|getaddrinfo|fetch failed|malformed_http";
     CONTEXT_WINDOW = r"(?i)prompt is too long|context (?:window|length)|too many (?:input )?tokens|exceeds? the context";
     BILLING = r"(?i)credit balance|billing|payment";
     MAX_OUTPUT = r"(?i)output token maximum|max_output_tokens";
-    SERVER = r"(?i)\b5\d\d\b|server-side|internal server error|api_error";
-    INVALID = r"(?i)\b4(?:00|13|22)\b|invalid_request|bad request|request too large";
-    MODEL = r"(?i)selected model|model_not_found|\b404\b";
+    SERVER = r"(?i)(?:^|\D)(5\d\d)(?:\D|$)|server-side|internal server error|api_error";
+    INVALID = r"(?i)(?:^|\D)(4(?:00|13|22))(?:\D|$)|invalid_request|bad request|request too large";
+    MODEL = r"(?i)selected model|model_not_found|(?:^|\D)(404)(?:\D|$)";
     REFUSAL = r"(?i)unable to respond to this request|usage policy";
 }
 
@@ -210,7 +212,8 @@ fn by_keywords(result: &ResultFacts, session: &Session) -> Verdict {
     let text = failure_text(result);
     let pointer = if result.text.is_some() { "/result" } else { "/errors" };
     let found = |words: &LazyLock<Option<Regex>>| {
-        words.as_ref().and_then(|words| words.find(&text)).map(|found| found.as_str().to_owned())
+        let found = words.as_ref()?.captures(&text)?;
+        found.get(1).or_else(|| found.get(0)).map(|found| found.as_str().to_owned())
     };
     let evidence = |rule, word: String| Evidence::new(rule, Basis::Keyword, word).at(result.line, pointer);
     if let Some(word) = found(&RATE_LIMIT) {

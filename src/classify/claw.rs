@@ -11,15 +11,20 @@ use super::claw_kinds::{KindMeaning, meaning_of};
 use super::process::{ended_without_result, not_started};
 use super::{Basis, Class, ClawFields, Evidence, Process, Verdict};
 
+/// The kind of an error that names none.
+const UNKNOWN: &str = "unknown";
+
 /// Decides the verdict on a run in JSON mode.
 pub fn classify_json(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     let fields = envelope.value.as_ref().map(claw_fields).unwrap_or_default();
     let mut verdict = decide(envelope, process);
+    let is_engine_timeout = verdict.class == Class::Timeout && verdict.detail.as_deref() == Some("engine");
+    // The engine did not see the cancel unless it says so.
+    let cancel_observed = is_engine_timeout.then_some(fields.cancel_observed == Some(true));
     verdict.claw = Some(ClawFields {
-        cancel_observed: fields.cancel_observed.filter(|_| verdict.class == Class::Timeout),
-        safe_to_reuse_session: (verdict.class == Class::Timeout
-            && verdict.detail.as_deref() == Some("engine"))
-        .then_some(fields.cancel_observed == Some(true)),
+        kind: fields.kind.or_else(|| is_engine_timeout.then(|| "timeout".to_owned())),
+        cancel_observed,
+        safe_to_reuse_session: cancel_observed,
         ..fields
     });
     verdict
@@ -50,6 +55,10 @@ fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
             unfinished.unwrap_or_else(|| {
                 Verdict::of(Class::Error, Some("exit-code"), vec![process.exit_evidence("exit-code")])
             })
+        }
+        None if is_silent(object) => {
+            let evidence = Evidence::new("nothing-said", Basis::Structured, "").in_document("/message");
+            Verdict::of(Class::NoOutput, None, vec![evidence])
         }
         None => {
             let evidence =
@@ -109,6 +118,12 @@ static USAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(r"(?im)^usage:|unrecognized arguments?|unknown (?:option|flag|subcommand)|missing value for|invalid choice|^error: ").ok()
 });
 
+/// Whether a model was asked and said nothing.
+fn is_silent(object: &Value) -> bool {
+    let asked = object.get("model").is_some() && object.get("usage").is_some();
+    asked && object.get("message").and_then(Value::as_str).is_some_and(|text| text.trim().is_empty())
+}
+
 /// How an envelope says that it reports a failure, and what it calls it.
 struct Failure {
     kind: Option<String>,
@@ -132,13 +147,19 @@ fn failure(object: &Value) -> Option<Failure> {
     } else if object.get("ok") == Some(&Value::Bool(false)) {
         Some(Evidence::new("error-marker", Basis::Structured, false).in_document("/ok"))
     } else {
-        None
+        // The command did not do what it is there for, unless it says that all is well.
+        let undone = ["found", "loaded", "deleted", "flushed"];
+        let key = undone.into_iter().find(|key| object.get(key) == Some(&Value::Bool(false)));
+        key.filter(|_| object.get("status").is_none()).map(|key| {
+            Evidence::new("error-marker", Basis::Structured, false).in_document(&format!("/{key}"))
+        })
     }?;
     let nested = object.get("error").and_then(|error| error.get("kind")).and_then(Value::as_str);
     let (kind, kind_pointer) = match (nested, text("error_kind"), text("kind")) {
         (Some(kind), ..) => (Some(kind), "/error/kind"),
         (None, Some(kind), _) => (Some(kind), "/error_kind"),
         (None, None, Some(kind)) if kind != "error" => (Some(kind), "/kind"),
+        _ if object.get("found") == Some(&Value::Bool(false)) => (Some("not_found"), "/found"),
         _ => (None, "/kind"),
     };
     Some(Failure { kind: kind.map(str::to_owned), kind_pointer, marker })
@@ -155,7 +176,7 @@ fn is_empty(value: &Value) -> bool {
 
 /// A failure that the envelope reports.
 fn reported(object: &Value, failure: &Failure) -> Verdict {
-    let kind = failure.kind.as_deref().unwrap_or("unknown");
+    let kind = failure.kind.as_deref().unwrap_or(UNKNOWN);
     let message = object.get("error").and_then(Value::as_str).unwrap_or_default();
     let meaning = if kind == "api_http_error" { http_meaning(message) } else { meaning_of(kind) };
     let says =
@@ -186,7 +207,7 @@ fn claw_fields(object: &Value) -> ClawFields {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let nested = object.get("error");
     ClawFields {
-        kind: failure(object).and_then(|failure| failure.kind),
+        kind: failure(object).map(|failure| failure.kind.unwrap_or_else(|| UNKNOWN.to_owned())),
         hint: text(nested.and_then(|error| error.get("hint"))).or_else(|| text(object.get("hint"))),
         session_id: text(object.get("session_id")),
         cancel_observed: object

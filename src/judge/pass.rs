@@ -119,7 +119,7 @@ impl<'s> Judge<'s> {
                 heuristics: settings.heuristics,
                 background_disabled: settings.background_disabled,
             };
-            let choice = shelf.choose(protocol, facts.contract.as_deref(), None)?;
+            let choice = shelf.choose(protocol, facts, None)?;
             Body::Stream(Box::new(Stream {
                 reader: StreamReader::new(limits),
                 documented: documented::Reader::new(documented_settings, limits),
@@ -166,7 +166,7 @@ impl<'s> Judge<'s> {
                         claude::classify_text(&String::from_utf8_lossy(&bytes), &process, settings.heuristics)
                     }
                 };
-                let choice = shelf.choose(protocol, facts.contract.as_deref(), envelope.value.as_ref())?;
+                let choice = shelf.choose(protocol, &facts, envelope.value.as_ref())?;
                 let exit = ending.exit_known.then(|| ending.exit.clone());
                 let stderr = ending.exit_known.then_some(ending.stderr.as_slice());
                 let findings =

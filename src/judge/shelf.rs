@@ -20,7 +20,7 @@ pub struct Shelf {
 pub struct Choice<'s> {
     /// The contract with those that it extends.
     pub set: &'s ContractSet,
-    /// Whether it was told from the shape of the output, not named by the user, the target or the arguments.
+    /// Whether it was guessed from the shape of the output or the command, not named by the user or the target.
     pub detected: bool,
 }
 
@@ -71,18 +71,19 @@ impl Shelf {
         self.chosen.as_ref().is_some_and(has) || self.get(contract).ok().flatten().is_some_and(has)
     }
 
-    /// The contract for an output that speaks this protocol: the one that the user chose, or that is `promised`.
-    /// Without either, `document` is the envelope of a claw run, whose shape tells which of its contracts is meant.
+    /// The contract for an output that speaks this protocol: the one that the user chose, or that is promised.
+    /// Without either, `document` is the envelope of a claw run, whose shape tells which of its contracts is meant, or
+    /// else the command does.
     pub fn choose(
         &self,
         protocol: Protocol,
-        promised: Option<&str>,
+        run: &schema::Run,
         document: Option<&Value>,
     ) -> Result<Option<Choice<'_>>, FileError> {
         if let Some(set) = &self.chosen {
             return Ok(Some(Choice { set, detected: false }));
         }
-        if let Some(name) = promised {
+        if let Some(name) = run.contract.as_deref() {
             // Held against another contract it would say nothing about this one.
             let missing = || {
                 FileError::whole(name, "no such contract is built in: name its directory with --contract DIR")
@@ -98,9 +99,8 @@ impl Shelf {
             Protocol::ClaudeText => return Ok(None),
             Protocol::ClawText => ("claw-stdout", false),
             Protocol::ClawJson => {
-                let shape =
-                    document.map(|value| schema::detect(std::slice::from_ref(value))).transpose()?.flatten();
-                (shape.filter(|name| name.starts_with("claw")).unwrap_or("claw-stdout"), true)
+                let guess = schema::detect(document.map_or(&[], std::slice::from_ref), run)?;
+                (guess.filter(|name| name.starts_with("claw")).unwrap_or("claw-stdout"), true)
             }
         };
         Ok(self.get(name)?.map(|set| Choice { set, detected }))

@@ -122,8 +122,7 @@ fn evidence_line(evidence: &Evidence) -> String {
 
 fn findings(out: &mut dyn Write, judgement: &Judgement) -> io::Result<()> {
     let Some(contract) = judgement.contract.as_deref() else { return Ok(()) };
-    let told =
-        if judgement.contract_detected { " (told from the shape; --contract NAME decides)" } else { "" };
+    let told = if judgement.contract_detected { " (a guess; --contract NAME decides)" } else { "" };
     let broken = judgement.findings.iter().filter(|finding| finding.fails()).count();
     let style = if broken > 0 { BAD } else { FAINT };
     let rest = judgement.findings.len() - broken;

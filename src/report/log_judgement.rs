@@ -63,8 +63,7 @@ pub fn write_log_judgement(out: &mut dyn Write, input: &str, judgement: &LogJudg
         }
     };
     writeln!(out, "{NAME}{}{NAME:#}: {style}{says}{style:#}{more}", printable(input))?;
-    let told =
-        if judgement.contract_detected { " (told from the shape; --contract NAME decides)" } else { "" };
+    let told = if judgement.contract_detected { " (a guess; --contract NAME decides)" } else { "" };
     let summary = judgement.summary;
     writeln!(out, "  contract  {}{told}, profile {}", printable(&judgement.contract), judgement.profile)?;
     writeln!(

@@ -58,11 +58,13 @@ impl Protocol {
     }
 }
 
-/// How a contract is recognised by the shape of its messages.
+/// How a contract is recognised: by the shape of its messages, or by a command that only it describes.
 #[derive(Debug)]
 pub(crate) struct Detect {
     pub(crate) priority: i64,
     pub(crate) when: Condition,
+    pub(crate) commands: Vec<String>,
+    pub(crate) invocation: Invocation,
 }
 
 /// Which version bump a change of the contract demands.

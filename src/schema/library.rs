@@ -1,10 +1,11 @@
 //! Where contracts are found: inside the binary, by name, or in a directory of the user.
 
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::contract::{Contract, Protocol};
+use super::contract::{Contract, Detect, Protocol};
 use super::facts::Run;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
@@ -93,18 +94,39 @@ impl ContractSet {
     }
 }
 
-/// The contract whose shape the first messages of a run have; the caller always says that it was guessed.
+/// The contract whose shape the first messages of a run have or, where they have none that is known, the one that
+/// describes the command; the caller always says that it was guessed.
 ///
 /// `messages` are the first objects on stdout; a few are enough.
-pub fn detect(messages: &[Value]) -> Result<Option<&'static str>, FileError> {
-    let mut best: Option<(i64, &'static str)> = None;
-    for name in built_in() {
-        if let Some(detect) = detect_of(&bundle(name)?)?
-            && best.is_none_or(|(priority, _)| detect.priority > priority)
-            && messages.iter().any(|message| detect.when.holds(message.into()))
-        {
-            best = Some((detect.priority, name));
-        }
+pub fn detect(messages: &[Value], run: &Run) -> Result<Option<&'static str>, FileError> {
+    let detects = detects()?;
+    let fits =
+        |detect: &&(&'static str, Detect)| messages.iter().any(|message| detect.1.when.holds(message.into()));
+    if let Some((name, _)) = best(detects.iter().filter(fits)) {
+        return Ok(Some(name));
     }
-    Ok(best.map(|(_, name)| name))
+    let words = run.argv.as_deref().and_then(|argv| argv.get(1..)).unwrap_or_default();
+    let describes = |(_, detect): &&(&'static str, Detect)| {
+        let call = detect.invocation.read(words, run);
+        call.known && detect.commands.contains(&call.command)
+    };
+    Ok(best(detects.iter().filter(describes)).map(|(name, _)| *name))
+}
+
+/// The one of the highest priority, and of several the first.
+fn best<'d>(fitting: impl Iterator<Item = &'d (&'static str, Detect)>) -> Option<&'d (&'static str, Detect)> {
+    fitting.reduce(|best, other| if other.1.priority > best.1.priority { other } else { best })
+}
+
+/// How each built-in contract is recognised, read once.
+fn detects() -> Result<&'static [(&'static str, Detect)], FileError> {
+    static DETECTS: OnceLock<Vec<(&'static str, Detect)>> = OnceLock::new();
+    if let Some(read) = DETECTS.get() {
+        return Ok(read);
+    }
+    let mut read = Vec::new();
+    for name in built_in() {
+        read.extend(detect_of(&bundle(name)?)?.map(|detect| (name, detect)));
+    }
+    Ok(DETECTS.get_or_init(|| read))
 }

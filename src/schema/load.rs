@@ -126,7 +126,7 @@ impl Contract {
         let kinds = load_kinds(&top, protocol, &schemas)?;
         let clauses = load_clauses(&top, &kinds, &schemas)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Node<'_>| node.strings());
-        top.get("detect").map(load_detect).transpose()?;
+        load_detect(&top)?;
         let contract = Self {
             name: contract_name(&head)?,
             title: head.need("title")?.text()?,
@@ -152,7 +152,7 @@ impl Contract {
 pub(crate) fn detect_of(bundle: &Bundle) -> Result<Option<Detect>, FileError> {
     let label = bundle.label(CONTRACT_FILE);
     let tree = Tree::parse(&label, bundle.text(CONTRACT_FILE)?)?;
-    tree.fields().get("detect").map(load_detect).transpose()
+    load_detect(&tree.fields())
 }
 
 fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
@@ -188,12 +188,21 @@ fn load_root(head: &Fields<'_>) -> Result<Root, FileError> {
     }
 }
 
-fn load_detect(node: Node<'_>) -> Result<Detect, FileError> {
+fn load_detect(top: &Fields<'_>) -> Result<Option<Detect>, FileError> {
+    let Some(node) = top.get("detect") else { return Ok(None) };
     let fields = node.fields()?;
     let priority = fields.get("priority").map_or(Ok(0), |node| node.integer())?;
     let when = Condition::load(fields.need("when")?, Scope::Message)?;
+    let invocation = top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?;
+    let mut commands = Vec::new();
+    if let Some(node) = fields.get("commands") {
+        commands = node.strings()?;
+        if let Some(unknown) = commands.iter().find(|command| !invocation.verbs().contains(command)) {
+            return Err(node.error(format_args!("`{unknown}` is none of the verbs of [invocation]")));
+        }
+    }
     fields.done()?;
-    Ok(Detect { priority, when })
+    Ok(Some(Detect { priority, when, commands, invocation }))
 }
 
 fn load_policy(node: Node<'_>) -> Result<Policy, FileError> {

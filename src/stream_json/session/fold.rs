@@ -30,6 +30,8 @@ pub struct AssistantError {
     pub kind: String,
     /// The line.
     pub line: u64,
+    /// Whether the main loop went on to say something that is no error.
+    pub recovered: bool,
 }
 
 /// A tool call that was refused.
@@ -197,9 +199,11 @@ impl Session {
     fn assistant(&mut self, assistant: Assistant<'_>, line: u64) {
         let is_subagent = assistant.is_subagent();
         if let Some(kind) = assistant.error() {
-            let error = AssistantError { kind: kind.into_owned(), line };
+            let error = AssistantError { kind: kind.into_owned(), line, recovered: false };
             let slot = if is_subagent { &mut self.subagent_error } else { &mut self.pending_error };
-            slot.get_or_insert(error);
+            slot.get_or_insert(error).recovered = false;
+        } else if !is_subagent && let Some(error) = &mut self.pending_error {
+            error.recovered = true;
         }
         let Some(message) = assistant.api_message() else { return };
         let is_synthetic = message.is_synthetic();
@@ -278,7 +282,7 @@ impl Session {
                 self.asked_user = None;
             }
             if matches!(name.as_deref(), Some("Agent" | "Task")) && is_api_error_text(block) {
-                let error = AssistantError { kind: "API Error".into(), line };
+                let error = AssistantError { kind: "API Error".into(), line, recovered: false };
                 self.subagent_error.get_or_insert(error);
             }
         }

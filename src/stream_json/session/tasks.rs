@@ -150,7 +150,9 @@ impl Tasks {
             details.get("isAsync").and_then(Node::boolean) == Some(true)
                 || details.get("backgroundTaskId").is_some_and(|id| !id.is_null())
         }) || says_launched(result);
-        if went_to_background {
+        // Without a word on what became of it, a call that asked for the background got it: its end is told elsewhere.
+        let said_nothing = details.is_none() && task.background && !result.is_failed();
+        if went_to_background || said_nothing {
             task.background = true;
             task.id = task.id.take().or_else(|| id.map(std::borrow::Cow::into_owned));
         } else {
