@@ -282,7 +282,7 @@ fn what_cannot_be_compared_is_said() {
     refused(&a, &empty, 2, "neither recordings, golden snapshots nor JSON files");
     refused(&a, Path::new("./nowhere"), 2, "no such file or directory");
     refused(&a, Path::new("cluade"), 2, "did you mean `claude`?");
-    refused(&a, Path::new("claude@0.0.1"), 3, "target install");
+    refused(&a, Path::new("claude@latest"), 2, "`latest` is no whole version");
     fs::write(a.join("recording.json"), "{\"schema_version\":99}").unwrap();
     refused(&a, &b, 2, "newer");
 }
@@ -413,7 +413,7 @@ fn a_matrix_says_when_it_changed() {
         .args(["matrix", "nowhere"])
         .assert()
         .code(2)
-        .stderr(contains("neither a directory nor a TARGET@A..B"));
+        .stderr(contains("neither a directory of recordings nor a TARGET@A..B"));
 }
 
 #[test]

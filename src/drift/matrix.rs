@@ -49,8 +49,7 @@ pub fn matrix<L: Lookup>(
         ranges.push(table.range(pair[0], pair[1])?);
     }
     let mut left = more;
-    // The widest first: it hides the most.
-    while let Some(at) = widest(&ranges, &table.missing).filter(|_| left > 0) {
+    while let Some(at) = next(&ranges, &table.missing).filter(|_| left > 0) {
         let Range { old, new, .. } = ranges[at];
         let Some(middle) = middle(old, new, &table.missing) else { break };
         left -= 1;
@@ -78,6 +77,16 @@ struct Range {
     changes: Vec<Change>,
 }
 
+impl Range {
+    fn matters(&self) -> bool {
+        self.changes.iter().any(|change| change.effect != Effect::Info)
+    }
+
+    fn breaks(&self) -> bool {
+        self.changes.iter().any(|change| change.effect == Effect::Breaking)
+    }
+}
+
 struct Table<'m, L: Lookup> {
     versions: &'m [String],
     lookup: &'m mut L,
@@ -96,14 +105,12 @@ impl<L: Lookup> Table<'_, L> {
         Ok(true)
     }
 
-    /// What changed between two versions that were looked at; what no contract promises changes with every version.
+    /// What changed between two versions that were looked at.
     fn range(&self, old: usize, new: usize) -> Result<Range, L::Error> {
         let (Some(before), Some(after)) = (self.cases.get(&old), self.cases.get(&new)) else {
             return Ok(Range { old, new, changes: Vec::new() });
         };
-        let mut changes = diff(before, after, self.rules)?.changes;
-        changes.retain(|change| change.effect != Effect::Info);
-        Ok(Range { old, new, changes })
+        Ok(Range { old, new, changes: diff(before, after, self.rules)?.changes })
     }
 }
 
@@ -113,13 +120,15 @@ fn sampled(versions: usize, sample: usize) -> BTreeSet<usize> {
     (0..sample).map(|at| at * versions.saturating_sub(1) / (sample - 1)).filter(|at| *at < versions).collect()
 }
 
-/// The widest range that has changes and a version in it that can still be looked at.
-fn widest(ranges: &[Range], missing: &BTreeSet<usize>) -> Option<usize> {
+/// The range to look into next, which has changes and a version that can still be looked at: breaking changes are searched
+/// for first, and the widest range hides the most. What no contract promises changes with every version, and is not
+/// searched for.
+fn next(ranges: &[Range], missing: &BTreeSet<usize>) -> Option<usize> {
     let candidates = ranges
         .iter()
         .enumerate()
-        .filter(|(_, range)| !range.changes.is_empty() && middle(range.old, range.new, missing).is_some());
-    candidates.max_by_key(|(_, range)| range.new - range.old).map(|(at, _)| at)
+        .filter(|(_, range)| range.matters() && middle(range.old, range.new, missing).is_some());
+    candidates.max_by_key(|(_, range)| (range.breaks(), range.new - range.old)).map(|(at, _)| at)
 }
 
 /// The version nearest to the middle of a range that is not missing.
@@ -171,6 +180,9 @@ mod tests {
             .collect();
         assert_eq!(told, [("field-removed", "3", "4", true), ("field-added", "8", "9", true)]);
         assert!(folders.1.len() < 10, "{:?}", folders.1);
+        // With little to spend, the breaking change is found.
+        let few = matrix(&versions, 3, 2, &mut folders, &rules).unwrap();
+        assert!(few[0].exact && few[0].since == "4" && !few[1].exact, "{few:?}");
         let coarse = matrix(&versions, 2, 0, &mut folders, &rules).unwrap();
         assert!(coarse.iter().all(|found| !found.exact && found.after == "0" && found.since == "9"));
     }
