@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned, rulebook, say};
+use super::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned, say, terms};
 use super::{Failure, Format, complain};
 use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, SourceError, diff};
 use crate::exit_code;
@@ -20,8 +20,9 @@ use crate::report::{drift_markdown, drift_text};
 /// plain JSON files (one a command), or a target, which is then run: reference, claw=PATH, or claude@2.1.197, which is
 /// installed from npm when it is not.
 ///
-/// The same change in many cases is one row. A change is breaking when a reader of the old output may have relied on what
-/// it takes away, additive when there is more than before, and info when no contract promises what is different.
+/// The same change in many cases is one row. By the contract's versioning policy (clawgate contract show NAME) a change is
+/// breaking when a reader of the old output may have relied on what it takes away, additive when there is more than before,
+/// and info when no contract promises what is different.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -44,6 +45,10 @@ pub(super) struct DiffArgs {
     /// Breaking changes that are accepted for now, each with a reason, a link and a last day
     #[arg(long, value_name = "FILE")]
     known_changes: Option<PathBuf>,
+    /// By whose versioning policy: a built-in contract, or the path of your own [default: the one that each recording names
+    /// or looks like]
+    #[arg(long, value_name = "NAME|PATH")]
+    contract: Option<String>,
     #[command(flatten)]
     cases: CaseArgs,
     /// Where recordings of targets that are run go [default: a directory that vanishes]
@@ -91,7 +96,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
         }
     }
     let [old, new] = &sides[..] else { return Ok(exit_code::USAGE) };
-    let mut drift = diff(old, new, &rulebook()?)?;
+    let mut drift = diff(old, new, &terms(args.contract.as_deref())?)?;
     if drift.compared == 0 {
         complain(&nothing(&drift));
         return Ok(exit_code::NOTHING_SELECTED);
@@ -144,7 +149,7 @@ impl DiffArgs {
                     "type": "summary", "schema_version": 1, "compared": drift.compared,
                     "only_old": drift.only_old.len(), "only_new": drift.only_new.len(),
                     "breaking": drift.count(Effect::Breaking), "additive": drift.count(Effect::Additive),
-                    "info": drift.count(Effect::Info), "known": known, "exit_code": code,
+                    "info": drift.count(Effect::Info), "known": known, "policies": drift.policies, "exit_code": code,
                 });
                 writeln!(out, "{summary}")?;
                 out.flush()?;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::diff::{Workspace, tell};
 use super::matrix_versions::Versions;
-use super::runs::{CaseArgs, rulebook};
+use super::runs::{CaseArgs, terms};
 use super::{Failure, Format, FormatArg, complain};
 use crate::drift::{Effect, matrix};
 use crate::exit_code;
@@ -44,6 +44,10 @@ pub(super) struct MatrixArgs {
     /// Also what no contract promises; it is not what versions are searched for
     #[arg(long)]
     all: bool,
+    /// By whose versioning policy: a built-in contract, or the path of your own [default: the one that each recording names
+    /// or looks like]
+    #[arg(long, value_name = "NAME|PATH")]
+    contract: Option<String>,
     #[command(flatten)]
     cases: CaseArgs,
     #[command(flatten)]
@@ -58,7 +62,13 @@ pub(super) fn run(args: &MatrixArgs) -> Result<u8, Failure> {
         Err(error) => return tell(error),
     };
     let order = versions.order().to_vec();
-    let found = matrix(&order, args.sample.into(), args.bisect.into(), &mut versions, &rulebook()?);
+    let found = matrix(
+        &order,
+        args.sample.into(),
+        args.bisect.into(),
+        &mut versions,
+        &terms(args.contract.as_deref())?,
+    );
     let mut found = match found {
         Ok(found) => found,
         Err(error) => return tell(error),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Failure;
+use crate::drift::Terms;
 use crate::golden::Volatile;
 use crate::harness::run::{
     Event, LastRun, Planned, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select,
@@ -15,6 +16,7 @@ use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, Located, NpmError, TARGETS, Target, cache_folder};
 use crate::printable::printable;
 use crate::report::style::FAINT;
+use crate::schema::{Contract, bundle};
 
 /// Why there are no recordings.
 #[derive(Debug)]
@@ -144,9 +146,11 @@ impl Runner {
     }
 }
 
-/// What differs from run to run, by the target that a recording names, else by its contract.
-pub(super) fn rulebook() -> Result<impl Fn(&str, Option<&str>) -> Volatile, Failure> {
+/// What recordings are compared by: what differs from run to run, by the target that a recording names, else by its
+/// contract; and the policy of the contract that it speaks, which is `contract` when the user names one.
+pub(super) fn terms(contract: Option<&str>) -> Result<Terms<'static>, Failure> {
     let mut known: BTreeMap<String, Volatile> = BTreeMap::new();
+    let mut own: BTreeMap<String, PathBuf> = BTreeMap::new();
     for (name, _) in TARGETS {
         let choice =
             Choice::parse(name, targets_folder()).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -158,12 +162,23 @@ pub(super) fn rulebook() -> Result<impl Fn(&str, Option<&str>) -> Volatile, Fail
             std::fs::read_to_string(&path).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
         let target =
             Target::parse(&file, &text).map_err(|error| Failure::Usage(error.render().to_string()))?;
+        let places =
+            target.speaks.into_iter().filter_map(|speaks| Some((speaks.contract, speaks.contract_at?)));
+        own.extend(places);
         known.insert(target.name, target.volatile);
     }
-    Ok(move |target: &str, contract: Option<&str>| {
+    let volatile = move |target: &str, contract: Option<&str>| {
         let family = |name: &str| ["claude", "claw"].into_iter().find(|family| name.starts_with(family));
         let by_contract = || known.get(family(contract.unwrap_or_default())?);
         known.get(target).or_else(by_contract).cloned().unwrap_or_default()
+    };
+    let mut terms = Terms::new(volatile)?;
+    for (name, place) in own {
+        terms = terms.with_own(&name, &place);
+    }
+    Ok(match contract {
+        Some(name) => terms.speaking(Contract::load(&bundle(name)?)?),
+        None => terms,
     })
 }
 

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::{Change, Effect};
-use super::{CaseSet, Rules, SourceError, diff};
+use super::{CaseSet, Change, Effect, SourceError, Terms, diff};
 
 /// Where the cases of a version come from: a folder, or a program that is run.
 pub trait Lookup {
@@ -35,9 +34,9 @@ pub fn matrix<L: Lookup>(
     sample: usize,
     more: usize,
     lookup: &mut L,
-    rules: &Rules<'_>,
+    terms: &Terms<'_>,
 ) -> Result<Vec<Found>, L::Error> {
-    let mut table = Table { versions, lookup, rules, cases: BTreeMap::new(), missing: BTreeSet::new() };
+    let mut table = Table { versions, lookup, terms, cases: BTreeMap::new(), missing: BTreeSet::new() };
     let mut looked: Vec<usize> = Vec::new();
     for at in sampled(versions.len(), sample) {
         if table.look(at)? {
@@ -90,7 +89,7 @@ impl Range {
 struct Table<'m, L: Lookup> {
     versions: &'m [String],
     lookup: &'m mut L,
-    rules: &'m Rules<'m>,
+    terms: &'m Terms<'m>,
     cases: BTreeMap<usize, CaseSet>,
     missing: BTreeSet<usize>,
 }
@@ -110,7 +109,7 @@ impl<L: Lookup> Table<'_, L> {
         let (Some(before), Some(after)) = (self.cases.get(&old), self.cases.get(&new)) else {
             return Ok(Range { old, new, changes: Vec::new() });
         };
-        Ok(Range { old, new, changes: diff(before, after, self.rules)?.changes })
+        Ok(Range { old, new, changes: diff(before, after, self.terms)?.changes })
     }
 }
 
@@ -172,8 +171,8 @@ mod tests {
             std::fs::write(folder.path().join(version).join("x.json"), document).unwrap();
         }
         let mut folders = Folders(folder, Vec::new());
-        let rules = |_: &str, _: Option<&str>| crate::golden::Volatile::default();
-        let found = matrix(&versions, 2, 20, &mut folders, &rules).unwrap();
+        let terms = Terms::new(|_, _| crate::golden::Volatile::default()).unwrap();
+        let found = matrix(&versions, 2, 20, &mut folders, &terms).unwrap();
         let told: Vec<_> = found
             .iter()
             .map(|found| (found.change.kind.name(), found.after.as_str(), found.since.as_str(), found.exact))
@@ -181,9 +180,9 @@ mod tests {
         assert_eq!(told, [("field-removed", "3", "4", true), ("field-added", "8", "9", true)]);
         assert!(folders.1.len() < 10, "{:?}", folders.1);
         // With little to spend, the breaking change is found.
-        let few = matrix(&versions, 3, 2, &mut folders, &rules).unwrap();
+        let few = matrix(&versions, 3, 2, &mut folders, &terms).unwrap();
         assert!(few[0].exact && few[0].since == "4" && !few[1].exact, "{few:?}");
-        let coarse = matrix(&versions, 2, 0, &mut folders, &rules).unwrap();
+        let coarse = matrix(&versions, 2, 0, &mut folders, &terms).unwrap();
         assert!(coarse.iter().all(|found| !found.exact && found.after == "0" && found.since == "9"));
     }
 }

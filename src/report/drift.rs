@@ -43,6 +43,9 @@ pub fn drift_text(
         drift.count(Effect::Additive),
         drift.compared
     )?;
+    let policies: Vec<String> =
+        drift.policies.iter().map(|(contract, cases)| format!("{contract} ({cases})")).collect();
+    writeln!(out, "{FAINT}by the policies of: {}{FAINT:#}", printable(&policies.join(", ")))?;
     for (side, cases) in [("old", &drift.only_old), ("new", &drift.only_new)] {
         if !cases.is_empty() {
             let these = printable(&listed(cases)).into_owned();

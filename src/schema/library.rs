@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::contract::{Contract, Protocol};
+use super::contract::{Contract, Detect, Protocol};
 use super::facts::Run;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
@@ -93,18 +93,33 @@ impl ContractSet {
     }
 }
 
+/// Recognises built-in contracts by the shape of messages.
+pub(crate) struct Detector {
+    known: Vec<(&'static str, Detect)>,
+}
+
+impl Detector {
+    pub(crate) fn new() -> Result<Self, FileError> {
+        let mut known = Vec::new();
+        for name in built_in() {
+            known.extend(detect_of(&bundle(name)?)?.map(|detect| (name, detect)));
+        }
+        Ok(Self { known })
+    }
+
+    /// The contract with the highest priority, of several the first.
+    pub(crate) fn detect(&self, messages: &[&Value]) -> Option<&'static str> {
+        let fits = |(_, detect): &&(&'static str, Detect)| {
+            messages.iter().any(|message| detect.when.holds((*message).into()))
+        };
+        let best = self.known.iter().filter(fits).rev().max_by_key(|(_, detect)| detect.priority);
+        best.map(|(name, _)| *name)
+    }
+}
+
 /// The contract whose shape the first messages of a run have; the caller always says that it was guessed.
 ///
 /// `messages` are the first objects on stdout; a few are enough.
 pub fn detect(messages: &[Value]) -> Result<Option<&'static str>, FileError> {
-    let mut best: Option<(i64, &'static str)> = None;
-    for name in built_in() {
-        if let Some(detect) = detect_of(&bundle(name)?)?
-            && best.is_none_or(|(priority, _)| detect.priority > priority)
-            && messages.iter().any(|message| detect.when.holds(message.into()))
-        {
-            best = Some((detect.priority, name));
-        }
-    }
-    Ok(best.map(|(_, name)| name))
+    Ok(Detector::new()?.detect(&messages.iter().collect::<Vec<_>>()))
 }
