@@ -282,7 +282,7 @@ fn what_cannot_be_compared_is_said() {
     refused(&a, &empty, 2, "neither recordings, golden snapshots nor JSON files");
     refused(&a, Path::new("./nowhere"), 2, "no such file or directory");
     refused(&a, Path::new("cluade"), 2, "did you mean `claude`?");
-    refused(&a, Path::new("claude@0.0.1"), 3, "target install");
+    refused(&a, Path::new("claude@latest"), 2, "`latest` is no whole version");
     fs::write(a.join("recording.json"), "{\"schema_version\":99}").unwrap();
     refused(&a, &b, 2, "newer");
 }
@@ -386,6 +386,139 @@ fn a_hostile_fixture_is_only_data() {
     }
 }
 
+/// A contract that promises little, and counts what is new as breaking.
+const OWN_CONTRACT: &str = r#"
+[contract]
+name = "mine"
+title = "ours"
+protocol = "document"
+sources = ["ours.md"]
+[policy]
+source = "ours.md, Versions"
+unpromised = "info"
+closed = ["words"]
+booleans-decide = false
+[policy.effects]
+field-added = "breaking"
+[[kind]]
+name = "doc"
+when = { "/kept" = { present = true } }
+schema = "doc.schema.json"
+[[clause]]
+id = "shape"
+level = "must"
+source = "ours.md"
+since = "1.0"
+check = { schema = "doc.schema.json", on = "doc" }
+text = "It has its fields."
+why = "They are read."
+fix = "Print them."
+"#;
+
+const OWN_SCHEMA: &str = r#"{"type":"object","required":["kept"],"properties":{"kept":{"type":"integer"},"hint":{"type":"string"}}}"#;
+
+#[test]
+fn what_a_change_does_is_for_the_contract_to_say() {
+    let folder = TempDir::new().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    write("old/x.json", r#"{"kept":1,"loose":1,"hint":"a b","on":true}"#);
+    write("new/x.json", r#"{"hint":3,"new":1,"on":false}"#);
+    let contract = write("mine/contract.toml", OWN_CONTRACT);
+    write("mine/doc.schema.json", OWN_SCHEMA);
+    let (old, new) = (folder.path().join("old"), folder.path().join("new"));
+    let told = |more: &[&str]| {
+        let (_, lines) = diff(old.to_str().unwrap(), new.to_str().unwrap(), more);
+        let told = |line: &&Value| {
+            let text = |key: &str| line[key].as_str().unwrap();
+            format!("{} {} {}", text("effect"), text("kind"), text("pointer"))
+        };
+        (changes(&lines).iter().map(told).collect::<Vec<_>>(), lines.last().unwrap()["policies"].clone())
+    };
+    let mine = Path::new(&contract).parent().unwrap().to_str().unwrap();
+    let (by_mine, policies) = told(&["--contract", mine]);
+    assert_eq!(
+        by_mine,
+        [
+            "breaking field-removed /kept",
+            "breaking field-added /new",
+            "breaking field-retyped /hint",
+            "info field-removed /loose",
+            "info value-changed /on",
+        ]
+    );
+    assert_eq!(policies, json!({"mine": 1}));
+    let (by_default, policies) = told(&[]);
+    assert_eq!(
+        by_default,
+        [
+            "breaking field-removed /kept",
+            "breaking field-removed /loose",
+            "breaking field-retyped /hint",
+            "breaking value-changed /on",
+            "additive field-added /new",
+        ]
+    );
+    assert_eq!(policies, json!({"default": 1}));
+
+    let show = || {
+        let mut command = clawgate();
+        command.args(["contract", "show", mine]);
+        command.assert()
+    };
+    show().success().stdout(
+        contains("versioning policy  ours.md, Versions")
+            .and(contains("a new word is breaking in:    words"))
+            .and(contains("losing a field that no schema promises: info")),
+    );
+    fs::write(&contract, OWN_CONTRACT.replace("field-added =", "field-add =")).unwrap();
+    show().code(2).stderr(contains("contract.toml:13").and(contains("`field-add` is no kind of change")));
+    let mut command = clawgate();
+    command.arg("diff").args([&old, &new]).args(["--contract", mine]);
+    command.assert().code(2).stderr(contains("contract.toml:13"));
+}
+
+/// A recording that names a contract is judged by it, also one of a project's own target; one that names none by its shape.
+#[test]
+fn a_recording_is_judged_by_the_contract_that_it_speaks() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path();
+    for path in ["targets", "mine"] {
+        fs::create_dir(root.join(path)).unwrap();
+    }
+    fs::write(root.join("clawgate.toml"), "").unwrap();
+    fs::write(root.join("mine/contract.toml"), OWN_CONTRACT).unwrap();
+    fs::write(root.join("mine/doc.schema.json"), OWN_SCHEMA).unwrap();
+    let target = "target = { name = \"agent\", program = \"agent\" }\n[[speaks]]\ncontract = \"../mine\"\n";
+    fs::write(root.join("targets/agent.toml"), target).unwrap();
+    let record = |side: &str, contract: &str, document: &str| {
+        let place = root.join(side).join("case");
+        fs::create_dir_all(&place).unwrap();
+        let facts = json!({
+            "schema_version": 1, "target": "agent", "target_version": "1", "scenario": "case", "exit": {"code": 0},
+            "contract": contract,
+        });
+        fs::write(place.join("recording.json"), facts.to_string()).unwrap();
+        fs::write(place.join("stdout"), document).unwrap();
+        fs::write(place.join("stderr"), "").unwrap();
+    };
+    for (contract, policy, effect) in [("mine", "mine", "breaking"), ("theirs", "default", "additive")] {
+        record("old", contract, r#"{"kept":1}"#);
+        record("new", contract, r#"{"kept":1,"new":1}"#);
+        let (_, lines) =
+            lines(clawgate().current_dir(root).args(["diff", "old", "new", "--format", "json"]), "diff");
+        assert_eq!(lines[0]["effect"], effect, "{contract}");
+        assert_eq!(lines[1]["policies"], json!({ policy: 1 }));
+    }
+    let (old, new) = (corpus("claude-2.1.0"), corpus("claude-2.1.100"));
+    let (_, lines) = diff(&old, &new, &["--case", "plain"]);
+    assert_eq!(lines.last().unwrap()["policies"], json!({"claude-stream-json": 1}));
+}
+
 #[test]
 fn a_matrix_says_when_it_changed() {
     let versions = ["1.0.128", "2.1.0", "2.1.100", "2.1.197", "2.1.325"];
@@ -413,7 +546,7 @@ fn a_matrix_says_when_it_changed() {
         .args(["matrix", "nowhere"])
         .assert()
         .code(2)
-        .stderr(contains("neither a directory nor a TARGET@A..B"));
+        .stderr(contains("neither a directory of recordings nor a TARGET@A..B"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// One of each kind, so that a version takes a minute or two.
@@ -99,6 +100,41 @@ fn runs_of_the_same_binary_are_the_same() {
     };
     run(&["--golden", "update"]);
     run(&["--golden", "check", "--repeat", "4"]);
+}
+
+/// A script, the last script, a binary: what stands between them is found.
+#[test]
+#[ignore = "needs npm and its registry; .ci/run runs it"]
+fn a_matrix_goes_over_scripts_and_binaries() {
+    let folder = TempDir::new().unwrap();
+    let output = Command::new(cargo_bin("clawgate"))
+        .args([
+            "matrix",
+            "claude@2.1.0..2.1.197",
+            "--sample",
+            "3",
+            "--bisect",
+            "1",
+            "--discard",
+            "--format",
+            "json",
+        ])
+        .args(["--case", "claude/answers/stream", "--case", "claude/tools/max-turns"])
+        .env("CLAWGATE_CACHE", folder.path().join("cache"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let (shown, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{shown}{said}");
+    let lines: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for pointer in ["/stop_reason", "/terminal_reason", "/ttft_ms"] {
+        let is_told = |line: &&Value| {
+            line["kind"] == "field-added" && line["message"] == "result/success" && line["pointer"] == pointer
+        };
+        assert_eq!(lines.iter().filter(is_told).count(), 1, "{pointer}: {shown}{said}");
+    }
+    assert!(said.contains("installing @anthropic-ai/claude-code@2.1.0"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path().join("cache/targets")).unwrap().count(), 0);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::events::Profile;
 use crate::exit_code;
 use crate::printable::printable;
 use crate::report::style::{FAINT, NAME};
+use crate::schema::policy::{Effect, Kind, Policy};
 use crate::schema::{Bundle, Clause, Contract, FileError, Level, built_in, bundle};
 
 /// List contracts, show one, compare two, or learn one from recordings
@@ -107,6 +108,7 @@ fn show(args: &ShowArgs) -> Result<u8, Failure> {
                 "sources": contract.sources(),
                 "extends": contract.extends(),
                 "kinds": contract.kinds().collect::<Vec<_>>(),
+                "policy": policy_json(contract.policy()),
                 "clauses": clauses,
             });
             writeln!(out, "{whole}")?;
@@ -123,6 +125,8 @@ fn write_contract(out: &mut impl Write, contract: &Contract) -> std::io::Result<
         writeln!(out, "{FAINT}judged together with {}{FAINT:#}", contract.extends().join(", "))?;
     }
     writeln!(out)?;
+    write_policy(out, contract.policy())?;
+    writeln!(out)?;
     for clause in contract.clauses() {
         writeln!(out, "{:<9} {NAME}{}{NAME:#}", clause.level, clause.id)?;
         writeln!(out, "          {}", printable(&clause.text))?;
@@ -131,6 +135,68 @@ fn write_contract(out: &mut impl Write, contract: &Contract) -> std::io::Result<
         }
     }
     Ok(())
+}
+
+/// What a change of the contract's messages does to their readers.
+fn write_policy(out: &mut impl Write, policy: &Policy) -> std::io::Result<()> {
+    let by = policy.source.as_deref().unwrap_or("the default");
+    writeln!(out, "{NAME}versioning policy{NAME:#}  {}", printable(by))?;
+    if let (Some(at), Some(breaking)) = (&policy.version_at, &policy.breaking) {
+        let additive = policy.additive.as_deref().unwrap_or("none");
+        let line = format!("{at}: a breaking change demands {breaking}, an additive one {additive}");
+        writeln!(out, "          {}", printable(&line))?;
+    }
+    for effect in [Effect::Breaking, Effect::Additive, Effect::Info] {
+        let kinds: Vec<&str> = policy.kinds(effect).map(Kind::name).collect();
+        for (at, line) in wrapped(&kinds, 100).iter().enumerate() {
+            writeln!(out, "{:<9} {line}", if at == 0 { effect.name() } else { "" })?;
+        }
+    }
+    let lists =
+        [("another value is breaking in", &policy.deciding), ("a new word is breaking in", &policy.closed)];
+    for (what, fields) in lists.into_iter().filter(|(_, fields)| !fields.is_empty()) {
+        for (at, line) in
+            wrapped(&fields.iter().map(String::as_str).collect::<Vec<_>>(), 70).iter().enumerate()
+        {
+            let what = if at == 0 { format!("{what}:") } else { String::new() };
+            writeln!(out, "          {what:<29} {}", printable(line))?;
+        }
+    }
+    if policy.booleans_decide {
+        writeln!(out, "          and so it is where true becomes false, or false true")?;
+    }
+    writeln!(out, "          losing a field that no schema promises: {}", policy.unpromised.name())
+}
+
+/// Words in lines of at most so many characters.
+fn wrapped(words: &[&str], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words {
+        match lines.last_mut() {
+            Some(line) if line.len() + word.len() + 2 <= width => {
+                line.push_str(", ");
+                line.push_str(word);
+            }
+            _ => lines.push((*word).to_owned()),
+        }
+    }
+    lines
+}
+
+fn policy_json(policy: &Policy) -> serde_json::Value {
+    let effects: serde_json::Map<_, _> =
+        policy.effects.iter().map(|(kind, effect)| (kind.name().to_owned(), effect.name().into())).collect();
+    json!({
+        "source": policy.source,
+        "version_at": policy.version_at,
+        "breaking": policy.breaking,
+        "additive": policy.additive,
+        "effects": effects,
+        "deciding": policy.deciding,
+        "booleans_decide": policy.booleans_decide,
+        "closed": policy.closed,
+        "unpromised": policy.unpromised,
+    })
 }
 
 /// Why no recording and no log shows that a clause is broken.

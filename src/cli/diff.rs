@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::runs::{CaseArgs, RunsError, locate, planned, record, rulebook};
+use super::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned, say, terms};
 use super::{Failure, Format, complain};
 use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, SourceError, diff};
 use crate::exit_code;
@@ -17,10 +17,12 @@ use crate::report::{drift_markdown, drift_text};
 /// Compare two sets of recordings: what was added, what broke, and for whom
 ///
 /// Each side is a directory of recordings, the --out directory of a run, a directory of golden snapshots, a directory of
-/// plain JSON files (one a command), or a target, which is then run: reference, claude@2.1.197, claw=PATH.
+/// plain JSON files (one a command), or a target, which is then run: reference, claw=PATH, or claude@2.1.197, which is
+/// installed from npm when it is not.
 ///
-/// The same change in many cases is one row. A change is breaking when a reader of the old output may have relied on what
-/// it takes away, additive when there is more than before, and info when no contract promises what is different.
+/// The same change in many cases is one row. By the contract's versioning policy (clawgate contract show NAME) a change is
+/// breaking when a reader of the old output may have relied on what it takes away, additive when there is more than before,
+/// and info when no contract promises what is different.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -43,6 +45,10 @@ pub(super) struct DiffArgs {
     /// Breaking changes that are accepted for now, each with a reason, a link and a last day
     #[arg(long, value_name = "FILE")]
     known_changes: Option<PathBuf>,
+    /// By whose versioning policy: a built-in contract, or the path of your own [default: the one that each recording names
+    /// or looks like]
+    #[arg(long, value_name = "NAME|PATH")]
+    contract: Option<String>,
     #[command(flatten)]
     cases: CaseArgs,
     /// Where recordings of targets that are run go [default: a directory that vanishes]
@@ -82,15 +88,15 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
         None => None,
     };
     let folder = Workspace::new(args.out.as_deref())?;
-    let mut sides = Vec::new();
+    let (mut sides, mut runner) = (Vec::new(), None);
     for (typed, name) in [(&args.old, "old"), (&args.new, "new")] {
-        match side(typed, &folder.path().join(name), &args.cases) {
+        match side(typed, &folder.path().join(name), &args.cases, &mut runner) {
             Ok(cases) => sides.push(cases),
             Err(error) => return tell(error),
         }
     }
     let [old, new] = &sides[..] else { return Ok(exit_code::USAGE) };
-    let mut drift = diff(old, new, &rulebook()?)?;
+    let mut drift = diff(old, new, &terms(args.contract.as_deref())?)?;
     if drift.compared == 0 {
         complain(&nothing(&drift));
         return Ok(exit_code::NOTHING_SELECTED);
@@ -143,7 +149,7 @@ impl DiffArgs {
                     "type": "summary", "schema_version": 1, "compared": drift.compared,
                     "only_old": drift.only_old.len(), "only_new": drift.only_new.len(),
                     "breaking": drift.count(Effect::Breaking), "additive": drift.count(Effect::Additive),
-                    "info": drift.count(Effect::Info), "known": known, "exit_code": code,
+                    "info": drift.count(Effect::Info), "known": known, "policies": drift.policies, "exit_code": code,
                 });
                 writeln!(out, "{summary}")?;
                 out.flush()?;
@@ -170,7 +176,12 @@ fn consumer(name: &str) -> Result<Consumer, Failure> {
 }
 
 /// What was typed, as cases: a path is read, anything else is a target that is run.
-fn side(typed: &str, out: &Path, cases: &CaseArgs) -> Result<CaseSet, RunsError> {
+fn side(
+    typed: &str,
+    out: &Path,
+    cases: &CaseArgs,
+    runner: &mut Option<Runner>,
+) -> Result<CaseSet, RunsError> {
     let usage = |error: SourceError| RunsError::Usage(error.to_string());
     let path = Path::new(typed);
     if path.exists() {
@@ -183,13 +194,23 @@ fn side(typed: &str, out: &Path, cases: &CaseArgs) -> Result<CaseSet, RunsError>
     if path.is_absolute() || typed.starts_with('.') || typed.ends_with('/') {
         return Err(RunsError::Usage(format!("{typed}: no such file or directory")));
     }
-    let located = locate(typed).map_err(|error| match error {
+    let choice = choose(typed).map_err(|error| match error {
         RunsError::Usage(message) => {
             RunsError::Usage(format!("{typed}: no such file or directory, and {message}"))
         }
         other => other,
     })?;
-    record(planned(&located, &cases.cases, 1)?, out, cases.jobs, &mut |_| {})?;
+    let runner = match runner {
+        Some(runner) => runner,
+        None => runner.insert(Runner::new()?),
+    };
+    if let (Some(version), None, Some(_)) = (&choice.version, &choice.program, &choice.target.npm) {
+        install(&choice.target, version)?;
+    }
+    let located = locate(choice)?;
+    let planned = planned(&located, &cases.cases, 1)?;
+    say(&format!("running {} cases on {typed}", planned.len()));
+    runner.record(planned, out, cases.jobs, &mut |_| {})?;
     CaseSet::open(out).map_err(usage)
 }
 
@@ -215,6 +236,7 @@ pub(super) fn tell(error: RunsError) -> Result<u8, Failure> {
         RunsError::Usage(message) => return Err(Failure::Usage(message)),
         RunsError::Environment(message) => (message, exit_code::ENVIRONMENT),
         RunsError::Nothing(message) => (message, exit_code::NOTHING_SELECTED),
+        RunsError::Interrupted => return Ok(exit_code::INTERRUPTED),
     };
     complain(&message);
     Ok(code)

@@ -8,7 +8,7 @@ use clap::Args;
 use similar::TextDiff;
 
 use super::diff::{Workspace, tell};
-use super::runs::{CaseArgs, locate, planned, record};
+use super::runs::{CaseArgs, Runner, choose, locate, planned};
 use super::{Failure, complain};
 use crate::exit_code;
 use crate::golden::{Normal, learn, normalise};
@@ -45,7 +45,7 @@ const SURROUNDINGS: [&[(&str, &str)]; 3] = [
 
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
-    let located = match locate(&args.target) {
+    let located = match choose(&args.target).and_then(locate) {
         Ok(located) => located,
         Err(error) => return tell(error),
     };
@@ -57,13 +57,15 @@ pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
     let volatile = located.choice.target.volatile.clone();
     let folder = Workspace::new(None)?;
     let mut recordings: Vec<(String, String)> = Vec::new();
-    let recorded = record(cases, folder.path(), args.cases.jobs, &mut |event| {
+    let mut on_event = |event: &Event| {
         if let Event::CaseFinished(case) = event
             && let Some(path) = &case.recording
         {
             recordings.push((case.case.clone(), path.clone()));
         }
-    });
+    };
+    let recorded =
+        Runner::new().and_then(|runner| runner.record(cases, folder.path(), args.cases.jobs, &mut on_event));
     if let Err(error) = recorded {
         return tell(error);
     }

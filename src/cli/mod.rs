@@ -18,6 +18,7 @@ mod judge;
 mod lines;
 mod man;
 mod matrix;
+mod matrix_versions;
 mod merge;
 mod mock;
 mod play;

@@ -2,7 +2,6 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use super::{Failure, Format, complain};
 use crate::exit_code;
 use crate::harness::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
 use crate::harness::supervise::Containment;
-use crate::harness::target::{Choice, LocateError, Located, TARGETS, cache_folder, installed};
+use crate::harness::target::{Choice, LocateError, Located, NpmError, TARGETS};
 use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
 
@@ -34,9 +33,12 @@ enum TargetCommand {
         format: super::FormatArg,
     },
     /// Installs a version of a target through npm into the cache: claude@2.1.197
+    ///
+    /// Exactly that version, and nothing of it is executed. Older versions of the Claude CLI are scripts, for which Node.js
+    /// is needed. The cache is `CLAWGATE_CACHE`, else clawgate in the user's cache; a folder in it can be removed at any time.
     Install {
-        /// The target and its version
-        #[arg(value_name = "claude@VERSION")]
+        /// The target and its version; the target's file says where npm has it
+        #[arg(value_name = "TARGET@VERSION")]
         what: String,
     },
     /// Whether a target is found, says its version, starts, and answers over loopback
@@ -111,78 +113,26 @@ fn list_misbehaviours(format: Format) -> Result<u8, Failure> {
     Ok(exit_code::OK)
 }
 
-/// The npm package with the binary for this machine.
-fn package() -> Option<String> {
-    let machine = match std::env::consts::ARCH {
-        "x86_64" => "x64",
-        "aarch64" => "arm64",
-        _ => return None,
-    };
-    Some(format!("@anthropic-ai/claude-code-{}-{machine}", std::env::consts::OS))
-}
-
 fn install(what: &str) -> Result<u8, Failure> {
-    let Some(("claude", version)) = what.split_once('@') else {
-        return Err(Failure::Usage(format!("{what}: expected claude@VERSION, such as claude@2.1.197")));
+    let Some((name, version)) = what.split_once('@') else {
+        return Err(Failure::Usage(format!(
+            "{what}: expected a target and its version, such as claude@2.1.197"
+        )));
     };
-    let is_version =
-        version.split('.').count() == 3 && version.chars().all(|c| c.is_ascii_digit() || c == '.');
-    if !is_version {
-        return Err(Failure::Usage(format!("{version}: expected a whole version, such as 2.1.197")));
-    }
-    match fetch(version) {
+    let target = choose(name)?.target;
+    match super::runs::install(&target, version) {
         Ok(program) => {
             writeln!(anstream::stdout(), "{}", program.display())?;
             Ok(exit_code::OK)
         }
-        Err(message) => {
-            complain(&message);
+        Err(error @ (NpmError::NoVersion(_) | NpmError::Unpublished(_) | NpmError::NotCovered { .. })) => {
+            Err(Failure::Usage(error.to_string()))
+        }
+        Err(error) => {
+            complain(&error.to_string());
             Ok(exit_code::ENVIRONMENT)
         }
     }
-}
-
-/// Installs a version of the Claude CLI into the cache, unless it is there; says where it is, or why it is not.
-pub(super) fn fetch(version: &str) -> Result<PathBuf, String> {
-    let cache = cache_folder(variable).ok_or("no cache: set HOME or CLAWGATE_CACHE")?;
-    let package = package().ok_or("there is no Claude CLI for this machine on npm")?;
-    let folder = installed(&cache, "claude", version);
-    let program = folder.join("claude");
-    if program.exists() {
-        return Ok(program);
-    }
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    // No script of the package runs; npm itself checks that it got what the registry promised.
-    let npm = Command::new("npm")
-        .args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--silent", "--prefix"])
-        .arg(&folder)
-        .arg(format!("{package}@{version}"))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .output();
-    let said = match npm {
-        Ok(output) if output.status.success() => None,
-        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(error) => {
-            _ = std::fs::remove_dir_all(&folder);
-            return Err(format!(
-                "npm does not start ({error}): install Node.js, or name a binary with --target claude=PATH"
-            ));
-        }
-    };
-    let binary = folder.join("node_modules").join(&package).join("claude");
-    if said.is_some() || !binary.exists() {
-        // Half an installation would be taken for a whole one.
-        _ = std::fs::remove_dir_all(&folder);
-        let said = said.filter(|said| !said.is_empty()).unwrap_or_else(|| "it has no native binary".into());
-        return Err(format!(
-            "npm has no {package}@{version} for us: {said}. Versions from 2.1.113 on have a native binary; \
-             is the registry reachable?"
-        ));
-    }
-    std::os::unix::fs::symlink(&binary, &program)
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    Ok(program)
 }
 
 fn doctor(names: &[String], format: Format) -> Result<u8, Failure> {

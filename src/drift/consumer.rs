@@ -21,8 +21,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::change::{Change, Effect, Kind};
 use super::shape::Types;
+use super::{Change, Effect, Kind};
 use crate::document::{Document, DocumentError, Item, Table};
 use crate::harness::run::glob;
 
@@ -234,7 +234,7 @@ fn choice(item: Item<'_>, yes: &str, no: &str) -> Result<bool, DocumentError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::change::Evidence;
+    use super::super::Evidence;
     use super::*;
     use serde_json::json;
 

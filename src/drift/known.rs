@@ -13,8 +13,8 @@
 //!
 //! As with known failures, an entry that matches nothing any more, or whose day has passed, fails the gate.
 
-use super::change::{Change, Effect, Kind};
 use super::rows::Drift;
+use super::{Change, Effect, Kind};
 use crate::document::{Document, DocumentError, Place, Table, nearest};
 use crate::harness::run::glob;
 

@@ -3,8 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::change::{Change, Effect};
-use super::{CaseSet, Rules, SourceError, diff};
+use super::{CaseSet, Change, Effect, SourceError, Terms, diff};
 
 /// Where the cases of a version come from: a folder, or a program that is run.
 pub trait Lookup {
@@ -35,9 +34,9 @@ pub fn matrix<L: Lookup>(
     sample: usize,
     more: usize,
     lookup: &mut L,
-    rules: &Rules<'_>,
+    terms: &Terms<'_>,
 ) -> Result<Vec<Found>, L::Error> {
-    let mut table = Table { versions, lookup, rules, cases: BTreeMap::new(), missing: BTreeSet::new() };
+    let mut table = Table { versions, lookup, terms, cases: BTreeMap::new(), missing: BTreeSet::new() };
     let mut looked: Vec<usize> = Vec::new();
     for at in sampled(versions.len(), sample) {
         if table.look(at)? {
@@ -49,8 +48,7 @@ pub fn matrix<L: Lookup>(
         ranges.push(table.range(pair[0], pair[1])?);
     }
     let mut left = more;
-    // The widest first: it hides the most.
-    while let Some(at) = widest(&ranges, &table.missing).filter(|_| left > 0) {
+    while let Some(at) = next(&ranges, &table.missing).filter(|_| left > 0) {
         let Range { old, new, .. } = ranges[at];
         let Some(middle) = middle(old, new, &table.missing) else { break };
         left -= 1;
@@ -78,10 +76,20 @@ struct Range {
     changes: Vec<Change>,
 }
 
+impl Range {
+    fn matters(&self) -> bool {
+        self.changes.iter().any(|change| change.effect != Effect::Info)
+    }
+
+    fn breaks(&self) -> bool {
+        self.changes.iter().any(|change| change.effect == Effect::Breaking)
+    }
+}
+
 struct Table<'m, L: Lookup> {
     versions: &'m [String],
     lookup: &'m mut L,
-    rules: &'m Rules<'m>,
+    terms: &'m Terms<'m>,
     cases: BTreeMap<usize, CaseSet>,
     missing: BTreeSet<usize>,
 }
@@ -96,14 +104,12 @@ impl<L: Lookup> Table<'_, L> {
         Ok(true)
     }
 
-    /// What changed between two versions that were looked at; what no contract promises changes with every version.
+    /// What changed between two versions that were looked at.
     fn range(&self, old: usize, new: usize) -> Result<Range, L::Error> {
         let (Some(before), Some(after)) = (self.cases.get(&old), self.cases.get(&new)) else {
             return Ok(Range { old, new, changes: Vec::new() });
         };
-        let mut changes = diff(before, after, self.rules)?.changes;
-        changes.retain(|change| change.effect != Effect::Info);
-        Ok(Range { old, new, changes })
+        Ok(Range { old, new, changes: diff(before, after, self.terms)?.changes })
     }
 }
 
@@ -113,13 +119,15 @@ fn sampled(versions: usize, sample: usize) -> BTreeSet<usize> {
     (0..sample).map(|at| at * versions.saturating_sub(1) / (sample - 1)).filter(|at| *at < versions).collect()
 }
 
-/// The widest range that has changes and a version in it that can still be looked at.
-fn widest(ranges: &[Range], missing: &BTreeSet<usize>) -> Option<usize> {
+/// The range to look into next, which has changes and a version that can still be looked at: breaking changes are searched
+/// for first, and the widest range hides the most. What no contract promises changes with every version, and is not
+/// searched for.
+fn next(ranges: &[Range], missing: &BTreeSet<usize>) -> Option<usize> {
     let candidates = ranges
         .iter()
         .enumerate()
-        .filter(|(_, range)| !range.changes.is_empty() && middle(range.old, range.new, missing).is_some());
-    candidates.max_by_key(|(_, range)| range.new - range.old).map(|(at, _)| at)
+        .filter(|(_, range)| range.matters() && middle(range.old, range.new, missing).is_some());
+    candidates.max_by_key(|(_, range)| (range.breaks(), range.new - range.old)).map(|(at, _)| at)
 }
 
 /// The version nearest to the middle of a range that is not missing.
@@ -163,15 +171,18 @@ mod tests {
             std::fs::write(folder.path().join(version).join("x.json"), document).unwrap();
         }
         let mut folders = Folders(folder, Vec::new());
-        let rules = |_: &str, _: Option<&str>| crate::golden::Volatile::default();
-        let found = matrix(&versions, 2, 20, &mut folders, &rules).unwrap();
+        let terms = Terms::new(|_, _| crate::golden::Volatile::default()).unwrap();
+        let found = matrix(&versions, 2, 20, &mut folders, &terms).unwrap();
         let told: Vec<_> = found
             .iter()
             .map(|found| (found.change.kind.name(), found.after.as_str(), found.since.as_str(), found.exact))
             .collect();
         assert_eq!(told, [("field-removed", "3", "4", true), ("field-added", "8", "9", true)]);
         assert!(folders.1.len() < 10, "{:?}", folders.1);
-        let coarse = matrix(&versions, 2, 0, &mut folders, &rules).unwrap();
+        // With little to spend, the breaking change is found.
+        let few = matrix(&versions, 3, 2, &mut folders, &terms).unwrap();
+        assert!(few[0].exact && few[0].since == "4" && !few[1].exact, "{few:?}");
+        let coarse = matrix(&versions, 2, 0, &mut folders, &terms).unwrap();
         assert!(coarse.iter().all(|found| !found.exact && found.after == "0" && found.since == "9"));
     }
 }

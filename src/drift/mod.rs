@@ -13,37 +13,35 @@ mod compare;
 mod consumer;
 mod known;
 mod matrix;
-mod policy;
 mod rows;
 mod shape;
 mod source;
+mod terms;
 
-pub use change::{Change, Effect, Evidence, Kind};
+pub use change::{Change, Evidence};
 pub use compare::compare_case;
 pub use consumer::{Broken, Consumer};
 pub use known::KnownChanges;
 pub use matrix::{Found, Lookup, matrix};
 pub use rows::{Drift, Rows};
 pub use source::{CaseSet, Place, SourceError};
+pub use terms::{Spoken, Terms};
 
-use crate::golden::Volatile;
+pub use crate::schema::policy::{Effect, Kind};
 
-/// The rules for a recording of a target, by its name and contract.
-pub type Rules<'r> = dyn Fn(&str, Option<&str>) -> Volatile + 'r;
-
-/// Compares the cases that both sides have.
-pub fn diff(old: &CaseSet, new: &CaseSet, rules: &Rules<'_>) -> Result<Drift, SourceError> {
+/// Compares the cases that both sides have. What a change does is for the contract of the old side to say.
+pub fn diff(old: &CaseSet, new: &CaseSet, terms: &Terms<'_>) -> Result<Drift, SourceError> {
     let mut rows = Rows::default();
     for case in old.names() {
         if !new.holds(case) {
             rows.only_old(case);
             continue;
         }
-        let (before, after) = (old.load(case, rules)?, new.load(case, rules)?);
-        compare_case(case, &before, &after, &mut rows);
+        let (before, after) = (old.load(case, terms)?, new.load(case, terms)?);
+        compare_case(case, &terms.spoken(&before)?, &before, &after, &mut rows);
     }
     for case in new.names().filter(|case| !old.holds(case)) {
         rows.only_new(case);
     }
-    Ok(rows.finish())
+    Ok(rows.finish(terms.standard()))
 }

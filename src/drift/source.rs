@@ -5,12 +5,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Rules;
+use super::Terms;
 use crate::golden::{
     Form, Normal, SNAP, SnapshotError, Store, normalise, normalise_output, read, read_entries,
 };
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
+use crate::schema::FileError;
 
 /// A fixture larger than this is refused: it is compared in memory.
 const LARGEST_FIXTURE: u64 = 256 << 20;
@@ -60,6 +61,9 @@ pub enum SourceError {
         /// What is wrong with it.
         source: SnapshotError,
     },
+    /// A contract that a run speaks cannot be read.
+    #[error(transparent)]
+    Contract(#[from] FileError),
     /// There is nothing to compare.
     #[error("{}: neither recordings, golden snapshots nor JSON files in it", .0.display())]
     Nothing(PathBuf),
@@ -138,9 +142,9 @@ impl CaseSet {
     }
 
     /// Reads and normalises every run of a case.
-    pub(super) fn load(&self, case: &str, rules: &Rules<'_>) -> Result<Vec<(String, Normal)>, SourceError> {
+    pub(super) fn load(&self, case: &str, terms: &Terms<'_>) -> Result<Vec<(String, Normal)>, SourceError> {
         let places = self.cases.get(case).map(Vec::as_slice).unwrap_or_default();
-        places.iter().map(|place| place.load(case, rules)).collect()
+        places.iter().map(|place| place.load(case, terms)).collect()
     }
 }
 
@@ -151,12 +155,12 @@ impl Place {
         }
     }
 
-    fn load(&self, case: &str, rules: &Rules<'_>) -> Result<(String, Normal), SourceError> {
+    fn load(&self, case: &str, terms: &Terms<'_>) -> Result<(String, Normal), SourceError> {
         let at = |source| SourceError::Io { path: self.path().to_owned(), source };
         let normal = match self {
             Self::Recording(path) => {
                 let recording = Recording::open(path)?;
-                let volatile = rules(&recording.facts.target, recording.facts.contract());
+                let volatile = terms.volatile(&recording.facts.target, recording.facts.contract());
                 normalise(&recording, &volatile).map_err(at)?
             }
             Self::Snapshot(path) => {
@@ -166,7 +170,7 @@ impl Place {
             }
             Self::Fixture(path) => {
                 let bytes = read_fixture(path).map_err(at)?;
-                normalise_output(case, &bytes, &rules("", None))
+                normalise_output(case, &bytes, &terms.volatile("", None))
             }
         };
         Ok((self.path().display().to_string(), normal))

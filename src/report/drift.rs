@@ -43,6 +43,9 @@ pub fn drift_text(
         drift.count(Effect::Additive),
         drift.compared
     )?;
+    let policies: Vec<String> =
+        drift.policies.iter().map(|(contract, cases)| format!("{contract} ({cases})")).collect();
+    writeln!(out, "{FAINT}by the policies of: {}{FAINT:#}", printable(&policies.join(", ")))?;
     for (side, cases) in [("old", &drift.only_old), ("new", &drift.only_new)] {
         if !cases.is_empty() {
             let these = printable(&listed(cases)).into_owned();
@@ -164,19 +167,24 @@ fn cell(text: &str) -> String {
     out
 }
 
-/// Writes the table of when each thing changed.
-pub fn matrix_text(out: &mut impl Write, found: &[Found]) -> io::Result<()> {
+/// Writes the table of when each thing changed, of the versions that were looked at among all that there are.
+pub fn matrix_text(out: &mut impl Write, found: &[Found], looked: &[String], all: usize) -> io::Result<()> {
     let mut last = None;
     for found in found {
         let place = (found.after.as_str(), found.since.as_str());
         if last != Some(place) {
-            let between = if found.exact { "" } else { "  (somewhere in between)" };
+            let between =
+                if found.exact { "" } else { "  (somewhere in between; a larger --bisect finds it)" };
             let line = format!("{} -> {}", found.after, found.since);
             writeln!(out, "{NAME}{}{NAME:#}{FAINT}{between}{FAINT:#}", printable(&line))?;
             last = Some(place);
         }
         let change = &found.change;
-        let style = if change.effect == Effect::Breaking { BAD } else { GOOD };
+        let style = match change.effect {
+            Effect::Breaking => BAD,
+            Effect::Additive => GOOD,
+            Effect::Info => FAINT,
+        };
         let message = change.message.as_deref().unwrap_or("run");
         writeln!(
             out,
@@ -189,7 +197,8 @@ pub fn matrix_text(out: &mut impl Write, found: &[Found]) -> io::Result<()> {
     if found.is_empty() {
         writeln!(out, "nothing changed that a contract promises")?;
     }
-    Ok(())
+    let versions = printable(&looked.join(", ")).into_owned();
+    writeln!(out, "{FAINT}looked at {} of {all} versions: {versions}{FAINT:#}", looked.len())
 }
 
 #[cfg(test)]

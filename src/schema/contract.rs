@@ -11,6 +11,7 @@ use super::finding::Level;
 use super::frame::Root;
 use super::invocation::Invocation;
 use super::pointer::Pointer;
+use super::policy::Policy;
 use super::rule::Check;
 use super::schemas::Schemas;
 use crate::events::Profile;
@@ -65,14 +66,6 @@ pub(crate) struct Detect {
     pub(crate) when: Condition,
     pub(crate) commands: Vec<String>,
     pub(crate) invocation: Invocation,
-}
-
-/// Which version bump a change of the contract demands.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Policy {
-    pub(crate) version_at: Option<String>,
-    pub(crate) breaking: Option<String>,
-    pub(crate) additive: Option<String>,
 }
 
 /// One testable statement.
@@ -163,6 +156,11 @@ impl Contract {
     /// The contracts that are judged with it.
     pub fn extends(&self) -> &[String] {
         &self.extends
+    }
+
+    /// What a change of its messages does to their readers.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// Its clauses, in their order.

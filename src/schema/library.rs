@@ -94,39 +94,55 @@ impl ContractSet {
     }
 }
 
+/// Recognises built-in contracts.
+#[derive(Debug)]
+pub(crate) struct Detector {
+    known: Vec<(&'static str, Detect)>,
+}
+
+impl Detector {
+    pub(crate) fn new() -> Result<Self, FileError> {
+        let mut known = Vec::new();
+        for name in built_in() {
+            known.extend(detect_of(&bundle(name)?)?.map(|detect| (name, detect)));
+        }
+        Ok(Self { known })
+    }
+
+    /// The contract whose shape the messages have.
+    pub(crate) fn detect(&self, messages: &[&Value]) -> Option<&'static str> {
+        self.best(|detect| messages.iter().any(|message| detect.when.holds((*message).into())))
+    }
+
+    /// The contract that describes the command.
+    fn by_command(&self, run: &Run) -> Option<&'static str> {
+        let words = run.argv.as_deref().and_then(|argv| argv.get(1..)).unwrap_or_default();
+        self.best(|detect| {
+            let call = detect.invocation.read(words, run);
+            call.known && detect.commands.contains(&call.command)
+        })
+    }
+
+    /// The fitting one with the highest priority, of several the first.
+    fn best(&self, fits: impl Fn(&Detect) -> bool) -> Option<&'static str> {
+        let fitting = self.known.iter().filter(|(_, detect)| fits(detect));
+        fitting.rev().max_by_key(|(_, detect)| detect.priority).map(|(name, _)| *name)
+    }
+}
+
 /// The contract whose shape the first messages of a run have or, where they have none that is known, the one that
 /// describes the command; the caller always says that it was guessed.
 ///
 /// `messages` are the first objects on stdout; a few are enough.
 pub fn detect(messages: &[Value], run: &Run) -> Result<Option<&'static str>, FileError> {
-    let detects = detects()?;
-    let fits =
-        |detect: &&(&'static str, Detect)| messages.iter().any(|message| detect.1.when.holds(message.into()));
-    if let Some((name, _)) = best(detects.iter().filter(fits)) {
-        return Ok(Some(name));
-    }
-    let words = run.argv.as_deref().and_then(|argv| argv.get(1..)).unwrap_or_default();
-    let describes = |(_, detect): &&(&'static str, Detect)| {
-        let call = detect.invocation.read(words, run);
-        call.known && detect.commands.contains(&call.command)
+    static DETECTOR: OnceLock<Detector> = OnceLock::new();
+    let detector = match DETECTOR.get() {
+        Some(detector) => detector,
+        None => {
+            let read = Detector::new()?;
+            DETECTOR.get_or_init(|| read)
+        }
     };
-    Ok(best(detects.iter().filter(describes)).map(|(name, _)| *name))
-}
-
-/// The one of the highest priority, and of several the first.
-fn best<'d>(fitting: impl Iterator<Item = &'d (&'static str, Detect)>) -> Option<&'d (&'static str, Detect)> {
-    fitting.reduce(|best, other| if other.1.priority > best.1.priority { other } else { best })
-}
-
-/// How each built-in contract is recognised, read once.
-fn detects() -> Result<&'static [(&'static str, Detect)], FileError> {
-    static DETECTS: OnceLock<Vec<(&'static str, Detect)>> = OnceLock::new();
-    if let Some(read) = DETECTS.get() {
-        return Ok(read);
-    }
-    let mut read = Vec::new();
-    for name in built_in() {
-        read.extend(detect_of(&bundle(name)?)?.map(|detect| (name, detect)));
-    }
-    Ok(DETECTS.get_or_init(|| read))
+    let shape = detector.detect(&messages.iter().collect::<Vec<_>>());
+    Ok(shape.or_else(|| detector.by_command(run)))
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::condition::{Condition, Scope};
-use super::contract::{Clause, Contract, Detect, Kinds, Policy, Protocol};
+use super::contract::{Clause, Contract, Detect, Kinds, Protocol};
 use super::fields::FieldTree;
 use super::finding::Level;
 use super::frame::Root;
 use super::invocation::Invocation;
 use super::pointer::Pointer;
+use super::policy::Policy;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
 use super::tree::{Fields, FileError, Node, Tree};
@@ -135,7 +136,7 @@ impl Contract {
             extends: strings("extends")?,
             version_at: head.get("version-at").map(pointer).transpose()?,
             root: load_root(&head)?,
-            policy: top.get("policy").map_or(Ok(Policy::default()), load_policy)?,
+            policy: Policy::load(top.get("policy"))?,
             invocation: top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?,
             by_kind: Self::index(&kinds, &clauses),
             kinds,
@@ -203,23 +204,6 @@ fn load_detect(top: &Fields<'_>) -> Result<Option<Detect>, FileError> {
     }
     fields.done()?;
     Ok(Some(Detect { priority, when, commands, invocation }))
-}
-
-fn load_policy(node: Node<'_>) -> Result<Policy, FileError> {
-    let fields = node.fields()?;
-    let bump = |key| {
-        fields.get(key).map(|node: Node<'_>| match node.str()? {
-            bump @ ("major" | "minor" | "none") => Ok(bump.to_string()),
-            other => Err(node.error(format_args!("`{other}` is none of major, minor, none"))),
-        })
-    };
-    let policy = Policy {
-        version_at: fields.get("version-at").map(|node| node.text()).transpose()?,
-        breaking: bump("breaking").transpose()?,
-        additive: bump("additive").transpose()?,
-    };
-    fields.done()?;
-    Ok(policy)
 }
 
 pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {

@@ -1,6 +1,6 @@
 //! Finding the program of a target, and which version it is.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -38,7 +38,7 @@ pub enum LocateError {
         hint: Option<String>,
     },
     /// It is another version than the one that is wanted.
-    #[error("target `{label}`: {} is version {found}", program.display())]
+    #[error("target `{label}`: the version of {} is {found}", program.display())]
     OtherVersion {
         /// What was chosen.
         label: String,
@@ -54,7 +54,9 @@ pub fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathB
     let own = variable("CLAWGATE_CACHE").map(PathBuf::from);
     let shared = variable("XDG_CACHE_HOME").map(|cache| PathBuf::from(cache).join("clawgate"));
     let home = variable("HOME").map(|home| PathBuf::from(home).join(".cache/clawgate"));
-    own.or(shared).or(home)
+    let folder = own.or(shared).or(home)?;
+    // What is installed there is started from other folders.
+    Some(std::path::absolute(&folder).unwrap_or(folder))
 }
 
 /// Where the cache holds this version of a target.
@@ -67,6 +69,11 @@ pub(crate) fn clawgate(variable: impl Fn(&str) -> Option<OsString>) -> Option<Pa
     variable("CLAWGATE_BIN").map(PathBuf::from).or_else(|| std::env::current_exe().ok())
 }
 
+/// The first file of this name in the folders of a `PATH`.
+pub(super) fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
+    std::env::split_paths(path).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
 impl Choice {
     /// Finds the program: the one that was named, `CLAWGATE_<NAME>_BIN`, the cache for a version, the `PATH`.
     pub fn locate(self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Located, LocateError> {
@@ -77,10 +84,10 @@ impl Choice {
             ask_version(&program, &self.target.version)
         };
         if let Some(wanted) = &self.version
-            && !version.is_empty()
             && *wanted != version
         {
-            return Err(LocateError::OtherVersion { label: self.label, program, found: version });
+            let found = if version.is_empty() { "unknown: it does not say".into() } else { version };
+            return Err(LocateError::OtherVersion { label: self.label, program, found });
         }
         Ok(Located { choice: self, program, version })
     }
@@ -100,6 +107,9 @@ impl Choice {
             };
         }
         if self.target.program == "{clawgate}" {
+            if self.version.is_some() {
+                return Err(missing("it is clawgate itself, in no other version".into()));
+            }
             return clawgate(variable).ok_or_else(|| missing("clawgate does not know its own path".into()));
         }
         let name = self.target.name.to_uppercase().replace(['-', '.'], "_");
@@ -114,7 +124,7 @@ impl Choice {
         }
         if let Some(version) = &self.version {
             let cached = cache_folder(variable)
-                .map(|cache| installed(&cache, &self.target.name, version).join(&self.target.program));
+                .map(|cache| installed(&cache, &self.target.name, version).join(&self.target.name));
             return cached.filter(|path| path.exists()).ok_or_else(|| LocateError::Missing {
                 label: self.label.clone(),
                 reason: format!("version {version} is not installed"),
@@ -130,9 +140,7 @@ impl Choice {
             };
         }
         let path = variable("PATH").unwrap_or_default();
-        std::env::split_paths(&path)
-            .map(|folder| folder.join(&self.target.program))
-            .find(|path| path.is_file())
+        on_path(&path, &self.target.program)
             .map(absolute)
             .ok_or_else(|| missing(format!("`{}` is not on the PATH", self.target.program)))
     }
@@ -203,5 +211,8 @@ mod tests {
         assert!(complaint("claude").contains("not on the PATH; to get it: clawgate target install"));
         assert!(complaint("claude@2.1.0").contains("clawgate target install claude@2.1.0"));
         assert!(complaint("claw=/nowhere/claw").contains("/nowhere/claw does not exist"));
+        assert!(complaint("reference@1.0.0").contains("in no other version"));
+        // A version that was asked for is that version, or nothing.
+        assert!(complaint("claude@2.1.0=/bin/true").contains("the version of /bin/true is "));
     }
 }

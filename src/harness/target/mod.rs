@@ -20,6 +20,11 @@
 //! prompt = ["-p", "{prompt}"]
 //! prompt_on_stdin = ["-p"]
 //!
+//! [npm]                                 # how versions of it are installed, see [`Npm`]
+//! package = "my-agent"
+//! [[npm.program]]
+//! path = "cli.js"
+//!
 //! [[volatile]]                          # what differs from run to run, see crate::golden::Volatile
 //! as = "ms"
 //! fields = ["duration_ms"]
@@ -27,11 +32,13 @@
 
 mod choice;
 mod locate;
+mod npm;
 mod reader;
 
 pub use choice::{Choice, ChoiceError};
 pub(crate) use locate::clawgate;
 pub use locate::{LocateError, Located, cache_folder, installed};
+pub use npm::{Npm, NpmError, is_whole_version};
 
 use std::path::PathBuf;
 
@@ -55,6 +62,8 @@ pub struct Target {
     pub version: Vec<String>,
     /// How to get it.
     pub install: Option<String>,
+    /// Where npm has its versions.
+    pub npm: Option<Npm>,
     /// Its environment.
     pub env: Vec<(String, String)>,
     /// The part of its environment that must not be recorded.

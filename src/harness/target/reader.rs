@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Speaks, Target};
+use super::{Npm, Speaks, Target};
 use crate::document::{Document, DocumentError, Item, Table, nearest};
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
@@ -29,6 +29,7 @@ impl Target {
             program: head.require("program", "what is started")?.into_string()?,
             version: strings(&mut head, "version")?,
             install: head.string("install")?,
+            npm: root.take("npm").map(Npm::read).transpose()?,
             env: pairs(&mut root, "env")?,
             secrets: pairs(&mut root, "secrets")?,
             limits: Limits::default(),

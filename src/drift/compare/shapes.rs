@@ -1,0 +1,172 @@
+//! The values at one place and below it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::super::shape::{Scalars, Shape, Types, is_data};
+use super::{Comparison, Sides, plain};
+use crate::schema::policy::Kind;
+
+impl Comparison<'_> {
+    pub(super) fn shapes(&mut self, old: &Shape, new: &Shape, pointer: &str) {
+        self.types(old, new, pointer);
+        self.words(old, new, pointer);
+        if old.objects > 0 && new.objects > 0 {
+            self.members(old, new, pointer);
+        }
+        self.items(old, new, pointer);
+    }
+
+    fn types(&mut self, old: &Shape, new: &Shape, pointer: &str) {
+        let gained = new.types.without(old.types);
+        if gained.is_empty() {
+            return;
+        }
+        let (kind, summary) = if old.types == Types::NULL {
+            (Kind::FieldFilled, format!("{pointer} was always null, and now is {}", gained.names()))
+        } else if gained == Types::NULL {
+            (Kind::FieldNull, format!("{pointer} was {}, and now is null", old.types.names()))
+        } else {
+            let gained = gained.without(Types::NULL);
+            (
+                Kind::FieldRetyped,
+                format!("{pointer} was {}, and now is {}", old.types.names(), gained.names()),
+            )
+        };
+        let identity = format!("{} {}", old.types.names(), new.types.names());
+        self.tell(kind, Some(pointer), &identity, Sides::shapes(Some(old), Some(new)), summary);
+    }
+
+    fn words(&mut self, old: &Shape, new: &Shape, pointer: &str) {
+        let (was, is) = (&old.scalars, &new.scalars);
+        let value = |set: &BTreeSet<String>| match set.len() {
+            1 => set.first().map_or(Value::Null, |word| word.as_str().into()),
+            _ => json!(set),
+        };
+        let at = Some(pointer);
+        if !was.booleans.is_empty() && !is.booleans.is_empty() && was.booleans.is_disjoint(&is.booleans) {
+            let (a, b) = (was.booleans.contains(&true), is.booleans.contains(&true));
+            let summary = format!("{pointer} was {a}, and now is {b}");
+            self.tell(Kind::ValueChanged, at, "boolean", Sides::values(a.into(), b.into()), summary);
+        }
+        if !was.numbers.is_empty() && !is.numbers.is_empty() && was.numbers.is_disjoint(&is.numbers) {
+            let summary = format!("{pointer} is another number");
+            self.tell(Kind::ValueChanged, at, "number", Sides::shapes(Some(old), Some(new)), summary);
+        }
+        let says = |scalars: &Scalars| scalars.text.is_some() || !scalars.words.is_empty();
+        if was.text != is.text && says(was) && says(is) {
+            let summary = format!("{pointer} is another text");
+            self.tell(Kind::TextChanged, at, "", Sides::shapes(Some(old), Some(new)), summary);
+            return;
+        }
+        if was.overflow || is.overflow || was.text.is_some() || was.words.is_empty() || is.words.is_empty() {
+            return;
+        }
+        let gone: BTreeSet<String> = was.words.difference(&is.words).cloned().collect();
+        let come: BTreeSet<String> = is.words.difference(&was.words).cloned().collect();
+        if was.words.len() == 1 && is.words.len() == 1 && !gone.is_empty() {
+            let (gone, come) = (value(&gone), value(&come));
+            let summary = format!("{pointer} was {}, and now is {}", plain(&gone), plain(&come));
+            self.tell(Kind::ValueChanged, at, &format!("{gone} {come}"), Sides::values(gone, come), summary);
+            return;
+        }
+        for (kind, set, summary) in [
+            (Kind::EnumValueRemoved, gone, "no longer holds"),
+            (Kind::EnumValueAdded, come, "holds for the first time"),
+        ] {
+            if set.is_empty() {
+                continue;
+            }
+            let listed = set.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            let sides = match kind {
+                Kind::EnumValueAdded => Sides::values(Value::Null, value(&set)),
+                _ => Sides::values(value(&set), Value::Null),
+            };
+            self.tell(kind, at, &listed, sides, format!("{pointer} {summary}: {listed}"));
+        }
+    }
+
+    /// Fields by their names, and the entries of a map as if they were one.
+    fn members(&mut self, old: &Shape, new: &Shape, pointer: &str) {
+        // What a message itself holds are fields, however odd their names are.
+        let has_entries = !pointer.is_empty() && (old.keys().next().is_some() || new.keys().next().is_some());
+        let whole = has_entries && old.holds_objects() && new.holds_objects();
+        let is_entry = |key: &str| whole || (has_entries && is_data(key));
+        self.fields(old, new, pointer, &is_entry);
+        if !has_entries {
+            return;
+        }
+        let keys =
+            |shape: &Shape| shape.fields.keys().filter(|key| is_entry(key)).cloned().collect::<Vec<_>>();
+        let (was, is) = (keys(old), keys(new));
+        if was != is {
+            let identity = format!("{was:?} {is:?}");
+            let sides = Sides::values(json!(was), json!(is));
+            self.tell(
+                Kind::ValueChanged,
+                Some(pointer),
+                &identity,
+                sides,
+                format!("{pointer} has other keys"),
+            );
+        }
+        let (was, is) = (old.entries(is_entry), new.entries(is_entry));
+        // An empty map says nothing about its entries.
+        if was.count > 0 && is.count > 0 {
+            self.shapes(&was, &is, &format!("{pointer}/*"));
+        }
+    }
+
+    fn fields(&mut self, old: &Shape, new: &Shape, pointer: &str, is_entry: &dyn Fn(&str) -> bool) {
+        for (name, was) in old.fields.iter().filter(|(name, _)| !is_entry(name)) {
+            let at = format!("{pointer}/{}", escaped(name));
+            match new.fields.get(name) {
+                None => {
+                    let sides = Sides::shapes(Some(was), None);
+                    self.tell(Kind::FieldRemoved, Some(&at), "", sides, format!("{at} is gone"));
+                }
+                Some(is) => {
+                    if was.count == old.objects && is.count < new.objects {
+                        let summary = format!("{at} was always there, and now sometimes is not");
+                        let sides = Sides::shapes(Some(was), Some(is));
+                        self.tell(Kind::FieldOptional, Some(&at), "", sides, summary);
+                    }
+                    self.shapes(was, is, &at);
+                }
+            }
+        }
+        let is_new = |name: &str| !is_entry(name) && !old.fields.contains_key(name);
+        for (name, is) in new.fields.iter().filter(|(name, _)| is_new(name)) {
+            let at = format!("{pointer}/{}", escaped(name));
+            let sides = Sides::shapes(None, Some(is));
+            self.tell(Kind::FieldAdded, Some(&at), "", sides, format!("{at} is new"));
+        }
+    }
+
+    fn items(&mut self, old: &Shape, new: &Shape, pointer: &str) {
+        let at = |kind: &str| match kind {
+            "" => format!("{pointer}/*"),
+            kind => format!("{pointer}/*:{}", escaped(kind)),
+        };
+        for (kind, was) in &old.items {
+            if let Some(is) = new.items.get(kind) {
+                self.shapes(was, is, &at(kind));
+            } else {
+                let sides = Sides::shapes(Some(was), None);
+                let summary = format!("{pointer} no longer holds what {} was", at(kind));
+                self.tell(Kind::ElementRemoved, Some(&at(kind)), "", sides, summary);
+            }
+        }
+        for (kind, is) in new.items.iter().filter(|(kind, _)| !old.items.contains_key(*kind)) {
+            let sides = Sides::shapes(None, Some(is));
+            let summary = format!("{pointer} holds {} for the first time", at(kind));
+            self.tell(Kind::ElementAdded, Some(&at(kind)), "", sides, summary);
+        }
+    }
+}
+
+/// A key as a part of a pointer.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,397 @@
+//! Versions of a target that npm publishes, as its file says it, and how one is installed.
+//!
+//! ```toml
+//! [npm]
+//! package = "@acme/agent"               # whose versions count
+//!
+//! [[npm.program]]                       # where the program is; the first whose versions hold counts
+//! versions = "<2.0.0"
+//! path = "cli.js"                       # in the package; a script is run by Node.js
+//!
+//! [[npm.program]]
+//! versions = ">=2.0.0"
+//! package = "@acme/agent-{platform}"    # {platform} is this machine's: linux-x64, linux-arm64-musl, …
+//! path = "agent"
+//! ```
+//!
+//! A version is installed as it was published and nothing of it is executed: exactly that version, no scripts, no
+//! optional packages. It is put together beside its place and moved there when it is whole.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::Target;
+use super::locate::{installed, on_path};
+use crate::document::{DocumentError, Item, Table};
+use crate::schema::{VersionRange, compare_versions};
+
+/// Where npm has a target.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Npm {
+    /// The package whose versions are those of the target.
+    pub package: String,
+    programs: Vec<Packed>,
+}
+
+/// Where the program is in some of the versions.
+#[derive(Debug, Clone)]
+struct Packed {
+    versions: Option<VersionRange>,
+    package: Option<String>,
+    path: String,
+}
+
+/// Why a version cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NpmError {
+    /// The target's file does not say where npm has it.
+    #[error("`{0}` is not published on npm, as far as its target file says: name a program with {0}=PATH")]
+    Unpublished(String),
+    /// A version is not one.
+    #[error("`{0}` is no whole version, such as 2.1.197")]
+    NoVersion(String),
+    /// There is no place for it.
+    #[error("there is no cache to install into: set HOME or CLAWGATE_CACHE")]
+    NoCache,
+    /// No part of the target's file covers the version.
+    #[error("{name}@{version}: [[npm.program]] in the target's file covers no such version")]
+    NotCovered {
+        /// The target.
+        name: String,
+        /// The version.
+        version: String,
+    },
+    /// Its programs are not made for machines like this.
+    #[error("{0} has no package for this kind of machine")]
+    OtherMachine(String),
+    /// npm is missing.
+    #[error("npm does not start ({0}): install Node.js, or name a program with --target NAME=PATH")]
+    NoNpm(io::Error),
+    /// Node.js is missing.
+    #[error(
+        "{package}@{version} is a script for Node.js, and `node` is not on the PATH: install Node.js 18 or newer"
+    )]
+    NoNode {
+        /// The package.
+        package: String,
+        /// The version.
+        version: String,
+    },
+    /// There is no such version.
+    #[error("npm has no {package}@{version}; which versions there are: npm view {package} versions")]
+    NoSuchVersion {
+        /// The package.
+        package: String,
+        /// The version.
+        version: String,
+    },
+    /// The package is not what the target's file says.
+    #[error("{package}@{version} holds no {path}")]
+    NoProgram {
+        /// The package.
+        package: String,
+        /// The version.
+        version: String,
+        /// What was looked for.
+        path: String,
+    },
+    /// npm failed.
+    #[error("npm failed for {what}: {said}")]
+    Failed {
+        /// What it was asked for.
+        what: String,
+        /// What it said.
+        said: String,
+    },
+    /// A file cannot be written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl Npm {
+    /// Reads `[npm]`.
+    pub(super) fn read(item: Item<'_>) -> Result<Self, DocumentError> {
+        let mut table = item.into_table()?;
+        let package = table.require("package", "the package whose versions count")?.into_string()?;
+        let none = table.complain("[npm] needs at least one [[npm.program]] with the path of the program");
+        let programs = table
+            .list("program")?
+            .into_iter()
+            .map(|item| packed(item.into_table()?))
+            .collect::<Result<Vec<_>, _>>()?;
+        table.finish()?;
+        if programs.is_empty() { Err(none) } else { Ok(Self { package, programs }) }
+    }
+
+    /// The package and the path in it that hold the program of a version.
+    fn program(&self, version: &str) -> Option<(&str, &str)> {
+        let holds =
+            |packed: &&Packed| packed.versions.as_ref().is_none_or(|range| range.holds(Some(version)));
+        let packed = self.programs.iter().find(holds)?;
+        Some((packed.package.as_deref().unwrap_or(&self.package), &packed.path))
+    }
+}
+
+fn packed(mut table: Table<'_>) -> Result<Packed, DocumentError> {
+    let versions = match table.take("versions") {
+        Some(item) => {
+            let place = item.place();
+            Some(VersionRange::parse(&item.into_string()?).map_err(|reason| place.complain(reason))?)
+        }
+        None => None,
+    };
+    let package = table.string("package")?;
+    let path = table.require("path", "where the program is in the package")?;
+    let place = path.place();
+    let path = path.into_string()?;
+    if Path::new(&path).is_absolute() || path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return Err(place.complain("expected a path inside the package, such as \"bin/agent\""));
+    }
+    table.finish()?;
+    Ok(Packed { versions, package, path })
+}
+
+/// Whether a text is a version as npm has them: three numbers, and perhaps more after a hyphen.
+pub fn is_whole_version(text: &str) -> bool {
+    let (core, rest) = text.split_once('-').map_or((text, None), |(core, rest)| (core, Some(rest)));
+    let is_number =
+        |part: &str| !part.is_empty() && part.len() < 10 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_rest = |rest: &str| {
+        !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+    };
+    core.split('.').count() == 3 && core.split('.').all(is_number) && rest.is_none_or(is_rest)
+}
+
+impl Target {
+    /// The versions that npm has, in their order.
+    pub fn published(&self) -> Result<Vec<String>, NpmError> {
+        let npm = self.npm.as_ref().ok_or_else(|| NpmError::Unpublished(self.name.clone()))?;
+        let said = ask(&["view", &npm.package, "versions", "--json"], &npm.package)?;
+        // A package with a single version has no list of them.
+        let versions = serde_json::from_slice(&said)
+            .or_else(|_| serde_json::from_slice(&said).map(|one: String| vec![one]));
+        let mut versions: Vec<String> = versions.map_err(|error| NpmError::Failed {
+            what: npm.package.clone(),
+            said: format!("what it says are no versions: {error}"),
+        })?;
+        versions.sort_by(|a, b| compare_versions(a, b));
+        Ok(versions)
+    }
+
+    /// Installs a version into the cache, unless it is there, and says where its program is. `begin` hears what is
+    /// fetched before that takes its time.
+    pub fn install(
+        &self,
+        version: &str,
+        cache: Option<&Path>,
+        begin: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, NpmError> {
+        let npm = self.npm.as_ref().ok_or_else(|| NpmError::Unpublished(self.name.clone()))?;
+        if !is_whole_version(version) {
+            return Err(NpmError::NoVersion(version.to_owned()));
+        }
+        let folder = installed(cache.ok_or(NpmError::NoCache)?, &self.name, version);
+        let program = folder.join(&self.name);
+        if program.exists() {
+            return Ok(program);
+        }
+        let (package, path) = npm
+            .program(version)
+            .ok_or_else(|| NpmError::NotCovered { name: self.name.clone(), version: version.to_owned() })?;
+        let package = filled(package).ok_or_else(|| NpmError::OtherMachine(npm.package.clone()))?;
+        let node = is_script(path).then(|| node(&package, version)).transpose()?;
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |source| NpmError::Io { path, source }
+        };
+        let shelf = folder.parent().unwrap_or(cache.unwrap_or(&folder));
+        fs::create_dir_all(shelf).map_err(at(shelf))?;
+        begin(&format!("{package}@{version}"));
+        let building =
+            tempfile::Builder::new().prefix(".installing-").tempdir_in(shelf).map_err(at(shelf))?;
+        fetch(&package, version, building.path())?;
+        let inside = Path::new("node_modules").join(&package).join(path);
+        if !building.path().join(&inside).is_file() {
+            return Err(NpmError::NoProgram { package, version: version.to_owned(), path: path.to_owned() });
+        }
+        let start = building.path().join(&self.name);
+        if let Some(node) = node {
+            write_start(&start, &node, &folder.join(&inside)).map_err(at(&start))?;
+        } else {
+            // npm makes what `bin` names executable, and this may be something else.
+            open_to_all(&building.path().join(&inside)).map_err(at(&inside))?;
+            symlink(&inside, &start).map_err(at(&start))?;
+        }
+        // A temporary folder is for its owner alone, and a target may run as another user.
+        open_to_all(building.path()).map_err(at(building.path()))?;
+        match fs::rename(building.path(), &folder) {
+            Ok(()) => {
+                // It is at its place, and there is nothing left to remove.
+                _ = building.keep();
+                Ok(program)
+            }
+            // Somebody else was faster, and theirs is as good.
+            Err(_) if program.exists() => Ok(program),
+            Err(error) => Err(at(&folder)(error)),
+        }
+    }
+}
+
+/// Has npm put a package into a folder.
+fn fetch(package: &str, version: &str, folder: &Path) -> Result<(), NpmError> {
+    let prefix = folder.display().to_string();
+    let what = format!("{package}@{version}");
+    let args = [
+        "install",
+        "--prefix",
+        &prefix,
+        "--ignore-scripts",
+        "--omit=optional",
+        "--save-exact",
+        "--no-audit",
+        "--no-fund",
+        "--no-update-notifier",
+        "--loglevel=error",
+        "--fetch-retries=1",
+        &what,
+    ];
+    match ask(&args, &what) {
+        Ok(_) => Ok(()),
+        Err(NpmError::Failed { said, .. }) if said.contains("ETARGET") || said.contains("E404") => {
+            Err(NpmError::NoSuchVersion { package: package.to_owned(), version: version.to_owned() })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Runs npm and returns what it prints.
+fn ask(args: &[&str], what: &str) -> Result<Vec<u8>, NpmError> {
+    let npm = Command::new("npm").args(args).stdin(Stdio::null()).output().map_err(NpmError::NoNpm)?;
+    if npm.status.success() {
+        return Ok(npm.stdout);
+    }
+    let said = String::from_utf8_lossy(&npm.stderr);
+    // Where its log is helps nobody: it is gone with the next ones.
+    let is_about_us = |line: &&str| line.contains("error") && !line.contains("complete log of this run");
+    let said: Vec<&str> =
+        said.lines().filter(is_about_us).map(|line| line.trim_start_matches("npm error ")).collect();
+    let said: String = said.join("; ").chars().take(300).collect();
+    let said = if said.is_empty() { npm.status.to_string() } else { said };
+    Err(NpmError::Failed { what: what.to_owned(), said })
+}
+
+/// A package's name for this machine.
+fn filled(package: &str) -> Option<String> {
+    if !package.contains("{platform}") {
+        return Some(package.to_owned());
+    }
+    let cpu = match std::env::consts::ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        _ => return None,
+    };
+    let libc = if is_musl() { "-musl" } else { "" };
+    Some(package.replace("{platform}", &format!("{}-{cpu}{libc}", std::env::consts::OS)))
+}
+
+/// Whether the machine has musl and not glibc: clawgate itself may be linked statically on either.
+fn is_musl() -> bool {
+    let arch = std::env::consts::ARCH;
+    let exists =
+        |name: String| ["/lib", "/lib64"].iter().any(|folder| Path::new(folder).join(&name).exists());
+    exists(format!("ld-musl-{arch}.so.1"))
+        && !exists(format!("ld-linux-{}.so.2", arch.replace('_', "-")))
+        && !exists(format!("ld-linux-{arch}.so.1"))
+}
+
+fn is_script(path: &str) -> bool {
+    Path::new(path)
+        .extension()
+        .is_some_and(|extension| ["js", "mjs", "cjs"].iter().any(|known| extension == *known))
+}
+
+fn node(package: &str, version: &str) -> Result<PathBuf, NpmError> {
+    let path: OsString = std::env::var_os("PATH").unwrap_or_default();
+    on_path(&path, "node")
+        .ok_or_else(|| NpmError::NoNode { package: package.to_owned(), version: version.to_owned() })
+}
+
+/// A program that starts a script. The target's own environment need not know where Node.js is.
+fn write_start(start: &Path, node: &Path, script: &Path) -> io::Result<()> {
+    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    let text = format!(
+        "#!/bin/sh\n# Made by clawgate: starts a script with the Node.js that was there when it was installed.\n\
+         node={}\n[ -x \"$node\" ] || node=node\nexec \"$node\" {} \"$@\"\n",
+        quoted(node),
+        quoted(script)
+    );
+    fs::write(start, text)?;
+    open_to_all(start)
+}
+
+fn open_to_all(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_three_numbers() {
+        for version in ["2.1.197", "0.2.9", "1.0.0-beta.1"] {
+            assert!(is_whole_version(version), "{version}");
+        }
+        for other in [
+            "",
+            "2",
+            "2.1",
+            "2.1.x",
+            "2.1.197.1",
+            "2..1",
+            "latest",
+            "2.1.0-",
+            "2.1.0-a b",
+            "../2.1.0",
+            "v2.1.0",
+        ] {
+            assert!(!is_whole_version(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_claude_cli_is_a_script_first_and_a_binary_later() {
+        let (_, text) = super::super::TARGETS.iter().find(|(name, _)| *name == "claude").unwrap();
+        let npm = Target::parse("claude", text).unwrap().npm.unwrap();
+        assert_eq!(npm.program("2.1.112"), Some(("@anthropic-ai/claude-code", "cli.js")));
+        assert_eq!(npm.program("2.1.113"), Some(("@anthropic-ai/claude-code-{platform}", "claude")));
+        assert!(is_script("cli.js") && is_script("dist/x.mjs") && !is_script("claude") && !is_script("js"));
+        assert!(!filled("@anthropic-ai/claude-code-{platform}").unwrap().contains('{'));
+    }
+
+    #[test]
+    fn complaints_say_where() {
+        let complaint = |npm: &str| {
+            let text = format!(
+                "target = {{ name = \"x\", program = \"x\" }}\n[[speaks]]\ncontract = \"claw-flat\"\n{npm}"
+            );
+            Target::parse("t.toml", &text).unwrap_err().to_string()
+        };
+        assert!(complaint("[npm]\npackage = \"x\"").contains("at least one [[npm.program]]"));
+        assert!(complaint("[npm]\n[[npm.program]]\npath = \"x\"").contains("missing key `package`"));
+        let program = |line: &str| complaint(&format!("[npm]\npackage = \"x\"\n[[npm.program]]\n{line}"));
+        assert!(program("path = \"../x\"").starts_with("t.toml:7:8: expected a path inside the package"));
+        assert!(program("path = \"x\"\nversions = \">=new\"").contains("is no version bound"));
+    }
+}
