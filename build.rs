@@ -24,9 +24,11 @@ fn embed(folder: &str, extension: Option<&str>, into: &str, include: &str) -> io
             continue;
         }
         let name = file.strip_prefix(&root).map_err(io::Error::other)?;
+        // From the package's folder, so that a build folder that was copied elsewhere does not read the old one's files.
+        let path = format!("/{folder}/{}", name.to_string_lossy());
         let name = if extension.is_some() { name.with_extension("") } else { name.to_owned() };
         let name = name.to_string_lossy().replace('\\', "/");
-        let _ = writeln!(code, "    ({name:?}, {include}({:?})),", file.to_string_lossy());
+        let _ = writeln!(code, "    ({name:?}, {include}(concat!(env!(\"CARGO_MANIFEST_DIR\"), {path:?}))),");
     }
     code += "]\n";
     let out = PathBuf::from(env::var("OUT_DIR").map_err(io::Error::other)?);

@@ -25,9 +25,29 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 }
 
 fn needs_escape(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-        || matches!(c, '\u{e0000}'..='\u{e007f}')
+    c.is_control() || is_unseen(c) || is_no_character(c)
+}
+
+/// Takes no room, turns the direction of what follows, or looks like nothing at all.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}'
+            | '\u{feff}' | '\u{ffa0}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// A code point that will never be a character; XML refuses the first two of them.
+fn is_no_character(c: char) -> bool {
+    let code = u32::from(c);
+    code & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&code)
 }
 
 #[cfg(test)]
@@ -38,6 +58,9 @@ mod tests {
     fn nothing_controls_the_terminal() {
         assert_eq!(printable("a\u{1b}[31mred\u{7}\n\u{202e}x"), "a\\u{1b}[31mred\\u{7}\\n\\u{202e}x");
         assert_eq!(printable("\u{9b}31m"), "\\u{9b}31m");
+        assert_eq!(printable("\u{fffe}\u{ffff}\u{1fffe}\u{fdd0}"), "\\u{fffe}\\u{ffff}\\u{1fffe}\\u{fdd0}");
+        assert_eq!(printable("a\u{ad}b\u{61c}\u{e0100}"), "a\\u{ad}b\\u{61c}\\u{e0100}");
+        assert!(matches!(printable("\u{fffd} family 👩\u{fe0f}"), Cow::Borrowed(_)));
         assert!(matches!(printable("plain – text 😀"), Cow::Borrowed(_)));
     }
 }

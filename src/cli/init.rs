@@ -15,6 +15,13 @@ use crate::report::style::{FAINT, GOOD, NAME};
 ///
 /// Files that are there are left as they are. Nothing is asked.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  clawgate init                        # in the project's folder; GitHub Actions, or GitLab where it is used
+  clawgate init --ci none              # clawgate.toml and the example only
+  clawgate init --install '--git https://git.example/clawgate --tag v0.1.0 clawgate'
+
+Exit codes: 0 done; 2 there is no such folder; 3 a file cannot be written.")]
 pub(super) struct InitArgs {
     /// The project's folder
     #[arg(value_name = "DIR", default_value = ".")]
@@ -22,6 +29,26 @@ pub(super) struct InitArgs {
     /// The workflow [default: gitlab where there is a .gitlab-ci.yml or .gitlab, else github]
     #[arg(long, value_enum, value_name = "SYSTEM")]
     ci: Option<System>,
+    /// What the workflow gives to `cargo install --locked` to get clawgate: a version that is published, or a
+    /// repository
+    #[arg(long, value_name = "SOURCE", default_value_t = source(), value_parser = one_line, allow_hyphen_values = true)]
+    install: String,
+}
+
+/// Where this clawgate is published: its repository if the package names one, else the registry.
+fn source() -> String {
+    let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    match env!("CARGO_PKG_REPOSITORY") {
+        "" => format!("{name}@{version}"),
+        repository => format!("--git {repository} --tag v{version} {name}"),
+    }
+}
+
+fn one_line(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.chars().any(char::is_control) {
+        return Err("expected one line, such as clawgate@0.1.0 or --git URL clawgate".into());
+    }
+    Ok(text.trim().to_owned())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -39,13 +66,16 @@ const GITLAB: &str = include_str!("starter/gitlab.yml");
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &InitArgs) -> Result<u8, Failure> {
     if !args.folder.is_dir() {
-        return Err(Failure::Usage(format!("{} is not a folder", args.folder.display())));
+        let reason = "is not a folder: name the project's, or make it first";
+        return Err(Failure::Usage(format!("{} {reason}", args.folder.display())));
     }
     let system = args.ci.unwrap_or_else(|| detected(&args.folder));
+    let workflow = |text: &str| text.replace("{install}", &args.install);
+    let (github, gitlab) = (workflow(GITHUB), workflow(GITLAB));
     let mut files = vec![("clawgate.toml", CONFIG), ("scenarios/example.toml", EXAMPLE)];
     match system {
-        System::Github => files.push((".github/workflows/clawgate.yml", GITHUB)),
-        System::Gitlab => files.push((".gitlab-ci.yml", GITLAB)),
+        System::Github => files.push((".github/workflows/clawgate.yml", &github)),
+        System::Gitlab => files.push((".gitlab-ci.yml", &gitlab)),
         System::None => {}
     }
     let mut out = anstream::stdout().lock();
@@ -68,12 +98,19 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, Failure> {
         }
     }
     if kept_workflow {
-        writeln!(out, "\nFor the existing .gitlab-ci.yml, add this job:\n\n{GITLAB}")?;
+        writeln!(out, "\nFor the existing .gitlab-ci.yml, add this job:\n\n{gitlab}")?;
     }
     writeln!(
         out,
         "\nNext: {NAME}clawgate run example{NAME:#}, then set `target` in clawgate.toml to what you test."
     )?;
+    if system != System::None {
+        writeln!(
+            out,
+            "{FAINT}CI gets clawgate by `cargo install --locked {}`; --install says another source.{FAINT:#}",
+            printable(&args.install)
+        )?;
+    }
     writeln!(out, "{FAINT}clawgate-out/ holds recordings and reports; it belongs into .gitignore.{FAINT:#}")?;
     Ok(exit_code::OK)
 }

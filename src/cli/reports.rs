@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use super::{Failure, Format, complain};
 use crate::exit_code;
 use crate::report::merge::EVENTS_FILE;
-use crate::report::{Baseline, Context, Kind, Loudness, Measure, Options, Sinks, Terminal, Wish, columns_of};
+use crate::report::{
+    Baseline, Context, Kind, Loudness, Measure, Options, Recorded, RecordedWish, Sinks, Terminal, Wish,
+    columns_of,
+};
 
 /// Columns where nobody looks at a terminal.
 const COLUMNS: usize = 100;
@@ -35,6 +38,10 @@ pub(super) struct ReportArgs {
     /// Exit with 3 when the run put less than so many per cent of its contracts' clauses to the test
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Reports")]
     min_coverage: Option<f64>,
+    /// Recordings of a target that is not at hand, held to a contract: a column of the conformance report. They are no
+    /// cases of the run and fail nothing
+    #[arg(long, value_name = "CONTRACT=DIR", help_heading = "Reports")]
+    recorded: Vec<RecordedWish>,
     /// An earlier SARIF report; results are then marked new, unchanged or absent
     #[arg(long, value_name = "FILE", help_heading = "Reports")]
     baseline: Option<PathBuf>,
@@ -77,6 +84,14 @@ impl ReportArgs {
         options.terminal = Some(Terminal::new(columns(), self.loudness()));
         options.step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from);
         options.baseline = self.baseline.as_deref().map(baseline).transpose().map_err(Failure::Usage)?;
+        if !self.recorded.is_empty() && wishes.iter().all(|wish| wish.kind != Kind::Conformance) {
+            let reason = "--recorded is for the conformance report: add --report conformance=PATH";
+            return Err(Failure::Usage(reason.into()));
+        }
+        for wish in &self.recorded {
+            let read = Recorded::read(wish).map_err(|error| Failure::Usage(error.to_string()))?;
+            options.recorded.push(read);
+        }
         let here = std::env::current_dir()?;
         Ok(Sinks::open(wishes, Context::new(here), options))
     }

@@ -337,6 +337,13 @@ fn profile(name: &str) -> Result<Profile, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && name == config::DEFAULT => {
             return Ok(Profile::default());
         }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(format!(
+                "there is no profile `{name}`: profiles stand in {}, and there is none here. `clawgate init` writes one \
+                 with a profile `ci`; without --profile and CLAWGATE_PROFILE none is needed",
+                config::FILE
+            ));
+        }
         Err(error) => return Err(format!("{}: {error}", config::FILE)),
     };
     let config = Config::parse(config::FILE, &text).map_err(|error| error.render().to_string())?;

@@ -60,7 +60,7 @@ pub(crate) const FACTS: [(&str, Fact); 5] = [
     ("complete", Fact::Complete),
 ];
 
-const VERBS: [(&str, Verb); 9] = [
+pub(crate) const VERBS: [(&str, Verb); 9] = [
     ("approve", Verb::Approve),
     ("reject", Verb::Reject),
     ("abort", Verb::Abort),

@@ -2,181 +2,277 @@
 //!
 //! It holds no times and no paths of a machine, so that it changes only when what it says does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::context::Context;
 use super::document::RenderError;
 use super::markdown::{code, plain};
 use super::measure::Measure;
+use super::numbers::counted;
 use super::problem::{Problem, Weight, problems};
+use super::recorded::Recorded;
 use super::whole::Whole;
-use crate::schema::{Clause, Contract, Declared, Level};
+use crate::harness::run::Status;
+use crate::schema::{Clause, Contract, Coverage, Declared, Level};
 
 /// Lines of a list of gaps; the rest is counted.
 const MOST: usize = 40;
 
-/// The report of a run.
-pub(super) fn render(whole: &Whole, context: &Context) -> Result<String, RenderError> {
-    let measure = Measure::of(whole, context);
+/// The report of a run, and of recordings beside it.
+pub(super) fn render(whole: &Whole, recorded: &[Recorded], context: &Context) -> Result<String, RenderError> {
+    let mut all = whole.clone();
+    for recorded in recorded {
+        all.started.targets.extend(recorded.targets.iter().cloned());
+        all.cases.extend(recorded.cases.iter().cloned());
+    }
+    let page = Page { measure: Measure::of(&all, context), whole: &all, recorded, context };
     let mut out = String::new();
-    write(&mut out, whole, &measure).map_err(|error| RenderError(error.to_string()))?;
+    page.write(&mut out).map_err(|error| RenderError(error.to_string()))?;
     Ok(out)
 }
 
-fn write(out: &mut String, whole: &Whole, measure: &Measure) -> std::fmt::Result {
-    writeln!(out, "# Conformance\n")?;
-    writeln!(
-        out,
-        "Every clause of the contracts that were put to the test, what each target did with it, and what no run has\n\
-         shown yet. A clause is put to the test when a message that it is about was seen and, if it begins with a\n\
-         condition, that held. Made by `clawgate run --report conformance=conformance.md`; do not edit.\n"
-    )?;
-    writeln!(out, "| target | version | cases | failed |\n|---|---|--:|--:|")?;
-    for info in &whole.started.targets {
-        let cases = || whole.cases.iter().filter(|case| case.target == info.target);
-        let failed = whole.failed().filter(|case| case.target == info.target).count();
+struct Page<'r> {
+    /// The run, with what was recorded as further cases of further targets.
+    whole: &'r Whole,
+    recorded: &'r [Recorded],
+    measure: Measure,
+    context: &'r Context,
+}
+
+impl Page<'_> {
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(out, "# Conformance\n")?;
         writeln!(
             out,
-            "| {} | {} | {} | {failed} |",
-            code(&info.target),
-            plain(&info.version),
-            cases().count()
+            "Every clause of the contracts that were put to the test, what each target did with it, and what no run has\n\
+             shown yet. A clause is put to the test when a message that it is about was seen and, if it begins with a\n\
+             condition, that held. Made by `clawgate run --report conformance=conformance.md`; do not edit.\n"
         )?;
-    }
-    let (judged, exercised) = measure.clauses();
-    writeln!(
-        out,
-        "\nClauses put to the test: **{exercised} of {judged}** ({:.1} %).\n",
-        percent(exercised, judged)
-    )?;
-    writeln!(
-        out,
-        "✅ held · ❌ broken, and the gate fails · ⚠️ broken, and noticed only · ❔ broken, and the documents contradict \
-         each other · ☑️ broken as its scenario expects or as is known · · no run was about it · – not promised · ◌ not broken, and nobody can tell whether a run was about it\n"
-    )?;
-    let problems = problems(whole);
-    let mut broken: BTreeMap<(&str, &str), Vec<&Problem<'_>>> = BTreeMap::new();
-    for problem in &problems {
-        broken.entry((&problem.rule, &problem.case.target)).or_default().push(problem);
-    }
-    for contract in measure.contracts() {
-        clauses(out, whole, measure, contract, &broken)?;
-    }
-    deviations(out, &problems)?;
-    writeln!(out, "## What no run has shown\n")?;
-    for contract in measure.contracts() {
-        for info in &whole.started.targets {
-            if measure.promises(&info.target, contract.name()) {
-                gaps(out, measure, contract, &info.target)?;
+        self.targets(out)?;
+        let (judged, exercised) = self.measure.clauses();
+        writeln!(
+            out,
+            "\nClauses put to the test: **{exercised} of {judged}** ({:.1} %).\n",
+            percent(exercised, judged)
+        )?;
+        writeln!(
+            out,
+            "| | |\n|:-:|---|\n\
+             | ✅ | pass: put to the test, and held |\n\
+             | ❌ | fail: broken, and a gate fails |\n\
+             | ☑️ | broken as its scenario expects, or as is known |\n\
+             | ⚠️ | broken, and noticed only: a `should` or a `note` |\n\
+             | ❔ | ambiguous: broken, and the documents contradict each other |\n\
+             | · | not exercised: no run was about it |\n"
+        )?;
+        let problems = problems(self.whole);
+        let mut broken: BTreeMap<(&str, &str), Vec<&Problem<'_>>> = BTreeMap::new();
+        for problem in &problems {
+            broken.entry((&problem.rule, &problem.case.target)).or_default().push(problem);
+        }
+        for (contract, _) in self.measure.contracts() {
+            self.clauses(out, contract, &broken)?;
+        }
+        self.deviations(out, &problems)?;
+        self.left_out(out)?;
+        writeln!(out, "## What no run has shown\n")?;
+        for (contract, declared) in self.measure.contracts() {
+            for info in &self.whole.started.targets {
+                if let Some(seen) = self.measure.coverage(&info.target, contract.name()) {
+                    gaps(out, contract, declared, seen, &info.target)?;
+                }
             }
         }
+        if !self.measure.unread.is_empty() {
+            writeln!(out, "Not looked at, since their recordings could not be read whole:\n")?;
+            for case in &self.measure.unread {
+                writeln!(out, "- {}", code(case))?;
+            }
+        }
+        Ok(())
     }
-    if !measure.unread.is_empty() {
-        writeln!(out, "Not looked at, since their recordings could not be read whole:\n")?;
-        for case in &measure.unread {
-            writeln!(out, "- {}", code(case))?;
+
+    fn targets(&self, out: &mut String) -> std::fmt::Result {
+        writeln!(
+            out,
+            "| target | version | judged from | cases | failed | left out |\n|---|---|---|--:|--:|--:|"
+        )?;
+        for info in &self.whole.started.targets {
+            let count = |status: Option<Status>| {
+                let of = self.whole.cases.iter().filter(|case| case.target == info.target);
+                of.filter(|case| status.is_none_or(|status| case.status == status)).count()
+            };
+            let kept = self.recorded.iter().find(|recorded| recorded.targets.contains(info));
+            let from = match kept {
+                Some(recorded) => {
+                    format!("recordings in {}", code(&recorded.folder.display().to_string()))
+                }
+                None => "runs".to_owned(),
+            };
+            writeln!(
+                out,
+                "| {} | {} | {from} | {} | {} | {} |",
+                code(&info.target),
+                plain(&info.version),
+                count(None),
+                count(Some(Status::Fail)),
+                count(Some(Status::Skipped))
+            )?;
+        }
+        Ok(())
+    }
+
+    fn clauses(
+        &self,
+        out: &mut String,
+        contract: &Contract,
+        broken: &BTreeMap<(&str, &str), Vec<&Problem<'_>>>,
+    ) -> std::fmt::Result {
+        let name = contract.name();
+        writeln!(out, "## {}\n\n{}\n", plain(name), plain(contract.title()))?;
+        // Only who promises it.
+        let promise = |target: &&str| self.measure.coverage(target, name).is_some();
+        let targets = self.whole.started.targets.iter().map(|info| info.target.as_str());
+        let targets: Vec<&str> = targets.filter(promise).collect();
+        let heads: String =
+            targets.iter().fold(String::new(), |text, target| text + " " + &code(target) + " |");
+        writeln!(out, "| clause | level |{heads} what it says | source | checked by |")?;
+        writeln!(out, "|---|---|{}---|---|---|", ":-:|".repeat(targets.len()))?;
+        for clause in contract.clauses() {
+            write!(out, "| {} | {} |", code(&clause.id), clause.level)?;
+            for target in &targets {
+                let id = format!("{name}/{}", clause.id);
+                let found = broken.get(&(id.as_str(), *target)).map_or(&[][..], Vec::as_slice);
+                write!(out, " {} |", self.cell(contract, clause, target, found))?;
+            }
+            let checked = if clause.is_judged() { clause.rule() } else { "no recording can show it" };
+            writeln!(out, " {} | {} | {} |", plain(&clause.text), plain(&clause.source), plain(checked))?;
+        }
+        writeln!(out)
+    }
+
+    fn cell(
+        &self,
+        contract: &Contract,
+        clause: &Clause,
+        target: &str,
+        found: &[&Problem<'_>],
+    ) -> &'static str {
+        if found.iter().any(|problem| problem.fails()) {
+            return "❌";
+        }
+        if found.iter().any(|problem| problem.accepted.is_some()) {
+            return "☑️";
+        }
+        if !found.is_empty() {
+            return if clause.level == Level::Ambiguous { "❔" } else { "⚠️" };
+        }
+        match self.measure.coverage(target, contract.name()) {
+            Some(seen) if seen.clauses.contains(&clause.id) => "✅",
+            _ => "·",
         }
     }
-    Ok(())
+
+    /// What was broken anywhere, and why.
+    fn deviations(&self, out: &mut String, problems: &[Problem<'_>]) -> std::fmt::Result {
+        // Targets that deviate in the same way share a row.
+        let mut rows: BTreeMap<(&str, String), Vec<&Problem<'_>>> = BTreeMap::new();
+        for problem in problems {
+            rows.entry((&problem.rule, self.explanation(problem))).or_default().push(problem);
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "## Deviations\n\nWhere a target does something else than a clause says: on how many cases, for example, and why \
+             that stands.\n\n| clause | targets | example | explanation |\n|---|---|---|---|"
+        )?;
+        for ((rule, why), problems) in rows {
+            let mut cases: BTreeMap<usize, (&str, BTreeSet<&str>)> = BTreeMap::new();
+            for problem in &problems {
+                let target = problem.case.target.as_str();
+                let all = &self.whole.started.targets;
+                let rank = all.iter().position(|info| info.target == target).unwrap_or(all.len());
+                cases.entry(rank).or_insert((target, BTreeSet::new())).1.insert(&problem.case.case);
+            }
+            let targets: Vec<String> =
+                cases.values().map(|(target, cases)| format!("{} {}", code(target), cases.len())).collect();
+            let example = problems
+                .first()
+                .map_or(String::new(), |problem| format!("{}: {}", problem.case.case, problem.message));
+            writeln!(
+                out,
+                "| {} | {} | {} | {} |",
+                code(rule),
+                targets.join("<br>"),
+                code(&example),
+                plain(&why)
+            )?;
+        }
+        writeln!(out)
+    }
+
+    /// Why a deviation stands, in the words of the known failures, the scenario and the contract.
+    fn explanation(&self, problem: &Problem<'_>) -> String {
+        let clause = self.context.clause(&problem.rule);
+        let level = clause.as_ref().map_or("", |clause| clause.level.as_str());
+        let because = clause.as_ref().map_or("", |clause| clause.why.as_str());
+        if problem.finding.is_some_and(|finding| finding.known.is_some()) {
+            return format!("Known: {}", problem.accepted.as_deref().unwrap_or_default());
+        }
+        if problem.accepted.is_some() {
+            return match problem.case.description.as_str() {
+                "" => "Its scenario expects it.".to_owned(),
+                description => format!("Its scenario expects it: {description}"),
+            };
+        }
+        let weight = match (problem.weight, level) {
+            (_, "ambiguous") => "The documents contradict each other.",
+            (Weight::Error, _) => "Fails a gate.",
+            (Weight::Warning, _) => "A should, which warns.",
+            (Weight::Note, _) => "A note.",
+        };
+        format!("{weight} {because}").trim().to_owned()
+    }
+
+    /// Cases that were not run on a target, by the reason.
+    fn left_out(&self, out: &mut String) -> std::fmt::Result {
+        let mut rows: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+        for case in self.whole.cases.iter().filter(|case| case.status == Status::Skipped) {
+            let reason = case.reason.as_deref().unwrap_or("not run");
+            rows.entry(reason).or_default().entry(&case.case).or_default().insert(&case.target);
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "## Cases that were left out\n\n| cases | targets | why |\n|---|---|---|")?;
+        for (reason, cases) in rows {
+            let targets: BTreeSet<&str> = cases.values().flatten().copied().collect();
+            let targets: Vec<String> = targets.into_iter().map(code).collect();
+            let first = cases.keys().next().copied().unwrap_or_default();
+            let named = match cases.len() {
+                1 => code(first),
+                count => format!("{}, such as {}", counted(count as u64, "case", "cases"), code(first)),
+            };
+            writeln!(out, "| {named} | {} | {} |", targets.join("<br>"), plain(reason))?;
+        }
+        writeln!(out)
+    }
 }
 
 fn percent(part: usize, whole: usize) -> f64 {
     if whole == 0 { 100.0 } else { part as f64 / whole as f64 * 100.0 }
 }
 
-fn clauses(
+fn gaps(
     out: &mut String,
-    whole: &Whole,
-    measure: &Measure,
     contract: &Contract,
-    broken: &BTreeMap<(&str, &str), Vec<&Problem<'_>>>,
-) -> std::fmt::Result {
-    let name = contract.name();
-    writeln!(out, "## {}\n\n{}\n", plain(name), plain(contract.title()))?;
-    let targets: Vec<&str> = whole.started.targets.iter().map(|info| info.target.as_str()).collect();
-    let heads: String = targets.iter().fold(String::new(), |text, target| text + " " + &code(target) + " |");
-    writeln!(out, "| clause | level |{heads} what it says | source | checked by |")?;
-    writeln!(out, "|---|---|{}---|---|---|", ":-:|".repeat(targets.len()))?;
-    for clause in contract.clauses() {
-        write!(out, "| {} | {} |", code(&clause.id), clause.level)?;
-        for target in &targets {
-            let id = format!("{name}/{}", clause.id);
-            let found = broken.get(&(id.as_str(), *target)).map_or(&[][..], Vec::as_slice);
-            write!(out, " {} |", cell(measure, contract, clause, target, found))?;
-        }
-        let checked = if clause.is_judged() { clause.rule() } else { "no recording can show it" };
-        writeln!(out, " {} | {} | {} |", plain(&clause.text), plain(&clause.source), plain(checked))?;
-    }
-    writeln!(out)
-}
-
-fn cell(
-    measure: &Measure,
-    contract: &Contract,
-    clause: &Clause,
+    declared: &Declared,
+    seen: &Coverage,
     target: &str,
-    found: &[&Problem<'_>],
-) -> &'static str {
-    if found.iter().any(|problem| problem.fails()) {
-        return "❌";
-    }
-    if found.iter().any(|problem| problem.accepted.is_some()) {
-        return "☑️";
-    }
-    if !found.is_empty() {
-        return if clause.level == Level::Ambiguous { "❔" } else { "⚠️" };
-    }
-    if !Measure::measures(contract) {
-        return "◌";
-    }
-    match measure.coverage(target, contract.name()) {
-        None => "–",
-        Some(seen) if seen.clauses.contains(&clause.id) => "✅",
-        Some(_) => "·",
-    }
-}
-
-/// What was broken anywhere, and why that is or is not accepted.
-fn deviations(out: &mut String, problems: &[Problem<'_>]) -> std::fmt::Result {
-    let mut rows: BTreeMap<(&str, &str, &str), Vec<&Problem<'_>>> = BTreeMap::new();
-    for problem in problems {
-        let kind = match (&problem.accepted, problem.weight) {
-            (Some(reason), _) => reason.as_str(),
-            (None, Weight::Error) => "fails the gate",
-            (None, Weight::Warning) => "a should: warns",
-            (None, Weight::Note) => "noticed only",
-        };
-        rows.entry((&problem.rule, &problem.case.target, kind)).or_default().push(problem);
-    }
-    if rows.is_empty() {
-        return Ok(());
-    }
-    writeln!(
-        out,
-        "## Deviations\n\n| clause | target | cases | example | why it stands |\n|---|---|--:|---|---|"
-    )?;
-    for ((rule, target, why), problems) in rows {
-        let mut cases: Vec<&str> = problems.iter().map(|problem| problem.case.case.as_str()).collect();
-        cases.dedup();
-        let example = problems.first().map_or("", |problem| problem.message.as_str());
-        let example = format!("{}: {example}", cases.first().unwrap_or(&""));
-        writeln!(
-            out,
-            "| {} | {} | {} | {} | {} |",
-            code(rule),
-            code(target),
-            cases.len(),
-            code(&example),
-            plain(why)
-        )?;
-    }
-    writeln!(out)
-}
-
-fn gaps(out: &mut String, measure: &Measure, contract: &Contract, target: &str) -> std::fmt::Result {
-    let Some(seen) = measure.coverage(target, contract.name()) else { return Ok(()) };
-    let declared = Declared::of(contract);
+) -> std::fmt::Result {
     let gaps = declared.gaps(seen);
     let judged: Vec<&Clause> = contract.clauses().iter().filter(|clause| clause.is_judged()).collect();
     let exercised = judged.iter().filter(|clause| seen.clauses.contains(&clause.id)).count();
@@ -188,12 +284,13 @@ fn gaps(out: &mut String, measure: &Measure, contract: &Contract, target: &str) 
         (kinds, declared.kinds.len(), "kinds of message"),
         (gaps.fields.1, gaps.fields.0, "fields"),
         (gaps.values.1, gaps.values.0, "listed values"),
+        (gaps.branches.1, gaps.branches.0, "branches of schemas"),
     ];
     let shares = shares.iter().filter(|(_, all, _)| *all > 0);
     let shares: Vec<String> = shares.map(|(part, all, word)| format!("{part} of {all} {word}")).collect();
     let (name, shares) = (plain(contract.name()), shares.join(", "));
     writeln!(out, "<details><summary>{name} on {}: {shares}</summary>\n", code(target))?;
-    let missing = |all: &std::collections::BTreeSet<String>, seen: &std::collections::BTreeSet<String>| {
+    let missing = |all: &BTreeSet<String>, seen: &BTreeSet<String>| {
         all.difference(seen).map(|name| code(name)).collect::<Vec<_>>()
     };
     let clauses =
@@ -206,7 +303,13 @@ fn gaps(out: &mut String, measure: &Measure, contract: &Contract, target: &str) 
     let values =
         gaps.unseen_values.iter().map(|(kind, field, value)| code(&format!("{kind} {field} = {value}")));
     list(out, "Listed values never seen", &values.collect::<Vec<_>>())?;
+    let branches = gaps.unseen_branches.iter().map(|branch| {
+        let kind = if branch.kind == "*" { "any message" } else { &branch.kind };
+        code(format!("{kind} {}: {}", branch.field, branch.label).trim())
+    });
+    list(out, "Branches of schemas never taken", &branches.collect::<Vec<_>>())?;
     let undeclared = gaps.undeclared.iter().map(|(kind, field)| code(&format!("{kind} {field}")));
+    let undeclared = seen.undeclared_kinds.iter().map(|kind| code(kind)).chain(undeclared);
     list(out, "Emitted and not declared", &undeclared.collect::<Vec<_>>())?;
     writeln!(out, "</details>\n")
 }

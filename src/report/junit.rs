@@ -30,7 +30,24 @@ pub(super) fn render(whole: &Whole, context: &Context) -> Result<String, RenderE
         }
         report.add_test_suite(suite);
     }
-    report.to_string().map_err(|error| RenderError(error.to_string()))
+    let text = report.to_string().map_err(|error| RenderError(error.to_string()))?;
+    Ok(by_the_schema(&text))
+}
+
+/// The schema knows the number of skipped cases of a suite, but not of all suites; readers that check refuse it.
+fn by_the_schema(text: &str) -> String {
+    let Some(start) = text.find("<testsuites") else { return text.to_owned() };
+    let end = text[start..].find('>').map_or(text.len(), |end| start + end);
+    // The name, the only text of somebody's own in this tag, is ours.
+    let Some(at) = text[start..end].find(" skipped=\"").map(|at| start + at) else { return text.to_owned() };
+    let rest = text[at + 1..].find('"').and_then(|open| {
+        let open = at + 1 + open + 1;
+        text[open..].find('"').map(|close| open + close + 1)
+    });
+    match rest {
+        Some(rest) => format!("{}{}", &text[..at], &text[rest..]),
+        None => text.to_owned(),
+    }
 }
 
 fn test_case(case: &Case, context: &Context) -> TestCase {
@@ -53,8 +70,9 @@ fn test_case(case: &Case, context: &Context) -> TestCase {
     for earlier in &case.earlier {
         let mut rerun = TestRerun::new(kind(&earlier.failures));
         let (message, ty) = first(&earlier.failures);
-        rerun.set_message(message).set_type(ty).set_time(seconds(earlier.duration_ms));
-        rerun.set_description(reasons(&earlier.failures));
+        rerun.set_message(message).set_type(ty);
+        let took = format!("after {:.0} ms", earlier.duration_ms);
+        rerun.set_description(format!("{}\n{took}", reasons(&earlier.failures)));
         status.add_rerun(rerun);
     }
     let mut test = TestCase::new(&*printable(&case.title()), status);

@@ -6,7 +6,7 @@ use std::io::Read as _;
 use super::context::Context;
 use super::whole::Whole;
 use crate::recording::Recording;
-use crate::schema::{Contract, ContractSet, Coverage, Protocol, Run};
+use crate::schema::{Contract, ContractSet, Coverage, Declared, Run, Survey};
 
 /// Output beyond this is not looked at.
 const MOST: u64 = 16 << 20;
@@ -14,7 +14,7 @@ const MOST: u64 = 16 << 20;
 /// What the runs on each target showed of each contract.
 #[derive(Debug, Default)]
 pub struct Measure {
-    sets: BTreeMap<String, ContractSet>,
+    surveys: BTreeMap<String, Survey>,
     /// By target, then by contract.
     targets: BTreeMap<String, BTreeMap<String, Coverage>>,
     /// Cases whose recording could not be read or was not read whole.
@@ -26,9 +26,9 @@ impl Measure {
     pub fn of(whole: &Whole, context: &Context) -> Self {
         let mut measure = Self::default();
         for case in whole.cases.iter().filter(|case| case.recording.is_some() && !case.contract.is_empty()) {
-            if !measure.sets.contains_key(&case.contract) {
+            if !measure.surveys.contains_key(&case.contract) {
                 let Ok(set) = ContractSet::open(&case.contract) else { continue };
-                measure.sets.insert(case.contract.clone(), set);
+                measure.surveys.insert(case.contract.clone(), Survey::new(set));
             }
             let folder = context.path(case.recording.as_deref().unwrap_or_default());
             let read = || -> Option<(Run, _, Vec<u8>, Vec<u8>)> {
@@ -44,31 +44,21 @@ impl Measure {
                 continue;
             };
             let coverage = measure.targets.entry(case.target.clone()).or_default();
-            measure.sets[&case.contract].cover(&run, Some(&exit), &stdout, Some(&stderr), coverage);
+            measure.surveys[&case.contract].cover(&run, Some(&exit), &stdout, Some(&stderr), coverage);
         }
         measure
     }
 
-    /// The contracts that were looked at, each once, by name.
-    pub fn contracts(&self) -> Vec<&Contract> {
-        let mut found: BTreeMap<&str, &Contract> = BTreeMap::new();
-        for contract in self.sets.values().flat_map(ContractSet::contracts) {
-            found.entry(contract.name()).or_insert(contract);
+    /// The contracts that were looked at, each once, by name, with what they declare.
+    pub fn contracts(&self) -> Vec<(&Contract, &Declared)> {
+        let mut found: BTreeMap<&str, (&Contract, &Declared)> = BTreeMap::new();
+        for (contract, declared) in self.surveys.values().flat_map(Survey::contracts) {
+            found.entry(contract.name()).or_insert((contract, declared));
         }
         found.into_values().collect()
     }
 
-    /// Whether it can be told which clauses were put to the test. Event logs have rules of their own, which do not say.
-    pub fn measures(contract: &Contract) -> bool {
-        contract.protocol() != Protocol::Events
-    }
-
-    /// Whether a target promises a contract.
-    pub fn promises(&self, target: &str, contract: &str) -> bool {
-        self.targets.get(target).is_some_and(|known| known.contains_key(contract))
-    }
-
-    /// What a target showed of a contract.
+    /// What a target showed of a contract; none when it does not promise it.
     pub fn coverage(&self, target: &str, contract: &str) -> Option<&Coverage> {
         self.targets.get(target)?.get(contract)
     }
@@ -76,7 +66,7 @@ impl Measure {
     /// How many clauses can be judged at all, and how many of them a run of any target put to the test.
     pub fn clauses(&self) -> (usize, usize) {
         let mut counts = (0, 0);
-        for contract in self.contracts().into_iter().filter(|contract| Self::measures(contract)) {
+        for (contract, _) in self.contracts() {
             for clause in contract.clauses().iter().filter(|clause| clause.is_judged()) {
                 counts.0 += 1;
                 let seen = |known: &BTreeMap<String, Coverage>| {

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use super::context::Context;
 use super::document::{self, RenderError};
+use super::recorded::Recorded;
 use super::sarif::Baseline;
 use super::terminal::Terminal;
 use super::told::Told;
@@ -174,6 +175,8 @@ pub struct Options {
     pub terminal: Option<Terminal>,
     /// The earlier report that SARIF compares with.
     pub baseline: Option<Baseline>,
+    /// Recordings of further targets, for the conformance report.
+    pub recorded: Vec<Recorded>,
     /// The file that GitHub Actions shows as the summary of the step.
     pub step_summary: Option<PathBuf>,
 }
@@ -339,7 +342,7 @@ impl Sink {
             Kind::Gitlab => Ok(gitlab::render(whole, context)),
             Kind::Markdown => markdown::render(whole, context),
             Kind::Html => Ok(html::render(whole, context)),
-            Kind::Conformance => conformance::render(whole, context),
+            Kind::Conformance => conformance::render(whole, &options.recorded, context),
             Kind::Terminal | Kind::Json => Ok(String::new()),
         }
     }

@@ -183,6 +183,11 @@ impl Contract {
         (0..=kinds.names.len()).map(of_kind).collect()
     }
 
+    /// The kind of a message.
+    pub(crate) fn kind(&self, message: &Value, run: &Run, exit: Option<&Exit>) -> Option<&str> {
+        self.kind_number(message, run, exit).map(|kind| self.kinds.names[kind].as_str())
+    }
+
     /// The kind of a message and the schema of that kind, if it has both.
     pub(crate) fn kind_schema(
         &self,
@@ -190,10 +195,14 @@ impl Contract {
         run: &Run,
         exit: Option<&Exit>,
     ) -> Option<(&str, &str)> {
+        let kind = self.kind_number(message, run, exit)?;
+        Some((&self.kinds.names[kind], self.kinds.schemas[kind].as_deref()?))
+    }
+
+    fn kind_number(&self, message: &Value, run: &Run, exit: Option<&Exit>) -> Option<usize> {
         let mut facts = Facts::at_start(run, &self.invocation);
         facts.at_end(&End::new(exit.cloned(), None, None));
-        let kind = self.kinds.of(message.into(), &facts)?;
-        Some((&self.kinds.names[kind], self.kinds.schemas[kind].as_deref()?))
+        self.kinds.of(message.into(), &facts)
     }
 
     /// Removes a clause, to see whether anything else notices what it notices.

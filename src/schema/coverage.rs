@@ -1,17 +1,19 @@
-//! How much of a contract runs have put to the test: clauses, commands, kinds of message, fields and their values.
+//! How much of a contract runs have put to the test: clauses, commands, kinds of message, fields, their values, and the
+//! branches of schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::branches::{Branch, DEEPEST, escaped};
 use super::contract::{Contract, Protocol};
+use super::declared::Declared;
+use super::events::event_rule;
 use super::facts::{End, Fact, Facts, Run};
 use super::library::ContractSet;
+use crate::events::Spoken;
 use crate::recording::Exit;
 use crate::stream_json::{Line, StreamReader};
-
-/// Deeper schemas than this are recursive.
-const DEEPEST: usize = 10;
 
 /// What runs showed of one contract.
 #[derive(Debug, Clone, Default)]
@@ -23,45 +25,36 @@ pub struct Coverage {
     pub commands: BTreeSet<String>,
     /// Kinds of message that were seen.
     pub kinds: BTreeSet<String>,
+    /// Messages of no kind that the contract declares, by what they call themselves.
+    pub undeclared_kinds: BTreeSet<String>,
+    /// Branches of the schemas that a message took.
+    pub(super) branches: BTreeSet<Branch>,
     /// For each kind, the fields that were seen; `*` stands for any element of an array.
-    fields: BTreeMap<String, BTreeSet<String>>,
+    pub(super) fields: BTreeMap<String, BTreeSet<String>>,
     /// For each kind and field, the texts that were seen where the schema lists some.
-    values: BTreeMap<(String, String), BTreeSet<String>>,
+    pub(super) values: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
-/// What a contract declares.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Declared {
-    /// The commands.
-    pub commands: BTreeSet<String>,
-    /// The kinds of message.
-    pub kinds: BTreeSet<String>,
-    /// For each kind, the fields of its schema.
-    fields: BTreeMap<String, BTreeSet<String>>,
-    /// For each kind, the objects whose fields are not listed.
-    open: BTreeMap<String, BTreeSet<String>>,
-    /// For each kind and field, the texts that its schema lists.
-    values: BTreeMap<(String, String), BTreeSet<String>>,
+/// Measures what runs show of a set of contracts.
+#[derive(Debug)]
+pub struct Survey {
+    set: ContractSet,
+    /// What each contract of the set declares, in its order.
+    declared: Vec<Declared>,
 }
 
-/// What of a contract was not seen, and what was seen and is not of it.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Gaps {
-    /// How many fields are declared, and how many of them were seen.
-    pub fields: (usize, usize),
-    /// How many listed values are declared, and how many of them were seen.
-    pub values: (usize, usize),
-    /// Fields of kinds that were seen, never seen themselves: kind and field.
-    pub unseen_fields: Vec<(String, String)>,
-    /// Values never seen: kind, field and value.
-    pub unseen_values: Vec<(String, String, String)>,
-    /// Fields that were seen and are not declared: kind and field.
-    pub undeclared: Vec<(String, String)>,
-}
+impl Survey {
+    /// A survey of these contracts.
+    pub fn new(set: ContractSet) -> Self {
+        let declared = set.contracts().iter().map(Declared::of).collect();
+        Self { set, declared }
+    }
 
-impl ContractSet {
+    /// The contracts, each with what it declares.
+    pub fn contracts(&self) -> impl Iterator<Item = (&Contract, &Declared)> {
+        self.set.contracts().iter().zip(&self.declared)
+    }
+
     /// Watches a run whose output is in memory, and adds what it shows to the coverage of each contract, by its name.
     pub fn cover(
         &self,
@@ -71,13 +64,14 @@ impl ContractSet {
         stderr: Option<&[u8]>,
         coverage: &mut BTreeMap<String, Coverage>,
     ) {
-        if self.protocol() == Protocol::Events {
+        if self.set.protocol() == Protocol::Events {
+            self.cover_log(stdout, coverage);
             return;
         }
         let end = End::new(exit.cloned(), Some(stdout), stderr);
-        let mut judge = self.begin(run);
+        let mut judge = self.set.begin(run);
         let mut messages = Vec::new();
-        if self.protocol() == Protocol::Document {
+        if self.set.protocol() == Protocol::Document {
             judge.document(stdout, &end);
             messages.extend(serde_json::from_slice::<Value>(stdout).ok());
         } else {
@@ -96,16 +90,39 @@ impl ContractSet {
         judge.finish_exercised(&end, &mut |contract, clause| {
             coverage.entry(contract.to_owned()).or_default().clauses.insert(clause.to_owned());
         });
-        for contract in self.contracts() {
+        for (contract, declared) in self.contracts() {
             let seen = coverage.entry(contract.name.clone()).or_default();
             let facts = Facts::at_start(run, &contract.invocation);
             seen.commands.extend(facts.get(Fact::Command).and_then(Value::as_str).map(str::to_owned));
-            let declared = if messages.is_empty() { Declared::default() } else { Declared::of(contract) };
             for message in &messages {
-                if let Some((kind, _)) = contract.kind_schema(message, run, exit) {
-                    seen.kinds.insert(kind.to_owned());
-                    seen.message(kind, message, "", &declared);
+                match contract.kind(message, run, exit) {
+                    Some(kind) => {
+                        seen.kinds.insert(kind.to_owned());
+                        seen.message(kind, message, "", declared);
+                    }
+                    None if !declared.kinds.is_empty() => {
+                        seen.undeclared_kinds.insert(own_name(message));
+                    }
+                    None => {}
                 }
+            }
+        }
+    }
+
+    /// What a log of events shows.
+    fn cover_log(&self, log: &[u8], coverage: &mut BTreeMap<String, Coverage>) {
+        let spoken = Spoken::of(log);
+        for contract in self.set.contracts() {
+            let seen = coverage.entry(contract.name.clone()).or_default();
+            let tested = contract
+                .clauses()
+                .iter()
+                .filter(|clause| event_rule(clause).is_some_and(|r| spoken.tests(r)));
+            seen.clauses.extend(tested.map(|clause| clause.id.clone()));
+            seen.kinds.extend(spoken.kinds.iter().cloned());
+            for (kind, field, value) in &spoken.values {
+                let known = seen.values.entry(((*kind).to_owned(), (*field).to_owned())).or_default();
+                known.insert((*value).to_owned());
             }
         }
     }
@@ -113,10 +130,11 @@ impl ContractSet {
 
 impl Coverage {
     fn message(&mut self, kind: &str, value: &Value, path: &str, declared: &Declared) {
+        self.branches.extend(declared.branches.taken(kind, path, value).cloned());
         match value {
             Value::Object(members) => {
                 for (name, inner) in members {
-                    let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    let path = format!("{path}/{}", escaped(name));
                     if path.matches('/').count() <= DEEPEST {
                         self.fields.entry(kind.to_owned()).or_default().insert(path.clone());
                         self.message(kind, inner, &path, declared);
@@ -139,144 +157,101 @@ impl Coverage {
     }
 }
 
-impl Declared {
-    /// What a contract declares.
-    pub fn of(contract: &Contract) -> Self {
-        let mut declared = Self {
-            commands: contract.invocation.verbs().iter().cloned().collect(),
-            kinds: contract.kinds().map(str::to_owned).collect(),
-            ..Self::default()
-        };
-        for (kind, schema) in contract.kinds.names.iter().zip(&contract.kinds.schemas) {
-            if let Some(schema) = schema {
-                declared.schema(contract, kind, schema);
-            }
-        }
-        declared
+/// What a message says that it is.
+fn own_name(message: &Value) -> String {
+    let text = |key: &str| message.get(key).and_then(Value::as_str);
+    match (text("type").or_else(|| text("kind")), text("subtype")) {
+        (Some(kind), Some(subtype)) => format!("{kind}/{subtype}"),
+        (Some(kind), None) => kind.to_owned(),
+        _ => "a message without a type".to_owned(),
     }
-
-    /// Takes in the schema of a kind.
-    fn schema(&mut self, contract: &Contract, kind: &str, reference: &str) {
-        if let Ok(schema) = contract.schemas.part(reference) {
-            let file = reference.split('#').next().unwrap_or_default();
-            self.walk(contract, kind, file, schema, "", 0);
-        }
-    }
-
-    fn walk(
-        &mut self,
-        contract: &Contract,
-        kind: &str,
-        file: &str,
-        schema: &Value,
-        path: &str,
-        depth: usize,
-    ) {
-        if depth > 3 * DEEPEST || path.matches('/').count() > DEEPEST {
-            return;
-        }
-        let Some(members) = schema.as_object() else { return };
-        for (keyword, inner) in members {
-            match keyword.as_str() {
-                "$ref" => {
-                    if let Some((file, schema)) =
-                        inner.as_str().and_then(|to| contract.schemas.follow(file, to))
-                    {
-                        self.walk(contract, kind, file, schema, path, depth + 1);
-                    }
-                }
-                "properties" => {
-                    for (name, inner) in inner.as_object().into_iter().flatten() {
-                        let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
-                        self.fields.entry(kind.to_owned()).or_default().insert(path.clone());
-                        self.walk(contract, kind, file, inner, &path, depth + 1);
-                    }
-                }
-                "items" => self.walk(contract, kind, file, inner, &format!("{path}/*"), depth + 1),
-                "allOf" | "anyOf" | "oneOf" => {
-                    for inner in inner.as_array().into_iter().flatten() {
-                        self.walk(contract, kind, file, inner, path, depth + 1);
-                    }
-                }
-                "then" | "else" => self.walk(contract, kind, file, inner, path, depth + 1),
-                // Names of the data's own.
-                "additionalProperties" | "patternProperties" if inner.is_object() => {
-                    self.open.entry(kind.to_owned()).or_default().insert(path.to_owned());
-                }
-                "enum" | "const" => {
-                    let listed = inner.as_array().cloned().unwrap_or_else(|| vec![inner.clone()]);
-                    let texts = listed.iter().filter_map(Value::as_str).map(str::to_owned);
-                    self.values.entry((kind.to_owned(), path.to_owned())).or_default().extend(texts);
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// What runs have not shown of it, and what they have shown beyond it.
-    pub fn gaps(&self, seen: &Coverage) -> Gaps {
-        let mut gaps = Gaps::default();
-        let none = BTreeSet::new();
-        for (kind, fields) in &self.fields {
-            let here = seen.fields.get(kind).unwrap_or(&none);
-            gaps.fields.0 += fields.len();
-            gaps.fields.1 += fields.intersection(here).count();
-            // Of a kind that was never seen it is enough to say so.
-            if seen.kinds.contains(kind) {
-                let missing = fields.difference(here).filter(|field| {
-                    // Where the object around it is missing, that is said already.
-                    parent(field).is_none_or(|around| around.is_empty() || here.contains(around))
-                });
-                gaps.unseen_fields.extend(missing.map(|field| (kind.clone(), field.clone())));
-            }
-            let open = self.open.get(kind).unwrap_or(&none);
-            for field in here.difference(fields) {
-                let around = parent(field).unwrap_or_default();
-                let listed = fields.iter().any(|known| parent(known) == Some(around));
-                if listed && !open.contains(around) {
-                    gaps.undeclared.push((kind.clone(), field.clone()));
-                }
-            }
-        }
-        for ((kind, field), values) in &self.values {
-            let here = seen.values.get(&(kind.clone(), field.clone())).unwrap_or(&none);
-            gaps.values.0 += values.len();
-            gaps.values.1 += values.intersection(here).count();
-            if seen.kinds.contains(kind) {
-                let missing =
-                    values.difference(here).map(|value| (kind.clone(), field.clone(), value.clone()));
-                gaps.unseen_values.extend(missing);
-            }
-        }
-        gaps
-    }
-}
-
-/// The object or array element that holds a field.
-fn parent(field: &str) -> Option<&str> {
-    field.rsplit_once('/').map(|(around, _)| around)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::Fixtures;
+
+    fn covered(contract: &str, argv: &[&str], code: i32, stdout: &str) -> (Survey, Coverage) {
+        let survey = Survey::new(ContractSet::open(contract).unwrap());
+        let run = Run { argv: Some(argv.iter().map(|&arg| arg.to_owned()).collect()), ..Run::default() };
+        let mut coverage = BTreeMap::new();
+        survey.cover(&run, Some(&Exit::with_code(code)), stdout.as_bytes(), None, &mut coverage);
+        (survey, coverage.remove(contract).unwrap())
+    }
 
     #[test]
     fn what_was_seen_and_what_was_not_are_told_apart() {
-        let set = ContractSet::open("claw-flat").unwrap();
-        let argv = ["claw", "-p", "hi", "--output-format", "json"].map(str::to_owned).to_vec();
-        let run = Run { argv: Some(argv), ..Run::default() };
-        let stdout = br#"{"error":"no such file","kind":"filesystem","surprise":1}"#;
-        let mut coverage = BTreeMap::new();
-        set.cover(&run, Some(&Exit::with_code(1)), stdout, None, &mut coverage);
-        let seen = &coverage["claw-flat"];
+        let argv = ["claw", "-p", "hi", "--output-format", "json"];
+        let stdout = r#"{"error":"no such file","kind":"filesystem","surprise":1}"#;
+        let (survey, seen) = covered("claw-flat", &argv, 1, stdout);
         assert!(seen.clauses.contains("error-fields"), "{:?}", seen.clauses);
         assert!(!seen.clauses.contains("status-fields"));
         assert_eq!(seen.kinds.iter().collect::<Vec<_>>(), ["error"]);
-        let contract = set.contracts().iter().find(|contract| contract.name() == "claw-flat").unwrap();
-        let gaps = Declared::of(contract).gaps(seen);
+        let (_, declared) = survey.contracts().find(|(contract, _)| contract.name() == "claw-flat").unwrap();
+        let gaps = declared.gaps(&seen);
         assert!(gaps.undeclared.contains(&("error".into(), "/surprise".into())), "{gaps:?}");
         assert!(gaps.unseen_fields.iter().any(|(kind, _)| kind == "error"));
         assert!(gaps.fields.1 >= 2 && gaps.fields.1 < gaps.fields.0);
+    }
+
+    #[test]
+    fn each_branch_of_a_schema_is_taken_by_itself() {
+        let argv = ["claude", "-p", "hi", "--output-format", "stream-json", "--verbose"];
+        let said = |block: &str| {
+            format!(r#"{{"type":"assistant","message":{{"role":"assistant","content":[{block}]}}}}"#) + "\n"
+        };
+        let branches = |stdout: &str| {
+            let (survey, seen) = covered("claude-stream-json", &argv, 0, stdout);
+            let (_, declared) = survey.contracts().next().unwrap();
+            let gaps = declared.gaps(&seen);
+            assert_eq!(gaps.branches.0 - gaps.branches.1, {
+                let all = declared.branches.all().filter(|branch| !seen.branches.contains(branch));
+                all.count()
+            });
+            gaps.unseen_branches.iter().map(|branch| branch.label.clone()).collect::<BTreeSet<_>>()
+        };
+        let text = branches(&said(r#"{"type":"text","text":"hi"}"#));
+        assert!(!text.contains(r#"if type is "text""#), "{text:?}");
+        assert!(text.contains(r#"if type is "tool_use""#), "{text:?}");
+        let call = branches(&said(r#"{"type":"tool_use","id":"x","name":"x","input":{}}"#));
+        assert!(
+            call.contains(r#"if type is "text""#) && !call.contains(r#"if type is "tool_use""#),
+            "{call:?}"
+        );
+    }
+
+    #[test]
+    fn what_no_contract_declares_is_told() {
+        let argv = ["claude", "-p", "hi", "--output-format", "stream-json", "--verbose"];
+        let (_, seen) =
+            covered("claude-stream-json", &argv, 0, "{\"type\":\"weather\",\"subtype\":\"rain\"}\n");
+        assert_eq!(seen.undeclared_kinds.iter().collect::<Vec<_>>(), ["weather/rain"]);
+        assert!(seen.kinds.is_empty());
+    }
+
+    /// Whoever breaks a clause was about it.
+    #[test]
+    fn a_clause_that_is_broken_was_put_to_the_test() {
+        let mut wrong = Vec::new();
+        for name in crate::schema::built_in() {
+            let survey = Survey::new(ContractSet::open(name).unwrap());
+            let bundle = crate::schema::bundle(name).unwrap();
+            let fixtures = Fixtures::load(&bundle).unwrap();
+            let contract = survey.set.contracts().iter().find(|known| known.name() == name).unwrap();
+            for clause in contract.clauses().iter().filter(|clause| clause.is_judged()) {
+                let samples = &fixtures.clauses[&clause.id];
+                let tested = |sample: &crate::schema::Sample| {
+                    let mut coverage = BTreeMap::new();
+                    let (exit, stderr) = (sample.exit.as_ref(), sample.stderr.as_deref());
+                    survey.cover(&sample.run(), exit, &sample.stdout, stderr, &mut coverage);
+                    coverage.get(name).is_some_and(|seen| seen.clauses.contains(&clause.id))
+                };
+                for bad in samples.bad.iter().filter(|bad| !tested(bad)) {
+                    wrong.push(format!("{name}/{} is broken by `{}` and not tested", clause.id, bad.name));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 }

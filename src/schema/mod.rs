@@ -5,10 +5,12 @@
 //! data, never an `Err`; a broken *contract* is a [`FileError`] with file, line and reason.
 
 mod audit;
+mod branches;
 mod condition;
 mod contract;
 mod coverage;
 mod datum;
+mod declared;
 mod diff;
 mod events;
 mod facts;
@@ -33,8 +35,10 @@ mod tree;
 mod version;
 
 pub use audit::{Audit, Mutant, Tally};
+pub use branches::Branch;
 pub use contract::{Clause, Contract, Protocol};
-pub use coverage::{Coverage, Declared, Gaps};
+pub use coverage::{Coverage, Survey};
+pub use declared::{Declared, Gaps};
 pub use diff::{Change, Diff, Effect};
 pub use events::{EventJudge, EventWatch, judge_log};
 pub use facts::{End, Run};

@@ -60,7 +60,7 @@ impl Shard {
                 text.trim().parse::<u64>().map_err(|_| format!("{name} is `{text}`, expected a number"))
             };
             let (k, n) = (number(index, &k)?, number(total, &n)?);
-            let shard = (k + 1).checked_sub(first).and_then(|k| Self::new(k, n));
+            let shard = k.checked_add(1).and_then(|k| Self::new(k.checked_sub(first)?, n));
             return shard.map(Some).ok_or_else(|| {
                 format!(
                     "{index} is {k} and {total} is {n}: there is no such part; --shard K/N overrides them"
