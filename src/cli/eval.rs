@@ -74,10 +74,10 @@ pub(super) struct EvalArgs {
     /// How many trials run at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Begin no trial once all together cost this
+    /// Begin nothing that, costing as much as the dearest so far, would bring all together above this
     #[arg(long, value_name = "USD")]
     max_total_cost_usd: Option<f64>,
-    /// Begin no trial once all together used so many tokens
+    /// The same for tokens; until one trial has shown how many it takes, one runs at a time
     #[arg(long, value_name = "N")]
     max_total_tokens: Option<u64>,
     /// Wait no longer than this for a rate limit to end; --resume goes on later

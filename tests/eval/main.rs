@@ -6,5 +6,6 @@ mod lint;
 mod real;
 mod resume;
 mod runs;
+mod sections;
 mod support;
 mod waiting;

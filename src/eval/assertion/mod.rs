@@ -234,7 +234,7 @@ impl TextAssertions {
 }
 
 /// The beginning of a text, for messages.
-fn clip(text: &str) -> String {
+pub(super) fn clip(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
