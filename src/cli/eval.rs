@@ -13,8 +13,8 @@ use super::{Failure, Format, FormatArg, complain};
 use crate::eval::skill::{Severity, Skill, discover, find, lint};
 use crate::eval::spec::Spec;
 use crate::eval::{
-    Api, Baseline, Bench, BenchError, Clock as _, Evaluation, Event, Iteration, Options, Report, Stamp,
-    Store, SystemClock, Trial, plan, regrade,
+    Api, Baseline, Bench, BenchError, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report,
+    Stamp, Store, SystemClock, Trial, plan, regrade,
 };
 use crate::exit_code;
 use crate::harness::run::{Setting, Stop};
@@ -83,6 +83,12 @@ pub(super) struct EvalArgs {
     /// Wait no longer than this for a rate limit to end; --resume goes on later
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = super::run::seconds)]
     max_wait: Duration,
+    /// Ask the addresses in outputs whether they answer, for assertions of type urls_reachable; without it they are not
+    /// measured
+    #[arg(
+        long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "public"
+    )]
+    check_urls: Option<UrlsArg>,
     /// The pass rate that each case has to reach, instead of what the evaluation says
     #[arg(long, value_name = "RATE", value_parser = part)]
     min_pass_rate: Option<f64>,
@@ -105,6 +111,14 @@ enum ApiArg {
     Scripted,
     /// The real API, with the credentials of this environment; costs money
     Real,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum UrlsArg {
+    /// Those of the public internet: an output must not decide what is asked of the machines around this one
+    Public,
+    /// All of them
+    Any,
 }
 
 #[derive(Debug, Subcommand)]
@@ -288,6 +302,11 @@ impl EvalArgs {
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
         options.max_total_cost_usd = self.max_total_cost_usd;
         options.max_total_tokens = self.max_total_tokens;
+        options.check_urls = match self.check_urls {
+            None => CheckUrls::None,
+            Some(UrlsArg::Public) => CheckUrls::Public,
+            Some(UrlsArg::Any) => CheckUrls::Any,
+        };
         options.max_wait_ms = u64::try_from(self.max_wait.as_millis()).unwrap_or(u64::MAX);
         let evaluation = Evaluation {
             spec: one.spec,

@@ -101,6 +101,19 @@ pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Ju
     grade.conclude(spec)
 }
 
+/// The addresses that assertions want to know about, in the order of the output.
+pub(super) fn addresses(case: &Case, observed: &Observed) -> Vec<String> {
+    let output = output(case, observed);
+    let subject = Subject { observed, output: &output, used: false };
+    let mut all: Vec<String> = Vec::new();
+    for address in case.assertions.iter().flat_map(|assertion| assertion.addresses(&subject)) {
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    all
+}
+
 fn implied(id: &str, text: &str, message: String) -> Checked {
     Checked { id: id.into(), text: text.into(), status: Answer::Fail, message }
 }

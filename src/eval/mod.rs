@@ -33,6 +33,7 @@ pub mod statistics;
 mod store;
 mod transcript;
 mod trial;
+mod urls;
 
 pub use bench::{Api, Bench, BenchError};
 pub use clock::{Clock, SystemClock};
@@ -45,6 +46,7 @@ pub use report::{
 pub use runner::{ExecuteError, Executor, Halt, Options, Request};
 pub use store::{Iteration, Stamp, Store, StoreError, report};
 pub use trial::{Arm, Attempted, Judged, Outcome, SkillState, Status, Trial, TrialId};
+pub use urls::{CheckUrls, Reach, Reached};
 
 use std::path::Path;
 

@@ -13,13 +13,14 @@ use super::attempts::{Ask, Purpose, Room};
 use super::budget::Budget;
 use super::clock::Clock;
 use super::extraction::{self, Extracted};
-use super::grade::{Judgements, grade, is_judged, output};
+use super::grade::{Judgements, addresses, grade, is_judged, output};
 use super::observed::{Observed, Usage};
 use super::plan::Series;
 use super::rubric;
 use super::spec::{Case, Spec};
 use super::store::{Iteration, StoreError};
 use super::trial::{Judged, Outcome, SCHEMA_VERSION, SkillState, Status, Trial, TrialId};
+use super::urls::{self, CheckUrls};
 use crate::harness::run::Stop;
 use crate::judge::Shelf;
 
@@ -74,12 +75,20 @@ pub struct Options {
     pub max_total_tokens: Option<u64>,
     /// A limit that ends later than this is not waited for.
     pub max_wait_ms: u64,
+    /// Which of the addresses in an output are asked whether they answer.
+    pub check_urls: CheckUrls,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { jobs, max_total_cost_usd: None, max_total_tokens: None, max_wait_ms: 3_600_000 }
+        Self {
+            jobs,
+            max_total_cost_usd: None,
+            max_total_tokens: None,
+            max_wait_ms: 3_600_000,
+            check_urls: CheckUrls::None,
+        }
     }
 }
 
@@ -240,13 +249,14 @@ impl Shared<'_> {
         };
         let mut room = Room { folder: &folder, shelf, tell };
         let ask = Ask { case, prompt: series.prompt(), purpose: Purpose::Trial };
-        let observed = match self.until_it_counts(&ask, &mut room, &mut trial)? {
+        let mut observed = match self.until_it_counts(&ask, &mut room, &mut trial)? {
             Ok(observed) => observed,
             Err(reason) => {
                 trial.reason = Some(reason);
                 return self.finish(trial, None);
             }
         };
+        self.ask_addresses(case, &mut observed, &folder, &trial)?;
         let mut judged = Judgements::default();
         if is_judged(case, &observed) {
             judged.extracted = self.extract(case, &observed, &mut room, &mut trial)?;
@@ -278,6 +288,32 @@ impl Shared<'_> {
 
     fn disk(&self, error: &StoreError) {
         self.halt(Halt::Disk(error.to_string()));
+    }
+
+    /// Asks the addresses in the output whether they answer, where an assertion wants to know and the user allows it.
+    fn ask_addresses(
+        &self,
+        case: &Case,
+        observed: &mut Observed,
+        folder: &Path,
+        trial: &Trial,
+    ) -> Result<(), Undone> {
+        let (CheckUrls::Public | CheckUrls::Any, None) = (self.options.check_urls, &observed.reached) else {
+            return Ok(());
+        };
+        let addresses = addresses(case, observed);
+        let Some(attempt) = trial.attempts.last().filter(|_| !addresses.is_empty()) else { return Ok(()) };
+        let place = folder.join(&attempt.recording);
+        let stopped = || self.stop.is_wanted();
+        match urls::ask(&addresses, self.options.check_urls, &place, &stopped) {
+            Ok(reached) => observed.reached = Some(reached),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Err(Undone),
+            Err(source) => {
+                self.disk(&StoreError::Io { path: place, source });
+                return Err(Undone);
+            }
+        }
+        Ok(())
     }
 
     /// Has the expectations judged, where there are any.

@@ -8,4 +8,5 @@ mod resume;
 mod runs;
 mod sections;
 mod support;
+mod urls;
 mod waiting;
