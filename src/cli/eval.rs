@@ -83,8 +83,7 @@ pub(super) struct EvalArgs {
     /// Wait no longer than this for a rate limit to end; --resume goes on later
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = super::run::seconds)]
     max_wait: Duration,
-    /// Ask the addresses in outputs whether they answer, for assertions of type urls_reachable; without it they are not
-    /// measured
+    /// Ask the addresses in outputs whether they answer, for `urls_reachable`; without it that is not measured
     #[arg(
         long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "public"
     )]

@@ -164,14 +164,13 @@ fn probe(agent: &ureq::Agent, address: &str, which: CheckUrls, knows_nobody: boo
 
 fn failure(error: &ureq::Error) -> (Reach, String) {
     let reach = match error {
-        ureq::Error::HostNotFound | ureq::Error::BadUri(_) => Reach::Unreachable,
+        ureq::Error::HostNotFound | ureq::Error::BadUri(_) | ureq::Error::Protocol(_) => Reach::Unreachable,
         ureq::Error::Io(error) => match error.kind() {
             io::ErrorKind::ConnectionRefused => Reach::Unreachable,
             _ if is_no_such_host(error) => Reach::Unreachable,
             _ => Reach::Unknown,
         },
-        ureq::Error::Rustls(_) | ureq::Error::Protocol(_) => Reach::Unreachable,
-        // The network may be down, and that is not the skill's doing.
+        // The network may be down, or this machine may not trust those whom others do: not the skill's doing.
         _ => Reach::Unknown,
     };
     (reach, format!("cannot be reached: {error}"))

@@ -73,6 +73,8 @@ impl ReachCheck {
 
 #[cfg(test)]
 mod tests {
+    use Reach::{Reachable, Unknown, Unreachable};
+
     use super::*;
     use crate::eval::assertion::Answer;
 
@@ -84,7 +86,6 @@ mod tests {
     fn what_is_not_known_is_neither_a_pass_nor_a_failure() {
         let text = "See https://a.example/, https://b.example/x. **https://c.example** and https://a.example/ again.";
         let (a, b, c) = ("https://a.example/", "https://b.example/x", "https://c.example");
-        use Reach::{Reachable, Unknown, Unreachable};
         for (least, states, expected) in [
             (2, vec![(a, Reachable), (b, Reachable), (c, Unreachable)], Answer::Pass),
             (2, vec![(a, Reachable), (b, Unreachable), (c, Unreachable)], Answer::Fail),
