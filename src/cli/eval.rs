@@ -13,8 +13,8 @@ use super::{Failure, Format, FormatArg, complain};
 use crate::eval::skill::{Severity, Skill, discover, find, lint};
 use crate::eval::spec::Spec;
 use crate::eval::{
-    Api, Baseline, Bench, BenchError, Clock as _, Evaluation, Event, Iteration, Options, Report, Stamp,
-    Store, SystemClock, Trial, plan, regrade,
+    Api, Baseline, Bench, BenchError, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report,
+    Stamp, Store, SystemClock, Trial, plan, regrade,
 };
 use crate::exit_code;
 use crate::harness::run::{Setting, Stop};
@@ -74,15 +74,20 @@ pub(super) struct EvalArgs {
     /// How many trials run at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Begin no trial once all together cost this
+    /// Begin nothing that, costing as much as the dearest so far, would bring all together above this
     #[arg(long, value_name = "USD")]
     max_total_cost_usd: Option<f64>,
-    /// Begin no trial once all together used so many tokens
+    /// The same for tokens; until one trial has shown how many it takes, one runs at a time
     #[arg(long, value_name = "N")]
     max_total_tokens: Option<u64>,
     /// Wait no longer than this for a rate limit to end; --resume goes on later
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = super::run::seconds)]
     max_wait: Duration,
+    /// Ask the addresses in outputs whether they answer, for `urls_reachable`; without it that is not measured
+    #[arg(
+        long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "public"
+    )]
+    check_urls: Option<UrlsArg>,
     /// The pass rate that each case has to reach, instead of what the evaluation says
     #[arg(long, value_name = "RATE", value_parser = part)]
     min_pass_rate: Option<f64>,
@@ -105,6 +110,14 @@ enum ApiArg {
     Scripted,
     /// The real API, with the credentials of this environment; costs money
     Real,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum UrlsArg {
+    /// Those of the public internet: an output must not decide what is asked of the machines around this one
+    Public,
+    /// All of them
+    Any,
 }
 
 #[derive(Debug, Subcommand)]
@@ -288,6 +301,11 @@ impl EvalArgs {
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
         options.max_total_cost_usd = self.max_total_cost_usd;
         options.max_total_tokens = self.max_total_tokens;
+        options.check_urls = match self.check_urls {
+            None => CheckUrls::None,
+            Some(UrlsArg::Public) => CheckUrls::Public,
+            Some(UrlsArg::Any) => CheckUrls::Any,
+        };
         options.max_wait_ms = u64::try_from(self.max_wait.as_millis()).unwrap_or(u64::MAX);
         let evaluation = Evaluation {
             spec: one.spec,

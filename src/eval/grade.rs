@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::assertion::{Answer, Checked, Subject};
+use super::extraction::{self, Extracted};
 use super::observed::Observed;
 use super::spec::{Case, Kind, Spec};
 use super::trial::{Arm, Judged, SkillState, Status};
@@ -24,11 +25,23 @@ pub struct Grade {
     pub assertions: Vec<Checked>,
     /// The expectations.
     pub expectations: Vec<Judged>,
+    /// What a model found for the sections.
+    pub extracted: Option<Extracted>,
 }
 
-/// Whether a model is to be asked: it is worth it only when there is something to judge.
-pub(super) fn wants_judge(case: &Case, observed: &Observed) -> bool {
-    !case.expectations.is_empty() && observed.verdict.counts && is_allowed(case, observed.verdict.class)
+/// What a model said of a trial, where it was asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Judgements {
+    /// To the expectations.
+    pub expectations: Vec<Judged>,
+    /// What it found for the sections.
+    pub extracted: Option<Extracted>,
+}
+
+/// Whether a model may be asked about a trial: it is worth it only when there is something to judge.
+pub(super) fn is_judged(case: &Case, observed: &Observed) -> bool {
+    observed.verdict.counts && is_allowed(case, observed.verdict.class)
 }
 
 /// Whether the case takes this outcome for one that it can go on from.
@@ -38,11 +51,12 @@ fn is_allowed(case: &Case, class: Class) -> bool {
     if named.peek().is_none() { class == Class::Ok } else { true }
 }
 
-/// Grades a trial. `judged` is what a model said to the expectations, where it was asked.
-pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Vec<Judged>) -> Grade {
+/// Grades a trial.
+pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Judgements) -> Grade {
     let skill = skill_state(spec, case, arm, observed);
+    let Judgements { expectations, extracted } = judged;
     let mut grade =
-        Grade { status: Status::Pass, reason: None, skill, assertions: Vec::new(), expectations: judged };
+        Grade { status: Status::Pass, reason: None, skill, assertions: Vec::new(), expectations, extracted };
     let triggered = observed.called_skill(&spec.skill);
     let verdict = &observed.verdict;
     // That the skill was called is seen, whatever became of the run.
@@ -71,6 +85,9 @@ pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Ve
     let used = skill == SkillState::Used;
     let subject = Subject { observed, output: &output, used };
     grade.assertions = case.assertions.iter().map(|assertion| assertion.check(&subject)).collect();
+    if let Some(extracted) = &grade.extracted {
+        grade.assertions.extend(extraction::grade(&case.sections, extracted, &output));
+    }
     if !is_allowed(case, verdict.class) {
         grade.assertions.insert(0, implied("verdict", "the run ends well", meaning(observed)));
     }
@@ -82,6 +99,19 @@ pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Ve
         ));
     }
     grade.conclude(spec)
+}
+
+/// The addresses that assertions want to know about, in the order of the output.
+pub(super) fn addresses(case: &Case, observed: &Observed) -> Vec<String> {
+    let output = output(case, observed);
+    let subject = Subject { observed, output: &output, used: false };
+    let mut all: Vec<String> = Vec::new();
+    for address in case.assertions.iter().flat_map(|assertion| assertion.addresses(&subject)) {
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    all
 }
 
 fn implied(id: &str, text: &str, message: String) -> Checked {
@@ -202,14 +232,13 @@ impl Grade {
             let reason = format!("not judged: {}", unjudged.evidence);
             return self.not_measured(reason);
         }
-        // Checked by nobody is not passed.
-        let checked = self.assertions.iter().filter(|checked| checked.status == Answer::Pass).count();
-        if checked == 0
-            && self.expectations.is_empty()
-            && let Some(unchecked) = self.assertions.first()
-        {
+        // Checked by nobody is not passed, and neither is what was checked in part.
+        if let Some(unchecked) = self.assertions.iter().find(|checked| checked.status == Answer::Unchecked) {
             let reason = format!("not checked: {}: {}", unchecked.text, unchecked.message);
             return self.not_measured(reason);
+        }
+        if self.assertions.is_empty() && self.expectations.is_empty() {
+            return self.not_measured("nothing was found that could be checked".into());
         }
         self
     }

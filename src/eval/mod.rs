@@ -13,10 +13,13 @@
 //! Grading reads recordings from disk, so that an evaluation can be [graded again](regrade) without running anything.
 
 pub mod assertion;
+mod attempts;
 mod bench;
 mod benchmark;
+mod budget;
 mod clock;
 mod controls;
+pub mod extraction;
 mod grade;
 mod html;
 pub mod observed;
@@ -30,10 +33,11 @@ pub mod statistics;
 mod store;
 mod transcript;
 mod trial;
+mod urls;
 
 pub use bench::{Api, Bench, BenchError};
 pub use clock::{Clock, SystemClock};
-pub use grade::{Grade, grade};
+pub use grade::{Grade, Judgements, grade};
 pub use plan::{Series, plan};
 pub use report::{
     ArmReport, AssertionReport, BaselineReport, CaseReport, Comparison, ControlReport, Report, ReportStatus,
@@ -42,6 +46,7 @@ pub use report::{
 pub use runner::{ExecuteError, Executor, Halt, Options, Request};
 pub use store::{Iteration, Stamp, Store, StoreError, report};
 pub use trial::{Arm, Attempted, Judged, Outcome, SkillState, Status, Trial, TrialId};
+pub use urls::{CheckUrls, Reach, Reached};
 
 use std::path::Path;
 
@@ -233,14 +238,12 @@ pub fn regrade(
                 let observed = Observed::read(&place, &shelf, spec.run.heuristics).map_err(|error| {
                     StoreError::Damaged { path: place.clone(), reason: error.to_string() }
                 })?;
-                let judged = std::mem::take(&mut trial.expectations);
-                let grade = grade(spec, series.case, id.arm, &observed, judged);
+                let judged = Judgements {
+                    expectations: std::mem::take(&mut trial.expectations),
+                    extracted: trial.extracted.take(),
+                };
                 trial.verdict = Some(Outcome::of(&observed.verdict));
-                trial.status = grade.status;
-                trial.reason = grade.reason;
-                trial.skill = grade.skill;
-                trial.assertions = grade.assertions;
-                trial.expectations = grade.expectations;
+                trial.take(grade(spec, series.case, id.arm, &observed, judged));
             }
             tally.add(&trial);
             on_trial(&trial);

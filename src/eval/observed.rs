@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::urls::{self, Reached};
 use crate::classify::Verdict;
 use crate::harness::run::KEPT_FILES;
 use crate::judge::{Ending, Judge, Protocol, Settings, Shelf};
@@ -57,6 +58,8 @@ pub struct Observed {
     pub version: String,
     /// Where the files are that it wrote.
     pub files: PathBuf,
+    /// Which of the addresses in its output answer; none when nobody was asked.
+    pub reached: Option<Vec<Reached>>,
     /// Requests that no turn of the scripted model answers.
     pub unscripted: Option<String>,
 }
@@ -172,6 +175,7 @@ impl Observed {
             structured: heard.structured,
             exit: facts.exit.clone(),
             files: folder.join(KEPT_FILES),
+            reached: urls::read(folder),
             unscripted: unscripted(facts.other.get("requests")),
         })
     }

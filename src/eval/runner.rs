@@ -9,18 +9,20 @@ use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::attempts::{Ask, Purpose, Room};
+use super::budget::Budget;
 use super::clock::Clock;
-use super::grade::{grade, wants_judge};
+use super::extraction::{self, Extracted};
+use super::grade::{Judgements, addresses, grade, is_judged, output};
 use super::observed::{Observed, Usage};
 use super::plan::Series;
 use super::rubric;
 use super::spec::{Case, Spec};
 use super::store::{Iteration, StoreError};
-use super::trial::{Attempted, Judged, Outcome, SCHEMA_VERSION, SkillState, Status, Trial, TrialId};
-use crate::classify::Class;
+use super::trial::{Judged, Outcome, SCHEMA_VERSION, SkillState, Status, Trial, TrialId};
+use super::urls::{self, CheckUrls};
 use crate::harness::run::Stop;
 use crate::judge::Shelf;
-use crate::recording::Recording;
 
 /// What makes recordings.
 pub trait Executor: Sync {
@@ -38,7 +40,7 @@ pub struct Request<'r> {
     pub case: &'r Case,
     /// What is asked.
     pub prompt: &'r str,
-    /// The form of the answer when a judge is asked.
+    /// The form of the answer when a model is asked about a trial.
     pub judge: Option<&'r serde_json::Value>,
     /// Which attempt it is, from 1.
     pub number: u32,
@@ -67,18 +69,26 @@ pub enum ExecuteError {
 pub struct Options {
     /// How many at a time.
     pub jobs: usize,
-    /// No new trial begins once all together cost this.
+    /// No attempt begins that, costing as much as the dearest so far, would bring all together above this.
     pub max_total_cost_usd: Option<f64>,
-    /// No new trial begins once all together used so many tokens.
+    /// The same for tokens.
     pub max_total_tokens: Option<u64>,
     /// A limit that ends later than this is not waited for.
     pub max_wait_ms: u64,
+    /// Which of the addresses in an output are asked whether they answer.
+    pub check_urls: CheckUrls,
 }
 
 impl Default for Options {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { jobs, max_total_cost_usd: None, max_total_tokens: None, max_wait_ms: 3_600_000 }
+        Self {
+            jobs,
+            max_total_cost_usd: None,
+            max_total_tokens: None,
+            max_wait_ms: 3_600_000,
+            check_urls: CheckUrls::None,
+        }
     }
 }
 
@@ -104,20 +114,20 @@ pub(super) enum Progress {
 }
 
 /// What all workers share.
-struct Shared<'r> {
-    spec: &'r Spec,
+pub(super) struct Shared<'r> {
+    pub(super) spec: &'r Spec,
     iteration: &'r Iteration,
-    executor: &'r dyn Executor,
-    clock: &'r dyn Clock,
-    options: &'r Options,
-    stop: &'r Stop,
+    pub(super) executor: &'r dyn Executor,
+    pub(super) clock: &'r dyn Clock,
+    pub(super) options: &'r Options,
+    pub(super) stop: &'r Stop,
     queue: Mutex<VecDeque<(&'r Series<'r>, TrialId)>>,
-    spent: Mutex<Usage>,
-    not_before_ms: Mutex<u64>,
+    pub(super) budget: Budget,
+    pub(super) not_before_ms: Mutex<u64>,
     halt: Mutex<Option<Halt>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -136,12 +146,15 @@ pub(super) struct Setup<'r> {
 pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Progress)) -> Option<Halt> {
     let Setup { spec, iteration, executor, clock, options, stop } = setup;
     let mut queue = VecDeque::new();
-    let mut spent = Usage::default();
+    let budget = Budget::new(options.max_total_cost_usd, options.max_total_tokens, spec.run.max_cost_usd);
     for series in plan {
         for id in series.ids() {
             match iteration.finished(&id, series.case.kind) {
                 Some(trial) => {
-                    spent.add(&trial.spent);
+                    for attempt in trial.attempts.iter().filter(|_| !series.case.kind.is_control()) {
+                        budget.learn(&attempt.usage);
+                    }
+                    budget.add(&trial.spent);
                     hear(Progress::Finished(Box::new(trial)));
                 }
                 None => queue.push_back((series, id)),
@@ -157,7 +170,7 @@ pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Pr
         options,
         stop,
         queue: Mutex::new(queue),
-        spent: Mutex::new(spent),
+        budget,
         not_before_ms: Mutex::new(0),
         halt: Mutex::new(None),
     };
@@ -177,7 +190,7 @@ pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Pr
 }
 
 /// A trial is not to be finished now.
-struct Undone;
+pub(super) struct Undone;
 
 impl Shared<'_> {
     fn work(&self, tell: &Sender<Progress>) {
@@ -193,26 +206,12 @@ impl Shared<'_> {
         }
     }
 
-    /// Whether another attempt may be made.
-    fn may_go_on(&self) -> bool {
-        if self.stop.is_wanted() || locked(&self.halt).is_some() {
-            return false;
-        }
-        let spent = *locked(&self.spent);
-        let used_up = match (self.options.max_total_cost_usd, self.options.max_total_tokens) {
-            (Some(most), _) if spent.cost_usd >= most => {
-                format!("${:.4} of ${most} are spent", spent.cost_usd)
-            }
-            (_, Some(most)) if spent.tokens() >= most => {
-                format!("{} of {most} tokens are used", spent.tokens())
-            }
-            _ => return true,
-        };
-        self.halt(Halt::Budget(used_up));
-        false
+    /// Whether anything may begin.
+    pub(super) fn may_go_on(&self) -> bool {
+        !self.stop.is_wanted() && locked(&self.halt).is_none()
     }
 
-    fn halt(&self, halt: Halt) {
+    pub(super) fn halt(&self, halt: Halt) {
         locked(&self.halt).get_or_insert(halt);
     }
 
@@ -235,6 +234,7 @@ impl Shared<'_> {
             skill: SkillState::Absent,
             assertions: Vec::new(),
             expectations: Vec::new(),
+            extracted: None,
             attempts: Vec::new(),
             usage: Usage::default(),
             spent: Usage::default(),
@@ -247,25 +247,22 @@ impl Shared<'_> {
             finished_ms: started_ms,
             id,
         };
-        let request = Ask { trial: trial.id.clone(), case, prompt: series.prompt(), schema: None };
-        let observed = match self.until_it_counts(&request, &folder, shelf, &mut trial, tell)? {
+        let mut room = Room { folder: &folder, shelf, tell };
+        let ask = Ask { case, prompt: series.prompt(), purpose: Purpose::Trial };
+        let mut observed = match self.until_it_counts(&ask, &mut room, &mut trial)? {
             Ok(observed) => observed,
             Err(reason) => {
                 trial.reason = Some(reason);
                 return self.finish(trial, None);
             }
         };
-        let judged = if wants_judge(case, &observed) {
-            self.judge(case, &observed, &folder, shelf, &mut trial, tell)?
-        } else {
-            Vec::new()
-        };
-        let grade = grade(self.spec, case, trial.id.arm, &observed, judged);
-        trial.status = grade.status;
-        trial.reason = grade.reason;
-        trial.skill = grade.skill;
-        trial.assertions = grade.assertions;
-        trial.expectations = grade.expectations;
+        self.ask_addresses(case, &mut observed, &folder, &trial)?;
+        let mut judged = Judgements::default();
+        if is_judged(case, &observed) {
+            judged.extracted = self.extract(case, &observed, &mut room, &mut trial)?;
+            judged.expectations = self.judge(case, &observed, &mut room, &mut trial)?;
+        }
+        trial.take(grade(self.spec, case, trial.id.arm, &observed, judged));
         self.finish(trial, Some(&observed))
     }
 
@@ -293,129 +290,87 @@ impl Shared<'_> {
         self.halt(Halt::Disk(error.to_string()));
     }
 
-    /// Makes attempts until one counts, none helps, or they are used up. The inner error says why nothing was seen.
-    fn until_it_counts(
+    /// Asks the addresses in the output whether they answer, where an assertion wants to know and the user allows it.
+    fn ask_addresses(
         &self,
-        ask: &Ask<'_>,
+        case: &Case,
+        observed: &mut Observed,
         folder: &Path,
-        shelf: &Shelf,
-        trial: &mut Trial,
-        tell: &Sender<Progress>,
-    ) -> Result<Result<Observed, String>, Undone> {
-        let most = self.spec.run.retries + 1;
-        let mut number = 1;
-        loop {
-            let name = format!("{}-{number}", if ask.schema.is_some() { "judge" } else { "attempt" });
-            let place = folder.join(&name);
-            let is_old = Recording::is_at(&place);
-            if !is_old {
-                self.wait_for_limits(tell);
-                if !self.may_go_on() {
-                    return Err(Undone);
-                }
-                let request = Request {
-                    id: &ask.trial,
-                    case: ask.case,
-                    prompt: ask.prompt,
-                    judge: ask.schema.as_ref(),
-                    number,
-                    place: &place,
-                };
-                match self.executor.execute(&request) {
-                    Ok(()) => {}
-                    Err(ExecuteError::Stopped) => return Err(Undone),
-                    Err(ExecuteError::Harness(reason)) if number < most => {
-                        _ = tell.send(Progress::Waiting(format!(
-                            "{}: harness: {reason}; trying again",
-                            ask.trial
-                        )));
-                        number += 1;
-                        continue;
-                    }
-                    Err(ExecuteError::Harness(reason)) => return Ok(Err(format!("harness: {reason}"))),
-                    Err(ExecuteError::Unfit(reason)) => return Ok(Err(format!("usage: {reason}"))),
-                }
-            }
-            let observed = match Observed::read(&place, shelf, self.spec.run.heuristics) {
-                Ok(observed) => observed,
-                Err(error) => return Ok(Err(format!("harness: {error}"))),
-            };
-            trial.spent.add(&observed.usage);
-            locked(&self.spent).add(&observed.usage);
-            let verdict = Outcome::of(&observed.verdict);
-            let is_final = observed.verdict.counts || !observed.verdict.retryable || number >= most;
-            if ask.schema.is_none() {
-                trial.attempts.push(Attempted { recording: name, verdict, usage: observed.usage });
-            }
-            if is_final {
-                return Ok(Ok(observed));
-            }
-            // What was made before has been waited for, unless it says until when.
-            if !is_old || observed.verdict.resets_at.is_some() {
-                self.note_limit(&observed, number)?;
-            }
-            number += 1;
-        }
-    }
-
-    /// Nobody asks before a limit ends.
-    fn wait_for_limits(&self, tell: &Sender<Progress>) {
-        let until = *locked(&self.not_before_ms);
-        let now = self.clock.now_ms();
-        if until > now {
-            _ = tell.send(Progress::Waiting(format!(
-                "waiting {:.0} s for the provider",
-                (until - now) as f64 / 1000.0
-            )));
-            self.clock.wait_until(until, self.stop);
-        }
-    }
-
-    fn note_limit(&self, observed: &Observed, number: u32) -> Result<(), Undone> {
-        let now = self.clock.now_ms();
-        let backoff = self.spec.run.backoff_ms.saturating_mul(1 << (number - 1).min(10));
-        let resets_at = observed.verdict.resets_at;
-        let until = match resets_at.and_then(|seconds| u64::try_from(seconds).ok()) {
-            Some(seconds) => seconds.saturating_mul(1000),
-            None if observed.verdict.class == Class::RateLimit || observed.verdict.class == Class::Api => {
-                now + backoff
-            }
-            // What ails one trial does not ail the others.
-            None => return Ok(()),
+        trial: &Trial,
+    ) -> Result<(), Undone> {
+        let (CheckUrls::Public | CheckUrls::Any, None) = (self.options.check_urls, &observed.reached) else {
+            return Ok(());
         };
-        if until > now.saturating_add(self.options.max_wait_ms) {
-            self.halt(Halt::RateLimit(resets_at));
-            return Err(Undone);
+        let addresses = addresses(case, observed);
+        let Some(attempt) = trial.attempts.last().filter(|_| !addresses.is_empty()) else { return Ok(()) };
+        let place = folder.join(&attempt.recording);
+        let stopped = || self.stop.is_wanted();
+        match urls::ask(&addresses, self.options.check_urls, &place, &stopped) {
+            Ok(reached) => observed.reached = Some(reached),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Err(Undone),
+            Err(source) => {
+                self.disk(&StoreError::Io { path: place, source });
+                return Err(Undone);
+            }
         }
-        let mut not_before = locked(&self.not_before_ms);
-        *not_before = until.max(*not_before);
         Ok(())
     }
 
+    /// Has the expectations judged, where there are any.
     fn judge(
         &self,
         case: &Case,
         observed: &Observed,
-        folder: &Path,
-        shelf: &Shelf,
+        room: &mut Room<'_>,
         trial: &mut Trial,
-        tell: &Sender<Progress>,
     ) -> Result<Vec<Judged>, Undone> {
+        if case.expectations.is_empty() {
+            return Ok(Vec::new());
+        }
         let prompt = rubric::prompt(case, observed);
         let schema = rubric::schema(&case.expectations);
-        let ask = Ask { trial: trial.id.clone(), case, prompt: &prompt, schema: Some(schema) };
-        let answer = match self.until_it_counts(&ask, folder, shelf, trial, tell)? {
-            Ok(answer) if answer.verdict.counts => rubric::read(case, observed, answer.structured.as_ref()),
+        let answer = self.ask_model(case, &prompt, Purpose::Judge(&schema), room, trial)?;
+        let judged = answer.and_then(|answer| rubric::read(case, observed, answer.as_ref()));
+        Ok(judged.unwrap_or_else(|reason| rubric::failed(case, &format!("the judge failed: {reason}"))))
+    }
+
+    /// Has the sections found in the output, where there are any.
+    fn extract(
+        &self,
+        case: &Case,
+        observed: &Observed,
+        room: &mut Room<'_>,
+        trial: &mut Trial,
+    ) -> Result<Option<Extracted>, Undone> {
+        if case.sections.is_empty() {
+            return Ok(None);
+        }
+        let prompt = match extraction::prompt(&case.sections, &output(case, observed)) {
+            Ok(prompt) => prompt,
+            Err(reason) => return Ok(Some(Extracted::failed(reason))),
+        };
+        let schema = extraction::schema(&case.sections);
+        let answer = self.ask_model(case, &prompt, Purpose::Extract(&schema), room, trial)?;
+        Ok(Some(match answer {
+            Ok(answer) => Extracted::read(&case.sections, answer.as_ref()),
+            Err(reason) => Extracted::failed(format!("the model that extracts failed: {reason}")),
+        }))
+    }
+
+    /// The structured answer of a model that is asked about a trial; the inner error says why there is none.
+    fn ask_model(
+        &self,
+        case: &Case,
+        prompt: &str,
+        purpose: Purpose<'_>,
+        room: &mut Room<'_>,
+        trial: &mut Trial,
+    ) -> Result<Result<Option<serde_json::Value>, String>, Undone> {
+        let ask = Ask { case, prompt, purpose };
+        Ok(match self.until_it_counts(&ask, room, trial)? {
+            Ok(answer) if answer.verdict.counts => Ok(answer.structured),
             Ok(answer) => Err(Outcome::of(&answer.verdict).named()),
             Err(reason) => Err(reason),
-        };
-        Ok(answer.unwrap_or_else(|reason| rubric::failed(case, &format!("the judge failed: {reason}"))))
+        })
     }
-}
-
-struct Ask<'a> {
-    trial: TrialId,
-    case: &'a Case,
-    prompt: &'a str,
-    schema: Option<serde_json::Value>,
 }

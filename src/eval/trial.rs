@@ -5,6 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::assertion::Checked;
+use super::extraction::Extracted;
+use super::grade::Grade;
 use super::observed::Usage;
 use super::spec::Kind;
 use crate::classify::Verdict;
@@ -180,6 +182,9 @@ pub struct Trial {
     pub assertions: Vec<Checked>,
     /// The expectations.
     pub expectations: Vec<Judged>,
+    /// What a model found for the sections; none where there are none, or where it was not asked.
+    #[serde(default)]
+    pub extracted: Option<Extracted>,
     /// The attempts; the last one counts.
     pub attempts: Vec<Attempted>,
     /// What the last attempt used up.
@@ -200,4 +205,13 @@ pub struct Trial {
     pub started_ms: u64,
     /// When it ended.
     pub finished_ms: u64,
+}
+
+impl Trial {
+    /// Takes over what it comes to.
+    pub(super) fn take(&mut self, grade: Grade) {
+        let Grade { status, reason, skill, assertions, expectations, extracted } = grade;
+        (self.status, self.reason, self.skill) = (status, reason, skill);
+        (self.assertions, self.expectations, self.extracted) = (assertions, expectations, extracted);
+    }
 }

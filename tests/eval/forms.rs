@@ -48,6 +48,10 @@ when = { prompt = "ARGUMENTS: Ann --loud" }
 text = "**1. Ahoy**, Ann! Write to ann@example.com or see https://example.com."
 
 [[api.turns]]
+when = { prompt = "Extract entries" }
+tool = { name = "StructuredOutput", input = { People = { default = [{ name = "ann@example.com" }] } } }
+
+[[api.turns]]
 when = { prompt = "Judge the work" }
 tool = { name = "StructuredOutput", input = { expectations = [{ id = "loud", passed = true, score = 0.9, evidence = "Ahoy" }] } }
 
@@ -76,10 +80,9 @@ fn clauditors_form_runs_with_all_its_fields() {
     assert_eq!((&with["pass_rate"]["passed"], &with["pass_rate"]["measured"]), (&json!(2), &json!(2)));
     assert_eq!(with["skill_used"], 2);
     assert_eq!(report["overall"]["without_skill"]["pass_rate"]["passed"], 0);
-    assert_eq!(report["cases"][0]["assertions"].as_array().unwrap().len(), 10);
+    // Nine about the text, two about the sections, and what a model judges.
+    assert_eq!(report["cases"][0]["assertions"].as_array().unwrap().len(), 12);
     assert_eq!(report["triggers"]["recall"]["rate"], 1.0);
-    let warnings = report["warnings"].to_string();
-    assert!(warnings.contains("`sections`"), "what is not checked is said: {warnings}");
     // The directory stands for the file in it.
     let said = project.eval(&[".claude/skills/greet", "--script", "model.toml", "-n", "1", "--only-with"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);

@@ -6,5 +6,7 @@ mod lint;
 mod real;
 mod resume;
 mod runs;
+mod sections;
 mod support;
+mod urls;
 mod waiting;

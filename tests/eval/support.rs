@@ -67,6 +67,7 @@ impl Project {
             .args(args)
             .env_remove("CLAWGATE_TARGET")
             .env_remove("ANTHROPIC_API_KEY")
+            .env("NO_PROXY", "127.0.0.1")
             .stdin(Stdio::null());
         command
     }

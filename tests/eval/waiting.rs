@@ -141,3 +141,26 @@ fn a_limit_that_lasts_too_long_is_left_for_later() {
     assert_eq!((report.exit_code, report.complete, report.number), (0, true, 1), "{report:?}");
     assert!(Path::new(&report.iteration).join("control-pass/without_skill/run-1/attempt-2").is_dir());
 }
+
+#[test]
+fn trials_under_way_are_reckoned_with_before_they_say_what_they_cost() {
+    // Two controls and three trials at $0.5 each: four fit into $2.4, however many may run at a time.
+    for jobs in [1, 4, 64] {
+        let project = Project::new();
+        let clock = Turned(Mutex::new((1_000_000, Vec::new())));
+        let target = Limited { clock: &clock, resets_at: 0, asked: Mutex::default() };
+        let mut options = one_at_a_time();
+        (options.jobs, options.max_total_cost_usd) = (jobs, Some(2.4));
+        let report = evaluate(&project, &clock, &target, &options);
+        assert!(report.spent.cost_usd <= 2.4, "{jobs} at a time: {:?}", report.spent);
+        assert_eq!(target.asked.lock().unwrap().len(), 4, "{jobs} at a time: nothing is left that fits");
+        assert_eq!((report.exit_code, report.complete), (3, false));
+        let halted = report.halted.unwrap();
+        assert!(halted.ends_with("$2.0000 of $2.4 are spent, and another may cost $0.5000"), "{halted}");
+        // With more money it goes on where it was.
+        options.max_total_cost_usd = Some(2.5);
+        let report = evaluate(&project, &clock, &target, &options);
+        assert_eq!((report.exit_code, report.complete, report.number), (0, true, 1), "{report:?}");
+        assert_eq!(target.asked.lock().unwrap().len(), 5);
+    }
+}

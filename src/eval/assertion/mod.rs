@@ -8,6 +8,7 @@ mod files;
 mod format;
 mod json;
 mod pattern;
+mod reach;
 mod reader;
 mod text;
 mod tools;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::files::FileCheck;
 use self::json::JsonCheck;
+use self::reach::ReachCheck;
 use self::text::TextCheck;
 use self::tools::ToolCheck;
 use super::observed::Observed;
@@ -54,6 +56,7 @@ pub enum About {
 #[derive(Debug, Clone)]
 pub(crate) enum Check {
     Text(TextCheck),
+    Reach(ReachCheck),
     Json(JsonCheck),
     File(FileCheck),
     Tool(ToolCheck),
@@ -140,6 +143,10 @@ impl Assertion {
                 Ok(text) => check.find(&text),
                 Err(found) => found,
             },
+            Check::Reach(check) => match self.text(subject) {
+                Ok(text) => check.find(&text, observed.reached.as_deref()),
+                Err(found) => found,
+            },
             Check::Json(check) => match self.text(subject) {
                 Ok(text) => check.find(&text),
                 Err(found) => found,
@@ -183,6 +190,7 @@ impl Assertion {
         };
         let what = match &self.check {
             Check::Text(check) => check.describe(),
+            Check::Reach(check) => check.describe(),
             Check::Json(check) => check.describe(),
             Check::File(check) => check.describe(),
             Check::Tool(check) => check.describe(),
@@ -199,6 +207,14 @@ impl Assertion {
             Check::MaxSeconds(most) => format!("it takes at most {most} s"),
         };
         format!("{what}{of}")
+    }
+
+    /// The addresses that have to be asked before it can be decided.
+    pub(crate) fn addresses(&self, subject: &Subject<'_>) -> Vec<String> {
+        match (&self.check, self.text(subject)) {
+            (Check::Reach(check), Ok(text)) => check.addresses(&text).unwrap_or_default(),
+            _ => Vec::new(),
+        }
     }
 
     /// The verdicts that it allows, if it is about the verdict.
@@ -227,6 +243,7 @@ impl TextAssertions {
     pub fn check(&self, text: &str) -> Vec<bool> {
         let holds = |assertion: &Assertion| match &assertion.check {
             Check::Text(check) => check.find(text).status == Answer::Pass,
+            Check::Reach(check) => check.find(text, None).status == Answer::Pass,
             _ => false,
         };
         self.0.iter().map(holds).collect()
@@ -234,7 +251,7 @@ impl TextAssertions {
 }
 
 /// The beginning of a text, for messages.
-fn clip(text: &str) -> String {
+pub(super) fn clip(text: &str) -> String {
     const LONGEST: usize = 60;
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{:?}…", &text[..end]),

@@ -2,6 +2,7 @@
 
 use super::files::{FileCheck, FileState};
 use super::json::{JsonCheck, Schema, Wanted, pointer};
+use super::reach::ReachCheck;
 use super::text::{Noun, TextCheck};
 use super::tools::{ToolCheck, Which};
 use super::{About, Assertion, Check, Format, Pattern};
@@ -139,7 +140,10 @@ impl<'t> Reader<'t> {
                 let count = self.count()?;
                 self.placed(TextCheck::entries(count)).map(Check::Text)
             }
-            "urls_reachable" => text(TextCheck::Reachable(self.count()?)),
+            "urls_reachable" => {
+                let least = self.count()?;
+                self.placed(ReachCheck::new(least)).map(Check::Reach)
+            }
             "has_format" => {
                 let item = self.require("format")?;
                 let place = item.place();

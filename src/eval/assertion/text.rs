@@ -14,17 +14,10 @@ pub(crate) enum TextCheck {
     NotContains(String),
     Regex(Pattern),
     NotRegex(Pattern),
-    Count {
-        pattern: Pattern,
-        least: u64,
-        most: Option<u64>,
-        noun: Noun,
-    },
+    Count { pattern: Pattern, least: u64, most: Option<u64>, noun: Noun },
     MinLength(u64),
     MaxLength(u64),
     Equals(String),
-    /// Addresses that answer, which nobody is asked for.
-    Reachable(u64),
 }
 
 /// What is counted.
@@ -103,17 +96,6 @@ impl TextCheck {
                 let holds = text.trim() == wanted.trim();
                 Found::when(holds, format!("the text is {}", clip(text.trim())))
             }
-            Self::Reachable(least) => match Self::urls(*least) {
-                Ok(urls) => {
-                    let Self::Count { pattern, .. } = urls else { return Err(Undecided) };
-                    match pattern.count(text, &mut |_| {})? {
-                        0 => Found::when(*least == 0, "0 URLs"),
-                        _ if *least == 0 => Found::when(true, "none has to answer"),
-                        count => Found::unchecked(format!("{count} URLs: nobody is asked over the network")),
-                    }
-                }
-                Err(_) => return Err(Undecided),
-            },
         })
     }
 
@@ -136,7 +118,6 @@ impl TextCheck {
             Self::MinLength(least) => format!("at least {least} characters"),
             Self::MaxLength(most) => format!("at most {most} characters"),
             Self::Equals(wanted) => format!("equals {}", clip(wanted)),
-            Self::Reachable(least) => format!("at least {least} URLs that answer"),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path};
 
-use super::{Case, Expectation, Form, Input, Kind, RunSettings, Spec, SpecError};
+use super::{Case, Expectation, Form, Ids, Input, Kind, RunSettings, Spec, SpecError, count, part, sections};
 use crate::document::{Document, DocumentError, Item, Table};
-use crate::eval::assertion::{self, Dialect, Format};
+use crate::eval::assertion::{self, Dialect};
 
 const NULLABLE: [&str; 8] = [
     "user_prompt",
@@ -42,6 +42,8 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     let globs = root.strings("output_files")?;
     if case.outputs.is_empty() {
         case.outputs = globs;
+    } else if !globs.is_empty() {
+        spec.unchecked.push("`output_files`: not read, since `output_file` comes first".into());
     }
     let mut ids = Ids::default();
     for item in root.list("assertions")? {
@@ -50,12 +52,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
         ids.add(&assertion.id).map_err(|why| place.complain(why))?;
         case.assertions.push(assertion);
     }
-    let sections = sections(&mut root, &mut ids)?;
-    if sections > 0 {
-        spec.unchecked.push(format!(
-            "`sections`: {sections} fields that a model would have to extract from the output first"
-        ));
-    }
+    case.sections = sections::read(root.list("sections")?, &mut ids)?;
     for item in root.list("grading_criteria")? {
         let mut table = item.into_table()?;
         let id = ids.of(&mut table)?;
@@ -68,14 +65,13 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     }
     settings(&mut root, &mut spec)?;
     let triggers = triggers(&mut root)?;
-    let nothing = root.complain("nothing to check: no assertions, grading_criteria or trigger_tests");
+    let nothing =
+        root.complain("nothing to check: no assertions, sections, grading_criteria or trigger_tests");
     root.finish()?;
-    if case.assertions.is_empty() && case.expectations.is_empty() {
-        if triggers.is_empty() {
-            return Err(nothing.into());
-        }
-    } else {
+    if case.can_fail() {
         spec.cases.push(case);
+    } else if triggers.is_empty() {
+        return Err(nothing.into());
     }
     spec.cases.extend(triggers);
     Ok(spec)
@@ -99,31 +95,6 @@ fn spoken(root: &mut Table<'_>, key: &'static str) -> Result<Option<String>, Doc
     if text.trim().is_empty() { Err(place.complain("expected a text, found none")) } else { Ok(Some(text)) }
 }
 
-/// Ids are unique among assertions, fields and criteria.
-#[derive(Default)]
-struct Ids(Vec<String>);
-
-impl Ids {
-    fn add(&mut self, id: &str) -> Result<(), String> {
-        if id.is_empty() {
-            return Err("`id` is empty".into());
-        }
-        if self.0.iter().any(|known| known == id) {
-            return Err(format!("duplicate id `{id}`"));
-        }
-        self.0.push(id.to_owned());
-        Ok(())
-    }
-
-    fn of(&mut self, table: &mut Table<'_>) -> Result<String, DocumentError> {
-        let item = table.require("id", "what identifies it")?;
-        let place = item.place();
-        let id = item.into_string()?;
-        self.add(&id).map_err(|why| place.complain(why))?;
-        Ok(id)
-    }
-}
-
 fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, DocumentError> {
     let place = item.place();
     let named = item.into_string()?;
@@ -145,57 +116,20 @@ fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, Docume
     Ok(Input::Copy { to, from })
 }
 
-/// Reads the sections; how many fields they have.
-fn sections(root: &mut Table<'_>, ids: &mut Ids) -> Result<usize, DocumentError> {
-    let mut count = 0;
-    for item in root.list("sections")? {
-        let mut section = item.into_table()?;
-        section.require("name", "what the section is called")?.into_string()?;
-        if let Some(item) = section.take("fields") {
-            return Err(item.complain("wrap `fields` inside an entry of `tiers`"));
-        }
-        for item in section.require("tiers", "the groups of fields")?.into_list()? {
-            let mut tier = item.into_table()?;
-            tier.require("label", "what the tier is called")?.into_string()?;
-            tier.string("description")?;
-            tier.unsigned("min_entries")?;
-            tier.unsigned("max_entries")?;
-            for item in tier.list("fields")? {
-                let mut field = item.into_table()?;
-                ids.of(&mut field)?;
-                field.require("name", "what the field is called")?.into_string()?;
-                field.boolean("required")?;
-                if let Some(item) = field.take("pattern") {
-                    return Err(item.complain("unknown key `pattern`, did you mean `format`?"));
-                }
-                if let Some(item) = field.take("format") {
-                    let place = item.place();
-                    Format::named(&item.into_string()?).map_err(|why| place.complain(why))?;
-                }
-                field.finish()?;
-                count += 1;
-            }
-            tier.finish()?;
-        }
-        section.finish()?;
-    }
-    Ok(count)
-}
-
 fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> {
     spec.judge.model = spoken(root, "grading_model")?;
     // What clauditor asks for when the file does not say.
     (spec.judge.min_pass_rate, spec.judge.min_mean_score) = (0.7, 0.5);
     if let Some(item) = root.take("grade_thresholds") {
         let mut table = item.into_table()?;
-        spec.judge.min_pass_rate = table.number("min_pass_rate")?.unwrap_or(0.7);
-        spec.judge.min_mean_score = table.number("min_mean_score")?.unwrap_or(0.5);
+        spec.judge.min_pass_rate = part(&mut table, "min_pass_rate")?.unwrap_or(0.7);
+        spec.judge.min_mean_score = part(&mut table, "min_mean_score")?.unwrap_or(0.5);
         table.finish()?;
     }
     if let Some(item) = root.take("variance") {
         let mut table = item.into_table()?;
-        spec.run.trials = table.unsigned("n_runs")?.unwrap_or(5).clamp(1, 1_000_000) as u32;
-        spec.thresholds.min_pass_rate = table.number("min_stability")?.unwrap_or(0.8);
+        spec.run.trials = count(&mut table, "n_runs")?.unwrap_or(5);
+        spec.thresholds.min_pass_rate = part(&mut table, "min_stability")?.unwrap_or(0.8);
         table.finish()?;
     }
     if let Some(item) = root.take("timeout") {
@@ -219,7 +153,7 @@ fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> 
         if !known.contains(&value.as_str()) {
             return Err(place.complain(format!("expected one of: {}, found {value:?}", known.join(", "))));
         }
-        if matches!(value.as_str(), "codex" | "openai") {
+        if matches!(value.as_str(), "api" | "codex" | "openai") {
             spec.unchecked
                 .push(format!("`{key}` is {value:?}: trials and judges run on the target that is chosen"));
         }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Case, Expectation, Form, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
-    SpecError, Thresholds, digest,
+    Case, Expectation, Form, Ids, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
+    SpecError, Thresholds, count, digest, part, sections,
 };
 use crate::document::{Document, DocumentError, Item, Place, Table, nearest};
 use crate::eval::assertion::{self, Dialect};
@@ -155,28 +155,6 @@ fn run(mut table: Table<'_>) -> Result<RunSettings, DocumentError> {
     Ok(run)
 }
 
-/// A count of trials, which is at least one.
-fn count(table: &mut Table<'_>, key: &'static str) -> Result<Option<u32>, DocumentError> {
-    let Some(item) = table.take(key) else { return Ok(None) };
-    let place = item.place();
-    match item.into_unsigned()? {
-        number @ 1..=1_000_000 => Ok(Some(number as u32)),
-        _ => Err(place.complain("expected a number from 1 to 1000000")),
-    }
-}
-
-/// A part of a whole.
-fn part(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, DocumentError> {
-    let Some(item) = table.take(key) else { return Ok(None) };
-    let place = item.place();
-    let number = item.into_number()?;
-    if (0.0..=1.0).contains(&number) {
-        Ok(Some(number))
-    } else {
-        Err(place.complain("expected a number from 0 to 1"))
-    }
-}
-
 fn thresholds(mut table: Table<'_>) -> Result<Thresholds, DocumentError> {
     let base = Thresholds::default();
     let thresholds = Thresholds {
@@ -231,20 +209,20 @@ fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, Docum
     }
     case.outputs = table.string("output")?.into_iter().collect();
     case.outputs.extend(table.strings("outputs")?);
+    let mut ids = Ids::default();
     for (index, text) in table.strings("expectations")?.into_iter().enumerate() {
         case.expectations.push(Expectation { id: format!("expectation-{}", index + 1), text });
     }
     for (index, item) in table.list("assert")?.into_iter().enumerate() {
         let place = item.place();
         let assertion = assertion::read(item, Dialect::Own, index + 1)?;
-        if case.assertions.iter().any(|known| known.id == assertion.id) {
-            return Err(place.complain(format!("a second assertion `{}`", assertion.id)));
-        }
+        ids.add(&assertion.id).map_err(|why| place.complain(why))?;
         case.assertions.push(assertion);
     }
-    let nothing = table.complain("a case without `assert` and `expectations` cannot fail");
+    case.sections = sections::read(table.list("sections")?, &mut ids)?;
+    let nothing = table.complain("a case without `assert`, `sections` and `expectations` cannot fail");
     table.finish()?;
-    if case.assertions.is_empty() && case.expectations.is_empty() { Err(nothing) } else { Ok(case) }
+    if case.can_fail() { Ok(case) } else { Err(nothing) }
 }
 
 fn input(to: String, item: Item<'_>, folder: &Path) -> Result<Input, DocumentError> {

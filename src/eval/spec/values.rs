@@ -1,0 +1,50 @@
+//! Values that files of several forms hold: ids, counts, parts of a whole.
+
+use crate::document::{DocumentError, Table};
+
+/// Ids are unique among assertions, fields and criteria.
+#[derive(Default)]
+pub(super) struct Ids(Vec<String>);
+
+impl Ids {
+    pub(super) fn add(&mut self, id: &str) -> Result<(), String> {
+        if id.is_empty() {
+            return Err("`id` is empty".into());
+        }
+        if self.0.iter().any(|known| known == id) {
+            return Err(format!("duplicate id `{id}`"));
+        }
+        self.0.push(id.to_owned());
+        Ok(())
+    }
+
+    pub(super) fn of(&mut self, table: &mut Table<'_>) -> Result<String, DocumentError> {
+        let item = table.require("id", "what identifies it")?;
+        let place = item.place();
+        let id = item.into_string()?;
+        self.add(&id).map_err(|why| place.complain(why))?;
+        Ok(id)
+    }
+}
+
+/// A count of trials, which is at least one.
+pub(super) fn count(table: &mut Table<'_>, key: &'static str) -> Result<Option<u32>, DocumentError> {
+    let Some(item) = table.take(key) else { return Ok(None) };
+    let place = item.place();
+    match item.into_unsigned()? {
+        number @ 1..=1_000_000 => Ok(Some(number as u32)),
+        _ => Err(place.complain("expected a number from 1 to 1000000")),
+    }
+}
+
+/// A part of a whole.
+pub(super) fn part(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, DocumentError> {
+    let Some(item) = table.take(key) else { return Ok(None) };
+    let place = item.place();
+    let number = item.into_number()?;
+    if (0.0..=1.0).contains(&number) {
+        Ok(Some(number))
+    } else {
+        Err(place.complain("expected a number from 0 to 1"))
+    }
+}
