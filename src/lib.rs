@@ -75,6 +75,8 @@ pub mod harness;
 pub mod printable;
 #[cfg(feature = "harness")]
 pub mod reference;
+#[cfg(feature = "harness")]
+mod shell;
 
 #[cfg(feature = "testing")]
 pub mod testing;

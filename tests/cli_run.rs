@@ -139,7 +139,14 @@ fn cases_are_selected_by_name_glob_tag_contract_clause_and_shard() {
         .args(["run", "claude/htp"])
         .assert()
         .code(4)
-        .stderr(contains("no case is selected"));
+        .stderr(contains("no case on reference is selected by"));
+    // One name that is wrong does not make the run smaller in silence; a folder may be typed as one.
+    clawgate(folder.path())
+        .args(["run", "claude/http/", "claude/htp"])
+        .assert()
+        .code(4)
+        .stderr(contains("`claude/htp`"));
+    assert_eq!(listed(&["claude/http/"]), listed(&["claude/http"]));
 }
 
 #[test]

@@ -42,7 +42,7 @@ pub(super) struct JudgeArgs {
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// The contract to apply: a built-in name, or the directory of your own [default: by target and arguments, else by
-    /// the shape of the output]
+    /// the shape of the output or the command]
     #[arg(long, value_name = "NAME|DIR")]
     contract: Option<String>,
     /// The reading that an event log is held to: the document by its letter, any reading that its text supports, or
@@ -51,7 +51,7 @@ pub(super) struct JudgeArgs {
     #[arg(long, value_name = "PROFILE", value_parser = super::profile)]
     profile: Option<Profile>,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-1..=255))]
     exit_code: Option<i32>,
     /// The standard error that goes with a bare file
     #[arg(long, value_name = "FILE")]
@@ -88,12 +88,17 @@ const SNIFF: usize = 64 << 10;
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
     let mut inputs = Vec::new();
+    let mut code = exit_code::OK;
     for path in &args.inputs {
-        inputs.extend(find(path)?);
-    }
-    if inputs.is_empty() {
-        super::complain("there is no recording and no .ndjson, .jsonl or .json file in what you named");
-        return Ok(exit_code::NOTHING_SELECTED);
+        let found = find(path)?;
+        if found.is_empty() {
+            super::complain(&format!(
+                "{}: there is no recording and no .ndjson, .jsonl or .json file in it",
+                path.display()
+            ));
+            code = exit_code::NOTHING_SELECTED;
+        }
+        inputs.extend(found);
     }
     let shelf = match &args.contract {
         Some(name) => Shelf::only(name)?,
@@ -101,7 +106,6 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
     };
     let mut known = args.known_failures.as_deref().map(|path| read_known(path, &shelf)).transpose()?;
     let today = today();
-    let mut code = exit_code::OK;
     let mut out = args.format.format.stdout();
     for (i, input) in inputs.iter().enumerate() {
         // One unreadable input does not hide what is wrong with the others.

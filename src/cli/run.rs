@@ -17,8 +17,8 @@ use crate::config::{self, Config, Profile};
 use crate::document::nearest;
 use crate::exit_code;
 use crate::harness::run::{
-    Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, plan, run as run_cases,
-    select,
+    Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, idle_filter, plan,
+    run as run_cases, select,
 };
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, Located};
@@ -171,7 +171,12 @@ impl RunArgs {
             }
         };
         let mut last = LastRun::read(args.out());
-        let mut planned = select(plan(&suite, &targets, args.repeat.unwrap_or(1)), &filters);
+        let planned = plan(&suite, &targets, args.repeat.unwrap_or(1));
+        if let Some(filter) = idle_filter(&planned, &filters) {
+            complain(&args.no_case(filter, &suite));
+            return Ok(exit_code::NOTHING_SELECTED);
+        }
+        let mut planned = select(planned, &filters);
         if args.rerun == Some(Rerun::Failed) {
             if !last.is_known() {
                 complain(&format!("there is no last run in {}", args.out().display()));
@@ -184,7 +189,7 @@ impl RunArgs {
             planned.retain(|case| touched.concerns(case));
         }
         if planned.is_empty() {
-            complain(&args.nothing(&suite));
+            complain(&args.nothing());
             return Ok(exit_code::NOTHING_SELECTED);
         }
         let (planned, whole) = args.part(planned)?;
@@ -245,18 +250,27 @@ impl RunArgs {
     }
 
     /// What to say when nothing is left.
-    fn nothing(&self, suite: &Suite) -> String {
+    fn nothing(&self) -> String {
         if self.rerun.is_some() {
             return "nothing failed the last time".into();
         }
         if let Some(reference) = &self.since {
             return format!("no case is touched by the changes since {reference}");
         }
+        "no case is selected (clawgate run --list shows all)".into()
+    }
+
+    /// What to say of a filter that selects nothing.
+    fn no_case(&self, filter: &str, suite: &Suite) -> String {
         let names = suite.cases().iter().map(|(case, _)| case.name.as_str());
-        let hint = self.filters.first().and_then(|filter| nearest(filter, names));
-        match hint {
-            Some(name) => format!("no case is selected; did you mean `{name}`? (--list shows all)"),
-            None => "no case is selected (clawgate run --list shows all)".into(),
+        let on = self.target.join(", ");
+        match nearest(filter, names) {
+            Some(name) => {
+                format!(
+                    "no case on {on} is selected by `{filter}`; did you mean `{name}`? (--list shows all)"
+                )
+            }
+            None => format!("no case on {on} is selected by `{filter}` (clawgate run --list shows all)"),
         }
     }
 

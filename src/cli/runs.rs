@@ -10,7 +10,7 @@ use super::Failure;
 use crate::drift::Terms;
 use crate::golden::Volatile;
 use crate::harness::run::{
-    Event, LastRun, Planned, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select,
+    Event, LastRun, Planned, RunOptions, Setting, Stop, Suite, idle_filter, plan, run as run_cases, select,
 };
 use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, Located, NpmError, TARGETS, Target, cache_folder};
@@ -79,7 +79,15 @@ pub(super) fn planned(located: &Located, filters: &[String], repeat: u32) -> Res
     if Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir() {
         suite.add_path(Path::new("scenarios")).map_err(usage)?;
     }
-    let mut planned = select(plan(&suite, &[Arc::new(located.clone())], repeat), filters);
+    let planned = plan(&suite, &[Arc::new(located.clone())], repeat);
+    if let Some(filter) = idle_filter(&planned, filters) {
+        let message = format!(
+            "no case on {} is selected by `{filter}` (clawgate run --list shows all)",
+            located.choice
+        );
+        return Err(RunsError::Nothing(message));
+    }
+    let mut planned = select(planned, filters);
     planned.retain(|planned| planned.skip.is_none());
     if planned.is_empty() {
         let message = format!("no case is selected for {} (clawgate run --list shows all)", located.choice);

@@ -13,6 +13,7 @@ use crate::harness::mock::Scenario;
 use crate::harness::mock::sweep::{SweepCase, cases};
 use crate::harness::mock::sweep_play::{PlayError, Played, play};
 use crate::printable::printable;
+use crate::shell::shell_word;
 
 /// Derives every cut point times every fault from a healthy scenario, and shows each on the wire.
 ///
@@ -136,16 +137,7 @@ async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> 
 
 /// The command that serves a case to any client.
 fn replay(args: &Args, case: &SweepCase) -> String {
-    format!("clawgate mock {} --fault {}", quoted(&args.scenario), quoted(&case.fault.to_string()))
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    format!("clawgate mock {} --fault {}", shell_word(&args.scenario), shell_word(&case.fault.to_string()))
 }
 
 fn show(args: &Args, case: &SweepCase, played: Option<&Result<Played, PlayError>>) {

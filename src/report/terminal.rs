@@ -1,5 +1,6 @@
 //! A run for people: a line a case, what is wrong as soon as it is known, and at the end what matters first.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
@@ -11,11 +12,15 @@ use super::told::{Case, Finding, Started, Told};
 use crate::classify::Class;
 use crate::harness::run::{RunFinished, Status};
 use crate::printable::printable;
+use crate::shell::shell_word;
 
 /// Failures told in full at the end; of the rest the names are enough.
 const MOST_TOLD: usize = 12;
 /// Reasons told of one failure.
 const MOST_REASONS: usize = 6;
+
+/// The target of a run that names none.
+const REFERENCE: &str = "reference";
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -183,12 +188,21 @@ impl Terminal {
         )?;
         // What is run from a file of its own has its own command, above.
         if finished.failed > 0 && self.failed.iter().all(|case| case.source.is_none()) {
-            let folder = if self.started.out == "clawgate-out" || self.started.out.is_empty() {
-                String::new()
-            } else {
-                format!(" --out {}", safe(&self.started.out))
-            };
-            writeln!(out, "{FAINT}again with what failed: clawgate run --rerun failed{folder}{FAINT:#}")?;
+            let targets: BTreeSet<&str> = self.failed.iter().map(|case| case.target.as_str()).collect();
+            let mut again = String::from("clawgate run --rerun failed");
+            for target in targets.into_iter().filter(|target| *target != REFERENCE) {
+                again.push_str(" --target ");
+                again.push_str(&shell_word(target));
+            }
+            if self.started.out != "clawgate-out" && !self.started.out.is_empty() {
+                again.push_str(" --out ");
+                again.push_str(&shell_word(&self.started.out));
+            }
+            // A command is not broken into lines, or it could not be copied.
+            let label = "again with what failed:";
+            let fits = label.width() + 1 + again.width() <= self.columns;
+            let between = if fits { " " } else { "\n" };
+            writeln!(out, "{FAINT}{label}{between}{}{FAINT:#}", safe(&again))?;
         }
         Ok(())
     }

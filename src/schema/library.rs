@@ -136,12 +136,11 @@ impl Detector {
 /// `messages` are the first objects on stdout; a few are enough.
 pub fn detect(messages: &[Value], run: &Run) -> Result<Option<&'static str>, FileError> {
     static DETECTOR: OnceLock<Detector> = OnceLock::new();
-    let detector = match DETECTOR.get() {
-        Some(detector) => detector,
-        None => {
-            let read = Detector::new()?;
-            DETECTOR.get_or_init(|| read)
-        }
+    let detector = if let Some(detector) = DETECTOR.get() {
+        detector
+    } else {
+        let read = Detector::new()?;
+        DETECTOR.get_or_init(|| read)
     };
     let shape = detector.detect(&messages.iter().collect::<Vec<_>>());
     Ok(shape.or_else(|| detector.by_command(run)))

@@ -41,17 +41,19 @@ impl VersionRange {
         Ok(Self { text: text.to_string(), bounds })
     }
 
-    /// Whether a version is inside. An unknown one counts as the newest, one that is no dotted number meets only
-    /// itself.
+    /// Whether a version is inside. An unknown one, and one that is no dotted number, counts as the newest, so that
+    /// nothing is promised less for it; the latter also meets itself.
     pub fn holds(&self, version: Option<&str>) -> bool {
         self.bounds.iter().all(|(bound, limit)| {
-            let Some(version) = version else {
-                return matches!(bound, Bound::AtLeast | Bound::Above);
+            let known = version.and_then(numbers).zip(numbers(limit));
+            let Some((version, limit)) = known else {
+                return match bound {
+                    Bound::AtLeast | Bound::Above => true,
+                    Bound::Exactly => version == Some(limit),
+                    Bound::AtMost | Bound::Below => false,
+                };
             };
-            let order = match (numbers(version), numbers(limit)) {
-                (Some(a), Some(b)) => compare(&a, &b),
-                _ => return *bound == Bound::Exactly && version == limit,
-            };
+            let order = compare(&version, &limit);
             match bound {
                 Bound::AtLeast => order != Ordering::Less,
                 Bound::Above => order == Ordering::Greater,
@@ -105,7 +107,12 @@ mod tests {
         assert!(!range.holds(None), "the newest is past the end");
         assert!(VersionRange::parse(">=2.1.0").unwrap().holds(None));
         assert!(VersionRange::parse("rust-head").unwrap().holds(Some("rust-head")));
-        assert!(!VersionRange::parse(">=1.0").unwrap().holds(Some("rust-head")));
+        assert!(
+            VersionRange::parse(">=1.0").unwrap().holds(Some("rust-head")),
+            "as of any that is not known"
+        );
+        assert!(!VersionRange::parse("<1.0").unwrap().holds(Some("rust-head")));
+        assert!(!VersionRange::parse("rust-head").unwrap().holds(Some("2.1.0")));
         assert!(VersionRange::parse(">=new").is_err());
     }
 }

@@ -18,6 +18,14 @@ use super::{Court, SERVER, Timer, breach, shown};
 /// Answers that are remembered of a worker, to find a second one.
 const ANSWERED: usize = 32;
 
+/// Whether a field is there and is something else than a text; an id without a letter is none either.
+fn is_no_text(record: &Record<'_>, key: &str) -> bool {
+    record.field(key).is_some_and(|node| match key {
+        "correlation_id" => said(Some(node)).is_none(),
+        _ => node.text().is_none(),
+    })
+}
+
 impl Court {
     pub(super) fn command(
         &mut self,
@@ -128,6 +136,10 @@ impl Court {
         if !missing.is_empty() {
             self.blame(out, Rule::CommandFields, Grade::Full, record, "", record.data, || {
                 format!("{} {} missing from the command", list(&missing), be(&missing))
+            });
+        } else if let Some(key) = required.iter().find(|key| **key != "phase" && is_no_text(record, key)) {
+            self.blame(out, Rule::CommandFields, Grade::Full, record, key, record.field(key), || {
+                format!("{key} is no text")
             });
         } else if self.profile == Profile::Origin && required.contains(&"correlation_id") {
             let node = record.field("correlation_id");

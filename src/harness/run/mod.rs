@@ -32,7 +32,7 @@ pub use memory::LastRun;
 pub use plan::{Planned, plan};
 pub use runner::{RunOptions, run};
 pub(crate) use select::glob;
-pub use select::select;
+pub use select::{idle_filter, select};
 pub use shard::{Shard, cut};
 pub(crate) use shelves::Shelves;
 pub use stop::Stop;

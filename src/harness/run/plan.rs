@@ -11,6 +11,7 @@ use crate::classify::Class;
 use crate::harness::mock::Script;
 use crate::harness::scenario::{Case, Expect, RunPart};
 use crate::harness::target::{Located, Speaks};
+use crate::shell::shell_word;
 
 /// A case on a target.
 #[derive(Debug, Clone)]
@@ -108,18 +109,17 @@ impl Planned {
 
     /// The command that runs exactly this case again.
     pub fn replay(&self) -> String {
-        let quoted = |word: &str| {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "@+._-/=".contains(c);
-            if word.chars().all(is_plain) {
-                word.to_owned()
-            } else {
-                format!("'{}'", word.replace('\'', "'\\''"))
-            }
-        };
         // A scenario of the user's is found by its file, wherever it is.
-        let file =
-            self.case.source.as_ref().map_or(String::new(), |source| format!("{} ", quoted(&source.file)));
-        format!("clawgate run {file}{} --target {}", quoted(&self.case.name), quoted(self.target_label()))
+        let file = self
+            .case
+            .source
+            .as_ref()
+            .map_or(String::new(), |source| format!("{} ", shell_word(&source.file)));
+        format!(
+            "clawgate run {file}{} --target {}",
+            shell_word(&self.case.name),
+            shell_word(self.target_label())
+        )
     }
 
     /// How long it will probably take: as long as the last time, or as the timer that it waits for.

@@ -13,6 +13,15 @@ pub fn select(planned: Vec<Planned>, filters: &[String]) -> Vec<Planned> {
         .collect()
 }
 
+/// The first filter that selects none of the cases. A name that was mistyped must not make a run smaller in silence.
+pub fn idle_filter<'f>(planned: &[Planned], filters: &'f [String]) -> Option<&'f str> {
+    let is_idle = |filter: &&'f String| {
+        let filter = Filter::new(filter);
+        !planned.iter().any(|planned| filter.selects(planned))
+    };
+    filters.iter().find(is_idle).map(String::as_str)
+}
+
 struct Filter<'f> {
     text: &'f str,
     /// The contracts under which the clause or contract that is named is judged.
@@ -21,6 +30,8 @@ struct Filter<'f> {
 
 impl<'f> Filter<'f> {
     fn new(text: &'f str) -> Self {
+        // As a folder is typed.
+        let text = text.strip_suffix('/').unwrap_or(text);
         let named = text.split_once('/').map_or(text, |(contract, _)| contract);
         let is_contract = schema::built_in().any(|known| known == named);
         let judged_under = |name: &str| {

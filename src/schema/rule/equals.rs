@@ -129,7 +129,6 @@ impl Watching<'_> {
     fn differ(&self, values: [Option<Datum<'_>>; 2]) -> bool {
         match values {
             [Some(left), Some(right)] => !left.equals(right),
-            [None, None] => false,
             _ => self.rule.missing_is_broken,
         }
     }

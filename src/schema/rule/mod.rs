@@ -112,7 +112,7 @@ pub(crate) struct Names<'n> {
 
 type Loader = fn(&Fields<'_>, &Names<'_>) -> Result<Box<dyn Rule>, FileError>;
 
-const RULES: [(&str, Loader); 21] = [
+const RULES: [(&str, Loader); 22] = [
     ("implies", implies::load),
     ("equals", equals::load),
     ("one-of", value::load_one_of),
@@ -126,6 +126,7 @@ const RULES: [(&str, Loader); 21] = [
     ("nothing-after", order::load_nothing_after),
     ("exactly-one", count::load_exactly_one),
     ("at-least-one", count::load_at_least_one),
+    ("at-most", count::load_at_most),
     ("pairs", pairs::load),
     ("unique", identity::load_unique),
     ("same", identity::load_same),

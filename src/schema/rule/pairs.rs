@@ -1,6 +1,5 @@
 //! `pairs`: what is opened must be closed, and nothing else.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 use serde_json::Value;
@@ -57,12 +56,24 @@ struct Place {
 
 struct Watching<'r> {
     rule: &'r Pairs,
-    open: HashMap<String, Place>,
+    open: HashMap<Id, Place>,
     dropped: bool,
 }
 
-fn key(value: Datum<'_>) -> String {
-    value.text().map_or_else(|| value.to_value().to_string(), Cow::into_owned)
+/// An id, told apart by its type as well: 1 does not answer "1".
+#[derive(PartialEq, Eq, Hash)]
+struct Id {
+    is_text: bool,
+    text: String,
+}
+
+impl Id {
+    fn of(value: Datum<'_>) -> Self {
+        match value.text() {
+            Some(text) => Self { is_text: true, text: text.into_owned() },
+            None => Self { is_text: false, text: value.to_value().to_string() },
+        }
+    }
 }
 
 impl Watch for Watching<'_> {
@@ -71,13 +82,13 @@ impl Watch for Watching<'_> {
         rule.open.visit(message, &mut |value, pointer| {
             if open.len() < MOST {
                 let place = Place { line: message.line, offset: message.offset, pointer: pointer() };
-                open.insert(key(value), place);
+                open.insert(Id::of(value), place);
             } else {
                 *dropped = true;
             }
         });
         rule.close.visit(message, &mut |value, pointer| {
-            if open.remove(&key(value)).is_none() && rule.unopened_is_broken && !*dropped {
+            if open.remove(&Id::of(value)).is_none() && rule.unopened_is_broken && !*dropped {
                 sink.add(|| {
                     let text = format!("{} answers nothing that is open", excerpt(value));
                     message.evidence_at(&pointer(), Some(value), text)
@@ -94,15 +105,15 @@ impl Watch for Watching<'_> {
         // Several may stand on one line, and the order must not depend on how they were hashed; a shorter pointer has
         // the smaller index.
         left.sort_by_cached_key(|(value, place)| {
-            (place.offset, place.pointer.len(), place.pointer.clone(), value.clone())
+            (place.offset, place.pointer.len(), place.pointer.clone(), value.text.clone())
         });
         for (value, place) in left {
             sink.push(Evidence {
-                message: format!("`{}` is never answered", shorten(&value)),
+                message: format!("`{}` is never answered", shorten(&value.text)),
                 line: Some(place.line),
                 offset: Some(place.offset),
                 pointer: Some(place.pointer),
-                seen: Some(Value::String(shorten(&value))),
+                seen: Some(Value::String(shorten(&value.text))),
                 expected: None,
             });
         }
