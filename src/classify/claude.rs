@@ -95,7 +95,7 @@ impl Case<'_> {
                 vec![self.process.stderr_evidence("refused-to-start")],
             ));
         }
-        if self.lines > 0 && self.session.typed == 0 {
+        if self.lines > 0 && self.session.typed == 0 && !self.session.cut {
             let evidence = Evidence::new("no-messages", Basis::Structured, self.lines);
             return Some(Verdict::of(Class::Protocol, None, vec![evidence]));
         }

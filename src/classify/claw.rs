@@ -92,6 +92,12 @@ pub fn classify_text(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     verdict
 }
 
+/// The verdict on a document that no contract describes, of a run whose command is not known: no success of any.
+pub fn unknown_shape() -> Verdict {
+    let evidence = Evidence::new("unknown-shape", Basis::Structured, "--contract NAME says what it is");
+    Verdict::of(Class::Protocol, Some("unknown-shape"), vec![evidence.in_document("")])
+}
+
 /// The output is not one JSON object.
 fn no_envelope(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     if envelope.documents == 0

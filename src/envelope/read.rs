@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::json::{Kind, OddityKind, Scanner};
+use crate::json::{Kind, Malformed, OddityKind, Scanner};
 
 /// A larger output is not read as a document.
 pub const MAX_BYTES: usize = 16 << 20;
@@ -143,14 +143,14 @@ impl Envelope {
         } else if start > 0 {
             self.flaw(FlawKind::StrayWhitespace, 0);
         }
-        if scanner.scan_first(&text[at..]).is_err() {
+        if let Err(error) = scanner.scan_first(&text[at..]) {
+            // What is inside of a document that was cut is no document.
+            if breaks_off(&text[at..], error) {
+                self.flaw(FlawKind::Truncated, at);
+                return;
+            }
             let Some(found) = first_object(&mut scanner, text, at) else {
-                let kind = if text[at..].starts_with(['{', '[']) && breaks_off(&mut scanner, &text[at..]) {
-                    FlawKind::Truncated
-                } else {
-                    FlawKind::NotJson
-                };
-                self.flaw(kind, at);
+                self.flaw(FlawKind::NotJson, at);
                 return;
             };
             self.flaw(FlawKind::Prefix, at);
@@ -207,9 +207,19 @@ fn first_object(scanner: &mut Scanner, text: &str, from: usize) -> Option<usize>
     braces.take(CANDIDATES).find(|at| scanner.scan_first(&text[*at..]).is_ok_and(|object| object.end() > 2))
 }
 
-fn breaks_off(scanner: &mut Scanner, text: &str) -> bool {
-    let reason = scanner.scan_first(text).err().map(|error| error.reason);
-    matches!(reason, Some("unexpected end of text" | "unterminated string"))
+/// Whether the text is the beginning of a document, which may end in the middle of a word, a number or an escape.
+fn breaks_off(text: &str, error: Malformed) -> bool {
+    let rest = &text[error.offset.min(text.len())..];
+    let is_number = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+    let is_cut = match error.reason {
+        "expected a value" => ["true", "false", "null"].iter().any(|word| word.starts_with(rest)),
+        "invalid number" => rest.chars().all(is_number),
+        // After a number that may go on.
+        "expected ',' or '}'" | "expected ',' or ']'" => rest.len() <= 2 && rest.chars().all(is_number),
+        "invalid \\u escape" => rest.len() < 12 && !rest.contains('"'),
+        _ => error.breaks_off(),
+    };
+    is_cut && text.starts_with(['{', '['])
 }
 
 fn is_json_space(c: char) -> bool {
@@ -250,6 +260,15 @@ mod tests {
         assert_eq!(bad.flaws, [Flaw { kind: InvalidUtf8, offset: 6 }]);
         assert!(bad.value.is_some() && !bad.is_one_object());
         assert_eq!(Envelope::read(&vec![b' '; MAX_BYTES + 1]).flaws[0].kind, TooLarge);
+    }
+
+    #[test]
+    fn a_document_that_was_cut_anywhere_is_said_to_be_cut() {
+        let whole = r#"{"type":"result","n":-12.5e3,"flag":true,"none":null,"text":"a \u00fc \" b","usage":{"in":[1,{"x":2}]}}"#;
+        for at in 1..whole.len() {
+            assert_eq!(flaws(&whole[..at]), [(FlawKind::Truncated, 0)], "{}", &whole[..at]);
+        }
+        assert_eq!(flaws("[Question] go on? {\"a\":1}\n"), [(FlawKind::Prefix, 0)]);
     }
 
     #[test]

@@ -207,6 +207,16 @@ impl<'a> Node<'a> {
         if self.kind() == Kind::Number { self.raw().parse().ok() } else { None }
     }
 
+    /// The number, if it is whole and fits, however it is written: `429.0` is 429.
+    pub fn whole(self) -> Option<i64> {
+        /// Beyond this a double skips integers.
+        const MOST: f64 = 9_007_199_254_740_992.0;
+        self.integer().or_else(|| {
+            let number = self.float().filter(|number| number.fract() == 0.0 && number.abs() <= MOST)?;
+            Some(number as i64)
+        })
+    }
+
     /// Whether this is `null`.
     pub fn is_null(self) -> bool {
         self.kind() == Kind::Null

@@ -74,3 +74,10 @@ pub struct Malformed {
     /// Where, in bytes from the start of the scanned text.
     pub offset: usize,
 }
+
+impl Malformed {
+    /// Whether the text ends in the middle of an object or a list, so that more of it may have followed.
+    pub fn breaks_off(&self) -> bool {
+        self.offset > 0 && matches!(self.reason, "unexpected end of text" | "unterminated string")
+    }
+}

@@ -1,7 +1,9 @@
 //! The pass itself.
 
+use serde_json::Value;
+
 use crate::classify::{Process, Verdict, claude, claw};
-use crate::envelope::{Envelope, MAX_BYTES};
+use crate::envelope::{Envelope, FlawKind, MAX_BYTES};
 use crate::json::{Kind, Scanner};
 use crate::recording::{Exit, Facts};
 use crate::schema::{self, End, FileError, Finding};
@@ -155,10 +157,13 @@ impl<'s> Judge<'s> {
             Body::Stream(stream) => Ok(stream.finish(protocol, settings, ending, &process, watch)),
             Body::Document(bytes) => {
                 let envelope = Envelope::read(&bytes);
-                let session =
-                    (protocol == Protocol::ClaudeJson).then(|| document_session(&bytes, settings.limits));
+                let session = (protocol == Protocol::ClaudeJson).then(|| {
+                    let mut session = document_session(&bytes, settings.limits);
+                    session.cut = envelope.flaws.iter().any(|flaw| flaw.kind == FlawKind::Truncated);
+                    session
+                });
                 let lines = u64::from(!bytes.trim_ascii().is_empty());
-                let verdict = match (protocol, &session) {
+                let mut verdict = match (protocol, &session) {
                     (_, Some(session)) => claude::classify(session, &process, lines, settings.heuristics),
                     (Protocol::ClawText, _) => claw::classify_text(&envelope, &process),
                     (Protocol::ClawJson, _) => claw::classify_json(&envelope, &process),
@@ -167,17 +172,26 @@ impl<'s> Judge<'s> {
                     }
                 };
                 let choice = shelf.choose(protocol, &facts, envelope.value.as_ref())?;
+                // Any object keeps the weakest contract; without a command nobody knows what it was to be.
+                let is_known = choice.is_none_or(|choice| !choice.detected || choice.set.name() != WEAKEST);
+                if !is_known && facts.argv.is_none() && verdict.is_ok() {
+                    verdict = claw::unknown_shape();
+                }
                 let exit = ending.exit_known.then(|| ending.exit.clone());
                 let stderr = ending.exit_known.then_some(ending.stderr.as_slice());
-                let findings =
-                    choice.map(|choice| schema::judge_output(choice.set, &facts, exit, &bytes, stderr));
+                let mut findings = choice
+                    .map(|choice| schema::judge_output(choice.set, &facts, exit, &bytes, stderr))
+                    .unwrap_or_default();
+                if choice.is_some_and(|choice| choice.set.name() == "claude-json") {
+                    findings.extend(listed_messages(shelf, &facts, &envelope)?);
+                }
                 Ok(Judgement {
                     protocol,
                     contract: choice.map(|choice| choice.set.name().to_owned()),
                     contract_detected: choice.is_some_and(|choice| choice.detected),
                     verdict,
                     run: None,
-                    findings: findings.unwrap_or_default(),
+                    findings,
                     session,
                     summary: None,
                 })
@@ -248,6 +262,31 @@ impl Stream<'_> {
             summary: Some(summary),
         }
     }
+}
+
+/// The contract that is left when no other is recognised.
+const WEAKEST: &str = "claw-stdout";
+
+/// What is wrong with the messages of `--output-format json --verbose`: they are those of a stream, in one list. How the
+/// run ended is judged with the document.
+fn listed_messages(
+    shelf: &Shelf,
+    facts: &schema::Run,
+    envelope: &Envelope,
+) -> Result<Vec<Finding>, FileError> {
+    let Some(Value::Array(messages)) = &envelope.value else { return Ok(Vec::new()) };
+    let Some(contract) = shelf.of_stream()? else { return Ok(Vec::new()) };
+    let mut judge = contract.begin(facts);
+    for (number, message) in (1..).zip(messages) {
+        judge.message(number, 0, message);
+    }
+    let mut findings = judge.finish(&End::new(None, None, None));
+    for finding in &mut findings {
+        let place = finding.line.map(|number| format!("/{}", number - 1)).unwrap_or_default();
+        finding.pointer = Some(place + finding.pointer.as_deref().unwrap_or_default());
+        (finding.line, finding.offset) = (Some(1), None);
+    }
+    Ok(findings)
 }
 
 /// The session that a result document tells of: one result, or an array of messages.

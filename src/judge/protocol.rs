@@ -29,7 +29,8 @@ impl Protocol {
         let format =
             output_format(&facts.argv).or_else(|| facts.env("CLAW_OUTPUT_FORMAT").filter(|_| is_claw));
         match format {
-            Some("json") if is_claw => Self::ClawJson,
+            // A wrong case still says what the user wanted.
+            Some(format) if is_claw && format.eq_ignore_ascii_case("json") => Self::ClawJson,
             _ if is_claw => Self::ClawText,
             Some("json") => Self::ClaudeJson,
             None | Some("text") => Self::ClaudeText,
@@ -61,10 +62,15 @@ impl Protocol {
             ];
             node.get("type").is_some_and(|kind| TYPES.iter().any(|name| kind.is_text(name)))
         };
+        // A result that lost its type is still no envelope of claw.
+        let is_result = |root: Node<'_>| {
+            root.get("type").is_none() && root.get("is_error").is_some() && root.get("num_turns").is_some()
+        };
         let is = |name: &str| root.get("type").is_some_and(|kind| kind.is_text(name));
         let is_alone = text.trim_start()[document.end()..].trim().is_empty();
         match root.kind() {
             Kind::Array if root.items().next().is_some_and(is_message) => Self::ClaudeJson,
+            Kind::Object if is_result(root) => Self::ClaudeJson,
             Kind::Object if root.get("type").is_none() || is("error") => Self::ClawJson,
             Kind::Object if is("result") && is_alone && extension == Some("json") => Self::ClaudeJson,
             _ => Self::ClaudeStream,
@@ -95,11 +101,18 @@ impl Protocol {
     }
 }
 
-/// The value of `--output-format`, in either spelling; the last one wins.
+/// The value of `--output-format`, in either spelling; the last one wins, and what follows `--` is no flag.
 fn output_format(argv: &[String]) -> Option<&str> {
-    let after = |flag: &str| argv.windows(2).rev().find(|pair| pair[0] == flag).map(|pair| pair[1].as_str());
-    let joined = argv.iter().rev().find_map(|word| word.strip_prefix("--output-format="));
-    joined.or_else(|| after("--output-format"))
+    let mut format = None;
+    let mut words = argv.iter().map(String::as_str).take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        if word == "--output-format" {
+            format = words.next().or(format);
+        } else if let Some(value) = word.strip_prefix("--output-format=") {
+            format = Some(value);
+        }
+    }
+    format
 }
 
 #[cfg(test)]
@@ -115,6 +128,13 @@ mod tests {
         assert_eq!(of("claw", &["claw", "status", "--output-format", "json"]), Protocol::ClawJson);
         assert_eq!(of("claw", &["claw", "--output-format=json", "status"]), Protocol::ClawJson);
         assert_eq!(of("claw", &["claw", "status"]), Protocol::ClawText);
+        assert_eq!(
+            of("claw", &["claw", "--output-format=json", "--output-format", "text"]),
+            Protocol::ClawText,
+            "the last one wins"
+        );
+        assert_eq!(of("claw", &["claw", "-p", "x", "--", "--output-format", "json"]), Protocol::ClawText);
+        assert_eq!(of("claw", &["claw", "--output-format", "JSON", "status"]), Protocol::ClawJson);
         assert_eq!(of("claude", &["claude", "-p", "x", "--output-format", "json"]), Protocol::ClaudeJson);
         assert_eq!(
             of("claude", &["claude", "-p", "x", "--output-format", "stream-json"]),
@@ -128,6 +148,7 @@ mod tests {
         assert_eq!(of("a.ndjson", "garbage"), Protocol::ClaudeStream);
         assert_eq!(of("a.json", r#"{"type":"result"}"#), Protocol::ClaudeJson);
         assert_eq!(of("a.json", r#"[{"type":"system"}]"#), Protocol::ClaudeJson);
+        assert_eq!(of("a.json", r#"{"is_error":true,"num_turns":1}"#), Protocol::ClaudeJson);
         assert_eq!(of("a.json", r#"{"type":"error","kind":"parse"}"#), Protocol::ClawJson);
         assert_eq!(of("a.json", r#"{"command":"route"}"#), Protocol::ClawJson);
         assert_eq!(of("a.txt", r#"{"type":"system"}"#), Protocol::ClaudeStream);

@@ -8,6 +8,9 @@ use crate::schema::{self, ContractSet, FileError};
 
 use super::{EVENTS_CONTRACT, Protocol, is_of_events};
 
+/// The contract of a Claude CLI that prints a message a line.
+const STREAM_CONTRACT: &str = "claude-stream-json";
+
 /// Contracts by name, opened when they are first needed.
 #[derive(Debug)]
 pub struct Shelf {
@@ -47,6 +50,11 @@ impl Shelf {
             Some(chosen) if is_of_events(chosen) => Ok(Some(chosen)),
             _ => self.get(EVENTS_CONTRACT),
         }
+    }
+
+    /// The built-in contract of streams, whatever was chosen.
+    pub(super) fn of_stream(&self) -> Result<Option<&ContractSet>, FileError> {
+        self.get(STREAM_CONTRACT)
     }
 
     fn get(&self, name: &str) -> Result<Option<&ContractSet>, FileError> {
@@ -94,7 +102,7 @@ impl Shelf {
             }
         }
         let (name, detected) = match protocol {
-            Protocol::ClaudeStream => ("claude-stream-json", false),
+            Protocol::ClaudeStream => (STREAM_CONTRACT, false),
             Protocol::ClaudeJson => ("claude-json", false),
             Protocol::ClaudeText => return Ok(None),
             Protocol::ClawText => ("claw-stdout", false),

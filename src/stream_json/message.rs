@@ -29,7 +29,7 @@ macro_rules! views {
     };
     (@typed $field:ident, $key:expr, integer) => {
         #[doc = concat!("The integer `", $key, "`.")]
-        pub fn $field(self) -> Option<i64> { self.0.get($key)?.integer() }
+        pub fn $field(self) -> Option<i64> { self.0.get($key)?.whole() }
     };
     (@typed $field:ident, $key:expr, float) => {
         #[doc = concat!("The number `", $key, "`.")]

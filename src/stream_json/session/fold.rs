@@ -77,6 +77,8 @@ pub struct Session {
     pub messages: u64,
     /// Messages with a string `type`, which makes them part of the protocol.
     pub typed: u64,
+    /// Whether the output ends in the middle of a message.
+    pub cut: bool,
     /// `system/init` messages; more than one when the main loop was re-entered.
     pub inits: u64,
     /// The model of the first init.
@@ -140,6 +142,8 @@ impl Session {
     pub fn line(&mut self, line: &Line<'_>) {
         if let Some(message) = line.message() {
             self.message(&message);
+        } else if let Line::Malformed { error, terminated: false, .. } = line {
+            self.cut |= error.breaks_off();
         }
     }
 
@@ -291,6 +295,11 @@ impl Session {
     fn result(&mut self, result: RunResult<'_>, line: u64, partial: bool) {
         self.result_count += 1;
         let mut facts = ResultFacts::of(result, line, partial);
+        // A result of which only the head was read, and not whether it is an error, says nothing.
+        if partial && facts.is_error.is_none() {
+            self.cut = true;
+            return;
+        }
         facts.assistant_error = self.pending_error.take();
         facts.model_answered = std::mem::take(&mut self.model_answered);
         self.open_pass = None;

@@ -25,7 +25,7 @@ impl TokenUsage {
     pub fn of(usage: Node<'_>) -> Self {
         let mut tokens = Self::default();
         for (key, value) in usage.members() {
-            let Some(count) = value.integer() else { continue };
+            let Some(count) = value.whole() else { continue };
             if key.is_text("input_tokens") {
                 tokens.input = count;
             } else if key.is_text("output_tokens") {
