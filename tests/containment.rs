@@ -284,3 +284,23 @@ fn a_run_before_that_fails_is_said() {
     assert_eq!(end["verdict"]["class"], "spawn");
     assert_eq!(end["verdict"]["detail"], "first_run");
 }
+
+/// A download may be called clawgate-linux-x64.
+#[test]
+fn clawgate_under_another_name_contains_as_well() {
+    let folder = TempDir::new().unwrap();
+    let renamed = folder.path().join("clawgate-of-another-name");
+    fs::hard_link(cargo_bin("clawgate"), &renamed)
+        .or_else(|_| fs::copy(cargo_bin("clawgate"), &renamed).map(drop))
+        .unwrap();
+    let ended = Command::new(&renamed)
+        .args(["run", "claude/answers/stream", "--out", "out"])
+        .current_dir(folder.path())
+        .env_remove("CLAWGATE_BIN")
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
+    let facts = fs::read(folder.path().join("out/reference/claude/answers/stream/recording.json")).unwrap();
+    let facts: Value = serde_json::from_slice(&facts).unwrap();
+    assert_eq!(facts["containment"], "supervisor");
+}

@@ -177,6 +177,51 @@ fn a_build_server_writes_nothing_and_refuses_orphans() {
     ci(&["run", ONE]).success();
 }
 
+/// A scenario that is not of the project, with a snapshot in it.
+#[test]
+fn what_belongs_to_another_set_of_scenarios_is_never_pruned() {
+    let folder = TempDir::new().unwrap();
+    let (project, others) = (folder.path().join("project"), folder.path().join("others"));
+    for path in [&project, &others] {
+        fs::create_dir(path).unwrap();
+    }
+    let scenario = |name: &str| {
+        format!(
+            "[scenario]\nname = \"{name}\"\ncontract = \"claude-stream-json\"\napi = \"plain\"\n[run]\nprompt = \"Say hello.\"\n"
+        )
+    };
+    let (theirs, ours) = (others.join("theirs.toml"), project.join("ours.toml"));
+    fs::write(&theirs, scenario("theirs")).unwrap();
+    fs::write(&ours, scenario("ours")).unwrap();
+    let run = |args: &[&str], env: &str| clawgate(&project).args(args).env("CI", env).assert();
+    run(&["run", "../others/theirs.toml", "ours.toml", "theirs", "ours", "--golden", "update"], "").success();
+    let snapshots = project.join("golden");
+    let before = files(&snapshots);
+    assert_eq!(before.len(), 2);
+
+    // Neither a run nor prune knows these files, and both leave them alone.
+    run(&["run", ONE, "--golden", "update"], "").success();
+    run(&["run", ONE], "true").success();
+    run(&["golden", "prune"], "").success().stdout(contains("every snapshot in golden has a case"));
+    for path in &before {
+        assert!(files(&snapshots).contains(path), "{path:?}");
+    }
+    // On another machine, where the others are not, neither.
+    fs::rename(&others, folder.path().join("away")).unwrap();
+    let said = run(&["golden", "prune"], "").success();
+    said.stderr(contains(
+        "theirs.snap: left alone: it belongs to ../../others/theirs.toml, which is not here",
+    ));
+    run(&["run", ONE], "true").success();
+    // A case that is gone from its file, and a file that is gone from the project, leave orphans.
+    fs::rename(folder.path().join("away"), &others).unwrap();
+    fs::write(&theirs, scenario("renamed")).unwrap();
+    run(&["run", ONE], "true").code(100).stderr(contains("theirs.snap: no case has this snapshot"));
+    run(&["golden", "prune"], "").success().stdout(contains("pruned golden/reference/theirs.snap"));
+    fs::remove_file(&ours).unwrap();
+    run(&["golden", "prune"], "").success().stdout(contains("pruned golden/reference/ours.snap"));
+}
+
 #[test]
 fn a_half_written_or_secret_one_is_refused_and_kept() {
     let folder = with_snapshots(&[ONE]);
@@ -429,4 +474,70 @@ fn what_changed_or_vanished_since_it_was_shown_is_not_decided() {
     assert_eq!(terminal.end(), Some(3));
     assert_eq!(fs::read_to_string(golden.join("json.snap.new")).unwrap(), newer);
     assert!(fs::read_to_string(golden.join("json.snap")).unwrap().contains("Goodbye"));
+}
+
+/// Prints what it sees of its surroundings, in words that no rule knows.
+const WITNESS: &str = r#"#!/bin/sh
+secretly() { printf %s "$1" | md5sum | cut -c1-12; }
+printf '{"home":"%s","directory":"%s","process":%s,"locale":"%s","zone":"%s","day":"%s","steady":1}\n' \
+    "$(secretly "$HOME")" "$(secretly "$PWD")" "$$" "$LC_ALL" "$TZ" "$(date '+day %j of %Y')"
+"#;
+
+const WITNESS_TARGET: &str = r#"
+[target]
+name = "witness"
+program = "./witness"
+[env]
+PATH = "/usr/local/bin:/usr/bin:/bin"
+HOME = "{home}"
+LC_ALL = "C.UTF-8"
+TZ = "UTC"
+[[speaks]]
+contract = "claw-flat"
+prompt = ["-p", "{prompt}"]
+"#;
+
+#[test]
+fn surroundings_really_are_others() {
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("witness");
+    fs::write(&program, WITNESS).unwrap();
+    fs::set_permissions(&program, <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755))
+        .unwrap();
+    fs::write(folder.path().join("witness.toml"), WITNESS_TARGET).unwrap();
+    let learn = |library: Option<&str>| {
+        let mut command = clawgate(folder.path());
+        command.args([
+            "golden",
+            "learn-volatile",
+            "--target",
+            "witness.toml",
+            "--case",
+            "claw/prompt/answer",
+        ]);
+        match library {
+            Some(path) => command.env("CLAWGATE_FAKETIME", path),
+            None => command.env_remove("CLAWGATE_FAKETIME"),
+        };
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    };
+    let proposes = |patch: &str, field: &str| {
+        patch.contains(&format!("\"{field}\"")) || patch.contains(&format!("\"/{field}\""))
+    };
+    let (patch, said) = learn(None);
+    for field in ["home", "directory", "process", "locale", "zone"] {
+        assert!(proposes(&patch, field), "{field}: {patch}{said}");
+    }
+    assert!(!proposes(&patch, "steady"), "{patch}");
+    let is_moved = !said.contains("the clock was not moved: libfaketime is not installed");
+    assert_eq!(proposes(&patch, "day"), is_moved, "{patch}{said}");
+    // Where everything is installed, it is.
+    assert!(is_moved || std::env::var_os("CI").is_none(), "{said}");
+
+    let (patch, said) = learn(Some("/nowhere/libfaketime.so"));
+    assert!(proposes(&patch, "home") && !proposes(&patch, "day"), "{patch}");
+    assert!(said.contains("the clock was not moved: CLAWGATE_FAKETIME names /nowhere"), "{said}");
+    assert!(said.contains("process, locale and time zone"), "{said}");
 }

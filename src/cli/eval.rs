@@ -281,7 +281,7 @@ impl EvalArgs {
         };
         // Absolute: what a target is started with does not depend on where we stand.
         let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
-        let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
+        let containment = Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
         let setting = Setting::new(one.runtime.handle().clone(), containment, &iteration.folder, one.stop);
         let bench = match Bench::new(setting, one.spec, one.skill, Arc::clone(one.target), one.api.clone()) {
             Ok(bench) => bench,

@@ -8,12 +8,12 @@ use clap::{Args, Subcommand};
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use serde_json::json;
 
-use super::golden_flag::GoldenDir;
+use super::golden_flag::{GoldenDir, note, orphans_of};
 use super::golden_learn::LearnArgs;
 use super::{Failure, Format, FormatArg, complain};
 use crate::exit_code;
 use crate::golden::{Decision, Normal, Store, StoreError, decision, page, read, snapshot_of};
-use crate::harness::run::{Suite, is_secret, plan};
+use crate::harness::run::{Suite, is_secret};
 use crate::harness::target::{Choice, Located};
 use crate::printable::printable;
 use crate::report::style::{FAINT, NAME};
@@ -41,6 +41,10 @@ enum GoldenCommand {
     /// Remove what waits
     Reject(PendingArgs),
     /// Remove snapshots that no case has
+    ///
+    /// Cases are those that are built in, those below scenarios/ beside a clawgate.toml, those that are named here, and those
+    /// of the file that a snapshot says it belongs to. What belongs to a file outside of the project that is not here, and
+    /// what belongs to a target that is not known, is left alone.
     Prune(PruneArgs),
     LearnVolatile(LearnArgs),
 }
@@ -169,10 +173,12 @@ fn prune(args: &PruneArgs) -> Result<u8, Failure> {
         };
         // Which cases there are does not depend on where the program is.
         let located = Arc::new(Located::unlocated(choice));
-        let planned = plan(&suite, &[located], 1);
-        let cases = planned.iter().filter(|planned| planned.case.golden.skip.is_none());
-        let cases = cases.map(|planned| planned.case.name.as_str());
-        for path in store.unreferenced(&name, cases).map_err(|error| super::golden_flag::usage(&error))? {
+        for orphan in orphans_of(&store, &suite, &located)? {
+            let path = orphan.path;
+            if let Some(owner) = orphan.kept_for {
+                note(&format!("{}: left alone: it belongs to {owner}, which is not here", path.display()));
+                continue;
+            }
             found = true;
             if args.dry_run {
                 tell(args.format.format, "unreferenced", &path)?;

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use super::{Failure, complain};
 use crate::exit_code;
-use crate::golden::{Mode, StoreError};
+use crate::golden::{Mode, Orphan, Store, StoreError};
 use crate::harness::run::{Golden, Suite, plan};
 use crate::harness::target::Located;
 use crate::printable::printable;
@@ -81,25 +81,46 @@ fn refuse_misbehaviour(targets: &[String]) -> Result<(), Failure> {
 pub(super) fn orphans(golden: &Golden, suite: &Suite, targets: &[Arc<Located>]) -> Result<u8, Failure> {
     let mut code = exit_code::OK;
     for target in targets {
-        let name = &target.choice.target.name;
-        let planned = plan(suite, std::slice::from_ref(target), 1);
-        let cases = planned.iter().filter(|planned| planned.case.golden.skip.is_none());
-        let cases = cases.map(|planned| planned.case.name.as_str());
-        let found = golden.store().unreferenced(name, cases).map_err(|error| usage(&error))?;
-        for path in &found {
-            if is_ci() {
-                complain(&unreferenced(path));
-                code = exit_code::FINDINGS;
-            } else {
-                _ = writeln!(
-                    anstream::stderr(),
-                    "{CAUTION}note{CAUTION:#}: {}",
-                    printable(&unreferenced(path))
-                );
+        for orphan in orphans_of(golden.store(), suite, target)? {
+            match orphan.kept_for {
+                Some(_) => {}
+                None if is_ci() => {
+                    complain(&unreferenced(&orphan.path));
+                    code = exit_code::FINDINGS;
+                }
+                None => note(&unreferenced(&orphan.path)),
             }
         }
     }
     Ok(code)
+}
+
+/// The snapshots of a target that no case has: none of the suite, and none of the file that a snapshot belongs to.
+pub(super) fn orphans_of(
+    store: &Store,
+    suite: &Suite,
+    target: &Arc<Located>,
+) -> Result<Vec<Orphan>, Failure> {
+    let has_snapshot = |suite: &Suite, name: &dyn Fn(&str) -> bool| {
+        let planned = plan(suite, std::slice::from_ref(target), 1);
+        let cases = planned.into_iter().filter(|planned| planned.case.golden.skip.is_none());
+        cases.map(|planned| planned.case.name.clone()).filter(|case| name(case)).collect::<Vec<_>>()
+    };
+    let known = has_snapshot(suite, &|_| true);
+    let has = |scenario: &Path, case: &str| {
+        let mut own = Suite::default();
+        // A file that cannot be read right now may well have the case: in doubt its snapshots stay.
+        scenario.exists()
+            && (own.add_path(scenario).is_err() || !has_snapshot(&own, &|name| name == case).is_empty())
+    };
+    let name = &target.choice.target.name;
+    store.orphans(name, known.iter().map(String::as_str), has).map_err(|error| usage(&error))
+}
+
+/// Says something that does not fail.
+pub(super) fn note(message: &str) {
+    // There is nobody left to tell when standard error is closed.
+    _ = writeln!(anstream::stderr(), "{CAUTION}note{CAUTION:#}: {}", printable(message));
 }
 
 fn unreferenced(path: &Path) -> String {

@@ -8,18 +8,22 @@ use clap::Args;
 use similar::TextDiff;
 
 use super::diff::{Workspace, tell};
-use super::runs::{CaseArgs, Runner, choose, locate, planned};
+use super::runs::{CaseArgs, Runner, choose, locate, planned, variable};
 use super::{Failure, complain};
 use crate::exit_code;
 use crate::golden::{Normal, learn, normalise};
-use crate::harness::run::{Event, Planned};
+use crate::harness::run::Event;
+use crate::harness::surroundings::Surroundings;
 use crate::harness::target::TARGETS;
+use crate::printable::printable;
 use crate::recording::Recording;
+use crate::report::style::CAUTION;
 
 /// Run cases several times in different surroundings, and print what to normalise as a patch to the target's file
 ///
-/// Each time the home, the working directory, the processes' numbers and the time of day are others; from the second time
-/// on so are the locale and the time zone. What still differs, and no volatile entry of the file says so, is proposed.
+/// Each time the home, the working directory and the processes' numbers are others; from the second time on so are the
+/// clock (by weeks, later and earlier), the locale and the time zone. What still differs, and no volatile entry of the file
+/// says so, is proposed. The clock is moved by libfaketime; without it the command says that it was not.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Example: clawgate golden learn-volatile --target targets/mine.toml --case smoke | patch -p0
@@ -36,13 +40,6 @@ pub(super) struct LearnArgs {
     repeat: u32,
 }
 
-/// Locale and time zone of each repetition; the first is the target's own.
-const SURROUNDINGS: [&[(&str, &str)]; 3] = [
-    &[],
-    &[("LC_ALL", "de_DE.UTF-8"), ("TZ", "Asia/Kolkata")],
-    &[("LC_ALL", "C"), ("TZ", "America/Los_Angeles")],
-];
-
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
     let located = match choose(&args.target).and_then(locate) {
@@ -53,7 +50,10 @@ pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
         Ok(cases) => cases,
         Err(error) => return tell(error),
     };
-    cases.iter_mut().for_each(surround);
+    let surroundings = Surroundings::of(&located.program, variable);
+    for planned in &mut cases {
+        planned.run.env.extend(surroundings.env(planned.repetition));
+    }
     let volatile = located.choice.target.volatile.clone();
     let folder = Workspace::new(None)?;
     let mut recordings: Vec<(String, String)> = Vec::new();
@@ -89,16 +89,27 @@ pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
         write!(out, "{}", diff.unified_diff().header(&file, &file))?;
         out.flush()?;
     }
+    // There is nobody left to tell when standard error is closed.
     let mut err = anstream::stderr().lock();
-    if proposal.is_empty() {
-        _ = writeln!(err, "{} cases, {} times each: nothing differs", runs.len(), args.repeat);
+    let clock = if surroundings.no_clock().is_none() { ", clock" } else { "" };
+    let differs = if proposal.is_empty() { ": nothing differs" } else { "" };
+    _ = writeln!(
+        err,
+        "{} cases, {} times each, with another home, directory, process{clock}, locale and time zone{differs}",
+        runs.len(),
+        args.repeat
+    );
+    let clock = surroundings
+        .no_clock()
+        .map(|reason| format!("the clock was not moved: {reason}; what depends on the day is not found"));
+    let locale = surroundings.only_plain_locales().then(|| {
+        "no locale but C, POSIX and English ones is installed: what depends on the language is not found"
+            .to_owned()
+    });
+    for note in clock.into_iter().chain(locale) {
+        _ = writeln!(err, "{CAUTION}note{CAUTION:#}: {}", printable(&note));
     }
     Ok(if proposal.unsteady.is_empty() { exit_code::OK } else { exit_code::FINDINGS })
-}
-
-fn surround(planned: &mut Planned) {
-    let which = (planned.repetition as usize - 1) % SURROUNDINGS.len();
-    planned.run.env.extend(SURROUNDINGS[which].iter().map(|(name, value)| ((*name).into(), (*value).into())));
 }
 
 /// The file that a target was read from, and its text.

@@ -311,7 +311,7 @@ impl RunArgs {
         listen_for_interrupts(&runtime, &stop);
         let setting = Setting::new(
             runtime.handle().clone(),
-            Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from)),
+            Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from)),
             self.out(),
             &stop,
         )

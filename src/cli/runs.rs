@@ -137,7 +137,7 @@ impl Runner {
         on_event: &mut dyn FnMut(&Event),
     ) -> Result<(), RunsError> {
         self.go_on()?;
-        let containment = Containment::strongest(variable("CLAWGATE_BIN").map(PathBuf::from));
+        let containment = Containment::of_clawgate(variable("CLAWGATE_BIN").map(PathBuf::from));
         let setting = Setting::new(self.runtime.handle().clone(), containment, out, &self.stop);
         let mut options = RunOptions::default();
         options.jobs = jobs.map_or(options.jobs, usize::from);

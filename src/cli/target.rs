@@ -208,7 +208,7 @@ fn answers(located: &Located) -> Result<(), String> {
         .build()
         .map_err(problem)?;
     let stop = Stop::new().map_err(problem)?;
-    let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
+    let containment = Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
     let setting = Setting::new(runtime.handle().clone(), containment, out.path(), &stop)
         .with_wall(Some(Duration::from_secs(60)));
     let mut reason = None;

@@ -108,11 +108,13 @@ impl Learner {
                 }
             }
         }
-        if first.requests != other.requests {
-            self.note(case, "the requests");
-        }
-        if first.files != other.files {
-            self.note(case, "the files");
+        for (name, a, b) in
+            [("requests", &first.requests, &other.requests), ("files", &first.files, &other.files)]
+        {
+            let (a, b) = (Value::from(a.clone()), Value::from(b.clone()));
+            if let Some((place, a, b)) = first_difference(&a, &b, String::new()) {
+                self.note(case, &format!("the {name}, at {place}: {a} and {b}"));
+            }
         }
     }
 
@@ -157,17 +159,49 @@ impl Learner {
     fn proposal(self) -> Proposal {
         let mut proposal = Proposal::default();
         for (path, seen) in self.places {
-            // A field is named, wherever it stands; what is in a list without a name is pointed at.
-            let field = match path.last() {
-                Some(name) if name != "*" => name.clone(),
-                _ => format!("/{}", path.join("/")),
-            };
-            let class = class(&field, &seen).name();
+            let pointer = format!("/{}", path.join("/"));
+            let name = path.last().filter(|name| *name != "*").unwrap_or(&pointer);
+            let class = class(name, &seen);
+            // Durations, times and ids are what they are wherever their name stands. A text or a number is pointed at: its
+            // name may stand for what should not be hidden.
+            let is_loose = matches!(class, Class::Text | Class::Number);
+            let field = if is_loose { pointer.clone() } else { name.clone() };
+            let class = class.name();
             let shown = seen.iter().map(|value| value.to_string().chars().take(30).collect()).collect();
             proposal.rules.entry(class).or_default().entry(field).or_insert(shown);
         }
         proposal.unsteady = self.unsteady.into_iter().map(|(case, what)| Unsteady { case, what }).collect();
         proposal
+    }
+}
+
+/// Where two values differ first, and what stands there.
+fn first_difference(a: &Value, b: &Value, place: String) -> Option<(String, String, String)> {
+    let below = |step: &dyn std::fmt::Display| format!("{place}/{step}");
+    match (a, b) {
+        _ if a == b => None,
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            let at = |object: &serde_json::Map<String, Value>, key: &str| {
+                object.get(key).cloned().unwrap_or_default()
+            };
+            keys.into_iter().find_map(|key| first_difference(&at(a, key), &at(b, key), below(key)))
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            a.iter().zip(b).enumerate().find_map(|(at, (a, b))| first_difference(a, b, below(&at)))
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            Some((place, format!("{} of them", a.len()), b.len().to_string()))
+        }
+        (Value::String(a), Value::String(b)) => {
+            let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count().saturating_sub(20);
+            let part = |text: &str| format!("{:?}", text.chars().skip(same).take(60).collect::<String>());
+            Some((place, part(a), part(b)))
+        }
+        (a, b) => {
+            let part = |value: &Value| value.to_string().chars().take(60).collect::<String>();
+            Some((place, part(a), part(b)))
+        }
     }
 }
 
@@ -231,8 +265,8 @@ mod tests {
             ("id:job", "job_id"),
             ("id:l", "/l/*"),
             ("ms", "took_ms"),
-            ("number", "n"),
-            ("text", "note"),
+            ("number", "/n"),
+            ("text", "/note"),
             ("time", "at"),
         ];
         assert_eq!(rules, expected.map(|(class, field)| (class, field.to_owned())));
@@ -252,5 +286,13 @@ mod tests {
         assert!(told("{\"a\":1}", "{\"b\":1}").unwrap().starts_with("the shape"));
         assert!(told("{\"a\":1}", "{\"a\":1}\n{\"a\":1}").unwrap().starts_with("the messages on stdout"));
         assert!(learn(&runs(&["{\"a\":1}", "{\"a\":1.0}"])).is_empty());
+        let mut asked = runs(&["{}", "{}"]);
+        for (run, day) in asked.get_mut("c").unwrap().iter_mut().zip(["Monday", "Tuesday"]) {
+            run.requests =
+                vec![serde_json::json!({"body": {"system": format!("You are a model. Today is {day}.")}})];
+        }
+        let unsteady = &learn(&asked).unsteady[0].what;
+        assert!(unsteady.starts_with("the requests, at /0/body/system: "), "{unsteady}");
+        assert!(unsteady.contains("Monday") && unsteady.contains("Tuesday"), "{unsteady}");
     }
 }

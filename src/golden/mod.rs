@@ -28,5 +28,5 @@ pub use normalise::{Normal, normalise, normalise_output};
 #[cfg(feature = "cli")]
 pub use review::{Decision, decision, page};
 pub use snapshot::SnapshotError;
-pub use store::{Mode, Outcome, PENDING, SNAP, Store, StoreError, pending_of, read, snapshot_of};
+pub use store::{Mode, Orphan, Outcome, PENDING, SNAP, Store, StoreError, pending_of, read, snapshot_of};
 pub use volatile::{Class, Volatile};

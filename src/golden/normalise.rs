@@ -4,6 +4,7 @@
 //! no number any more is no `<ms>` and so is a change. The order of keys and the way in which a number is written do not
 //! matter; the order of messages does, but for the groups that the scenario lets interleave.
 
+use std::borrow::Cow;
 use std::io::{self, Read as _};
 
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::entry::{Entry, Form, read_entries};
 use super::interleave::Interleave;
-use super::placeholder::{Placeholders, whole_time};
+use super::placeholder::{Placeholders, whole_time, without_dates};
 use super::volatile::{Class, Volatile};
 use crate::recording::{Facts, Recording};
 
@@ -32,6 +33,8 @@ pub struct Normal {
     pub scenario: String,
     /// The contract that it promises, if that is known.
     pub contract: Option<String>,
+    /// The file of the scenario, from the folder of the snapshots; none when it is built in.
+    pub owner: Option<String>,
     /// How the process ended; none when that is not known.
     pub exit: Option<Value>,
     /// What it printed.
@@ -42,6 +45,14 @@ pub struct Normal {
     pub requests: Vec<Value>,
     /// What it wrote.
     pub files: Vec<Value>,
+}
+
+impl Normal {
+    /// As the snapshot of a scenario in this file.
+    #[must_use]
+    pub fn owned_by(self, owner: Option<String>) -> Self {
+        Self { owner, ..self }
+    }
 }
 
 /// Normalises a recording. Only reading its output can fail.
@@ -56,6 +67,8 @@ pub fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Norma
     normaliser.entries(&mut stdout);
     normaliser.entries(&mut stderr);
     let mut requests: Vec<Value> = requests.iter().map(|request| normaliser.value(request)).collect();
+    // A program tells the model which day it is.
+    requests.iter_mut().filter_map(|request| request.get_mut("body")).for_each(forget_days);
     if !interleave.is_empty() {
         // Conversations at the same time ask in any order.
         requests.sort_by_cached_key(ToString::to_string);
@@ -66,6 +79,7 @@ pub fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Norma
         target: facts.target.clone(),
         scenario: facts.scenario.clone(),
         contract: facts.contract().map(str::to_owned),
+        owner: None,
         exit: facts.to_value().get("exit").map(|exit| normaliser.value(exit)),
         stdout,
         stderr,
@@ -148,6 +162,19 @@ fn requests(facts: &Facts) -> Vec<Value> {
         request
     };
     requests.iter().map(told).collect()
+}
+
+fn forget_days(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(without) = without_dates(text) {
+                *text = without;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_days),
+        Value::Object(fields) => fields.values_mut().for_each(forget_days),
+        _ => {}
+    }
 }
 
 /// A text that the journal cut may end within an id; it then ends before it.

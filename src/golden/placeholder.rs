@@ -11,8 +11,9 @@ use regex::Regex;
 use crate::events::parse_time;
 
 /// The placeholders that are built in.
-const RESERVED: [&str; 13] = [
-    "uuid", "time", "ms", "number", "text", "cwd", "home", "tmp", "room", "api", "loopback", "literal", "cut",
+const RESERVED: [&str; 14] = [
+    "uuid", "time", "date", "ms", "number", "text", "cwd", "home", "tmp", "room", "api", "loopback",
+    "literal", "cut",
 ];
 
 /// Whether a user's own placeholder cannot have this name.
@@ -176,6 +177,18 @@ impl Placeholders {
     }
 }
 
+static DATE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(r"(?P<before>\s)[0-9]{4}-[01][0-9]-[0-3][0-9](?P<after>[^-0-9A-Za-z]|$)").ok()
+});
+
+/// A text with `<date>` for the days in its sentences. What is a date alone, or part of a name, may be a version.
+pub(super) fn without_dates(text: &str) -> std::borrow::Cow<'_, str> {
+    match DATE.as_ref() {
+        Some(date) => date.replace_all(text, "${before}<date>${after}"),
+        None => text.into(),
+    }
+}
+
 /// Milliseconds since 1970 when the whole text is a time.
 pub(super) fn whole_time(text: &str) -> Option<i64> {
     let is_likely = (20..=40).contains(&text.len()) && text.as_bytes()[4] == b'-';
@@ -203,6 +216,16 @@ fn replace(text: &str, wanted: &str, placeholder: &str, is_word: impl Fn(char) -
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_in_sentences_are_no_versions() {
+        assert_eq!(without_dates("Today's date is 2026-11-16.\n"), "Today's date is <date>.\n");
+        for kept in
+            ["2023-06-01", "x 2026-11-16-beta", "beta-2025-04-14", "id 2026-39-16", "at 2026-11-16T10"]
+        {
+            assert_eq!(without_dates(kept), kept);
+        }
+    }
 
     #[test]
     fn the_same_value_is_the_same_placeholder() {

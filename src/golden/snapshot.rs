@@ -9,6 +9,7 @@
 //!   target: reference
 //!   case: claude/answers/stream
 //!   contract: claude-stream-json
+//!   scenario: ../scenarios/mine.toml      (unless it is built in: whose snapshot it is)
 //! ---
 //! == exit
 //! {"code": 0}
@@ -79,6 +80,9 @@ impl Normal {
         if let Some(contract) = &self.contract {
             _ = writeln!(text, "  contract: {}", yaml(contract));
         }
+        if let Some(owner) = &self.owner {
+            _ = writeln!(text, "  scenario: {}", yaml(owner));
+        }
         text.push_str("---\n== exit\n");
         if let Some(exit) = &self.exit {
             _ = writeln!(text, "{}", lay_out(exit));
@@ -123,6 +127,7 @@ impl Normal {
             target: field("target").unwrap_or_default(),
             scenario: field("case").unwrap_or_default(),
             contract: field("contract"),
+            owner: field("scenario"),
             ..Self::default()
         };
         normal.read_content(content, header.lines().count() + 3)?;
@@ -218,6 +223,7 @@ mod tests {
         Normal {
             target: "reference".into(),
             scenario: "odd: name".into(),
+            owner: None,
             contract: Some("claude-stream-json".into()),
             exit: Some(json!({"code": 0})),
             stdout: vec![

@@ -3,9 +3,10 @@
 //! A file is written whole under another name and then renamed, under a lock of the folder; so whoever reads sees the old
 //! one or the new one, and of two writers none destroys what the other is looking at.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::difference::{Difference, difference};
 use super::normalise::Normal;
@@ -49,6 +50,16 @@ pub enum Outcome {
     Changed(Difference),
     /// It is the snapshot now.
     Updated,
+}
+
+/// A snapshot that no case has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Orphan {
+    /// The snapshot.
+    pub path: PathBuf,
+    /// The file of a scenario outside of the project that it belongs to, and that is not here: it is left alone.
+    pub kept_for: Option<String>,
 }
 
 /// Why snapshots cannot be read or written.
@@ -125,16 +136,18 @@ impl Store {
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
+        // A scenario that moved, and a header that another tool has written differently, are no difference.
+        let as_owned = |known: &Normal| Normal { owner: normal.owner.clone(), ..known.clone() }.to_snapshot();
         if mode == Mode::Update {
-            let is_same = matches!(&known, Some(Ok(known)) if known.to_snapshot() == found);
-            if !is_same {
+            let known = known.and_then(Result::ok);
+            let is_same = known.as_ref().is_some_and(|known| as_owned(known) == found);
+            if !is_same || known.is_some_and(|known| known.owner != normal.owner) {
                 self.write(&path, &found)?;
             }
             self.forget(&pending)?;
             return Ok(if is_same { Outcome::Same } else { Outcome::Updated });
         }
-        // A header that another tool has written differently is no difference.
-        let expected = known.transpose()?.map(|known| known.to_snapshot());
+        let expected = known.transpose()?.map(|known| as_owned(&known));
         if expected.as_deref() == Some(found.as_str()) {
             if mode == Mode::Check {
                 self.forget(&pending)?;
@@ -162,14 +175,44 @@ impl Store {
         Self::files(&self.root.join(safe(target)), &format!(".{SNAP}"))
     }
 
-    /// The snapshots of a target that no case has. `cases` are all that there are.
-    pub fn unreferenced<'c>(
+    /// How a scenario's file is named in its snapshots: the way to it from their folder, which is the same in every copy of
+    /// a project.
+    pub fn owner(&self, scenario: &Path) -> String {
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let (from, to) = (whole(&self.root), whole(scenario));
+        let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+        let up = from.components().skip(shared).map(|_| Component::ParentDir);
+        let way: PathBuf = up.chain(to.components().skip(shared)).collect();
+        way.to_string_lossy().into_owned()
+    }
+
+    /// The snapshots of a target that none of these cases has. Who else may have one is for its header to say: `has` knows
+    /// whether the file of a scenario has a case.
+    pub fn orphans<'c>(
         &self,
         target: &str,
         cases: impl IntoIterator<Item = &'c str>,
-    ) -> Result<Vec<PathBuf>, StoreError> {
-        let known: Vec<PathBuf> = cases.into_iter().map(|case| self.path(target, case)).collect();
-        Ok(self.snapshots(target)?.into_iter().filter(|path| !known.contains(path)).collect())
+        has: impl Fn(&Path, &str) -> bool,
+    ) -> Result<Vec<Orphan>, StoreError> {
+        let known: BTreeSet<PathBuf> = cases.into_iter().map(|case| self.path(target, case)).collect();
+        let mut orphans = Vec::new();
+        for path in self.snapshots(target)?.into_iter().filter(|path| !known.contains(path)) {
+            let text = read(&path)?;
+            let normal = Normal::from_snapshot(&text)
+                .map_err(|source| StoreError::Snapshot { path: path.clone(), source })?;
+            let Some(owner) = normal.owner else {
+                orphans.push(Orphan { path, kept_for: None });
+                continue;
+            };
+            let scenario = self.root.join(&owner);
+            // Beside the snapshots, a file that is not there is gone; elsewhere it may be on another machine.
+            let is_ours = !Path::new(&owner).starts_with("../..");
+            let kept_for = (!scenario.exists() && !is_ours).then_some(owner);
+            if !has(&scenario, &normal.scenario) {
+                orphans.push(Orphan { path, kept_for });
+            }
+        }
+        Ok(orphans)
     }
 
     /// Makes what waits the snapshot. With `shown`, only when it still is what was shown.
@@ -388,10 +431,38 @@ mod tests {
         let (_folder, store) = store();
         store.check(&normal("a", 0), Mode::Update).unwrap();
         store.check(&normal("gone/b", 0), Mode::Update).unwrap();
-        let orphans = store.unreferenced("t", ["a"]).unwrap();
-        assert_eq!(orphans, [store.path("t", "gone/b")]);
-        store.prune(&orphans[0]).unwrap();
+        let orphans = store.orphans("t", ["a"], |_, _| false).unwrap();
+        let path = store.path("t", "gone/b");
+        assert_eq!(orphans, [Orphan { path: path.clone(), kept_for: None }]);
+        store.prune(&path).unwrap();
         assert!(!store.root().join("t/gone").exists() && store.path("t", "a").exists());
+    }
+
+    #[test]
+    fn a_snapshot_belongs_to_the_file_of_its_scenario() {
+        let (folder, store) = store();
+        let owned = |case: &str, file: &str| {
+            let owner = Some(store.owner(&folder.path().join(file)));
+            store.check(&Normal { owner, ..normal(case, 0) }, Mode::Update).unwrap();
+        };
+        fs::write(folder.path().join("here.toml"), "").unwrap();
+        for (case, file) in
+            [("a", "here.toml"), ("b", "here.toml"), ("c", "gone.toml"), ("d", "../away.toml")]
+        {
+            owned(case, file);
+        }
+        let orphans = store.orphans("t", [], |file, case| file.exists() && case == "a").unwrap();
+        let told: Vec<_> =
+            orphans.iter().map(|orphan| (orphan.path.clone(), orphan.kept_for.clone())).collect();
+        let away = Some("../../away.toml".to_owned());
+        assert_eq!(
+            told,
+            [("b", None), ("c", None), ("d", away)].map(|(case, kept_for)| (store.path("t", case), kept_for))
+        );
+        // A file that moves takes its snapshots with it, without a difference.
+        assert_eq!(store.check(&normal("a", 0), Mode::Check).unwrap(), Outcome::Same);
+        assert_eq!(store.check(&normal("a", 0), Mode::Update).unwrap(), Outcome::Same);
+        assert!(!read(&store.path("t", "a")).unwrap().contains("here.toml"));
     }
 
     #[test]

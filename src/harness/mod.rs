@@ -8,6 +8,7 @@ pub mod run;
 pub mod scenario;
 pub mod secrets;
 pub mod supervise;
+pub mod surroundings;
 pub mod target;
 pub mod terminal;
 pub mod timers;

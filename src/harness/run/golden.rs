@@ -66,7 +66,9 @@ impl Golden {
             Err(message) => Err(message),
         };
         let normal = match normal {
-            Ok(normal) => normal,
+            Ok(normal) => normal.owned_by(
+                planned.case.source.as_ref().map(|source| self.store.owner(Path::new(&source.file))),
+            ),
             Err(message) => return failure(format!("cannot be compared: {}", printable(&message))),
         };
         let path = self.store.path(&normal.target, &normal.scenario);

@@ -38,6 +38,12 @@ impl Containment {
         };
         named.or_else(own).map_or(Self::Group, Self::Supervisor)
     }
+
+    /// The strongest there is for clawgate itself, whatever its file is called.
+    pub fn of_clawgate(named: Option<PathBuf>) -> Self {
+        let own = || std::env::current_exe().ok();
+        named.or_else(own).map_or(Self::Group, Self::Supervisor)
+    }
 }
 
 /// The ends of the target's output that the target writes to.
