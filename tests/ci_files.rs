@@ -1,7 +1,7 @@
 //! What we ship for CI systems, read as they read it and run as they run it: the action, what `init` writes, and the
 //! manifests under `examples/ci`.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -107,6 +107,33 @@ fn a_profile_says_what_is_run_and_reported_and_its_mistakes_have_a_place() {
 }
 
 #[test]
+fn what_is_wrong_with_a_run_says_what_to_do_next() {
+    let folder = TempDir::new().unwrap();
+    for (args, code, reason) in [
+        (&["--profile", "ci"][..], 2, "there is no profile `ci`: profiles stand in clawgate.toml"),
+        (
+            &["claude/anwsers"],
+            4,
+            "no case on reference is selected by `claude/anwsers`; did you mean `claude/answers",
+        ),
+        // One that is right does not excuse one that is wrong.
+        (&["claude/answers", "zebra"], 4, "no case on reference is selected by `zebra`"),
+        (&["missing.toml"], 2, "missing.toml: there is no such file; what ends in .toml is a scenario file"),
+        (&["--durations", "missing.json"], 2, "every run leaves its durations in OUT/last-run.json"),
+        (&["--baseline", "missing.sarif"], 2, "--baseline takes what an earlier --report sarif=PATH wrote"),
+        (&["--since", "main"], 2, "--since main: not a git repository"),
+        (&["--rerun", "failed"], 4, "there is no last run in clawgate-out: run without --rerun first"),
+        (&["--target", "claw=./missing"], 3, "./missing does not exist; to get it: "),
+        (&["--report", "junit=x,html=x"], 2, "junit and html cannot both be written to x"),
+        (&["--shard", "4/3"], 2, "expected K/N with K from 1 to N, such as 2/5"),
+    ] {
+        let mut command = clawgate(folder.path());
+        command.env("GIT_CEILING_DIRECTORIES", folder.path().parent().unwrap()).arg("run").args(args);
+        command.assert().code(code).stderr(contains(reason));
+    }
+}
+
+#[test]
 fn the_published_schema_of_the_configuration_says_what_the_reader_takes() {
     let schema: Value = serde_json::from_str(include_str!("../schemas/clawgate/config.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -767,3 +767,48 @@ fn parts_that_are_cut_by_durations_are_balanced_and_whole() {
         .code(2)
         .stderr(contains("holds no durations"));
 }
+
+/// Shards as files, and what may have become of them on the way.
+#[test]
+fn parts_that_are_damaged_unfinished_or_overwritten_are_told_apart() {
+    let folder = TempDir::new().unwrap();
+    let root = folder.path();
+    // More parts than cases: those without a case are parts all the same, and no success by themselves.
+    for part in 1..=5 {
+        let shard = format!("{part}/5");
+        clawgate(root)
+            .args(["run", "claude/answers", "-q", "--shard", &shard, "--out", &format!("s{part}")])
+            .assert()
+            .success();
+    }
+    let empty = (1..=5).find(|part| !read(root, &format!("s{part}/events.ndjson")).contains("case-finished"));
+    let empty = format!("s{}", empty.unwrap());
+    let merge = |args: &[&str]| clawgate(root).args(["merge", "-q"]).args(args).assert();
+    merge(&["."]).success().stdout(contains("3 passed"));
+    // What it wrote itself is no part of the next.
+    merge(&["."]).success().stdout(contains("3 passed"));
+    merge(&["s1", "s2", "s3", "s4", "s5", "--out", "s1"])
+        .code(2)
+        .stderr(contains("--out names another folder"));
+    assert!(!root.join("s1/junit.xml").exists() && read(root, "s1/events.ndjson").contains("\"of\":5"));
+    let others: Vec<String> = (1..=5).map(|part| format!("s{part}")).filter(|part| *part != empty).collect();
+    let others: Vec<&str> = others.iter().map(String::as_str).collect();
+    merge(&others).code(3).stderr(contains("one is missing"));
+    merge(&["nowhere"]).code(2).stderr(contains("nowhere"));
+    fs::create_dir(root.join("bare")).unwrap();
+    merge(&["bare"]).code(2).stderr(contains("name the --out folders of the runs"));
+    let whole = read(root, "s1/events.ndjson");
+    for (text, code, reason) in [
+        (&whole[..whole.len() - 30], 3, "s1: the run did not finish"),
+        (&whole[..=whole.find('\n').unwrap()], 3, "s1: the run did not finish"),
+        ("", 3, "s1: the run did not finish"),
+        ("garbage\n", 2, "s1/events.ndjson:1: not an event of a run"),
+        ("{\"type\":\"run-finished\"}\n", 2, "the first event is not run-started"),
+        (&format!("{whole}{whole}"), 2, "an event after the last one"),
+    ] {
+        fs::write(root.join("s1/events.ndjson"), text).unwrap();
+        merge(&["s1", "s2", "s3", "s4", "s5"]).code(code).stderr(contains(reason));
+    }
+    fs::write(root.join("s1/events.ndjson"), b"\xff\xfe\n").unwrap();
+    merge(&["s1", "s2", "s3", "s4", "s5"]).code(2).stderr(contains("s1/events.ndjson:1"));
+}

@@ -18,7 +18,6 @@ use crate::eval::{
 };
 use crate::exit_code;
 use crate::harness::run::{Setting, Stop};
-use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, Located};
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
@@ -281,7 +280,7 @@ impl EvalArgs {
         };
         // Absolute: what a target is started with does not depend on where we stand.
         let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
-        let containment = Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
+        let containment = super::containment();
         let setting = Setting::new(one.runtime.handle().clone(), containment, &iteration.folder, one.stop);
         let bench = match Bench::new(setting, one.spec, one.skill, Arc::clone(one.target), one.api.clone()) {
             Ok(bench) => bench,

@@ -64,7 +64,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
 fn read(args: &MergeArgs) -> Result<Vec<serde_json::Value>, MergeError> {
     let mut logs = Vec::new();
     for path in &args.folders {
-        for folder in folders(path)? {
+        for folder in folders(path, &args.out)? {
             logs.push(Log::read(&folder)?);
         }
     }

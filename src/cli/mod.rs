@@ -32,13 +32,14 @@ mod target;
 mod today;
 
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::events::Profile;
 use crate::exit_code;
-use crate::harness::supervise;
+use crate::harness::supervise::{self, Containment};
 use crate::printable::printable;
 use crate::reference;
 use crate::report::style::BAD;
@@ -71,6 +72,11 @@ enum Command {
     Init(init::InitArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+}
+
+/// The strongest containment: whatever this program is called, it is clawgate.
+fn containment() -> Containment {
+    Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from))
 }
 
 #[derive(Debug, Args)]

@@ -180,7 +180,9 @@ pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> u8 {
 
 fn baseline(path: &Path) -> Result<Baseline, String> {
     let at = |reason: String| format!("{}: {reason}", path.display());
-    let text = std::fs::read(path).map_err(|error| at(error.to_string()))?;
+    let text = std::fs::read(path).map_err(|error| {
+        at(format!("{error}; --baseline takes what an earlier --report sarif=PATH wrote"))
+    })?;
     Baseline::parse(&text).map_err(at)
 }
 

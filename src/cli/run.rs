@@ -20,7 +20,7 @@ use crate::harness::run::{
     Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, idle_filter, plan,
     run as run_cases, select,
 };
-use crate::harness::supervise::{Containment, NetworkMode};
+use crate::harness::supervise::NetworkMode;
 use crate::harness::target::{Choice, Located};
 use crate::report::Progress;
 use crate::schema::Level;
@@ -179,7 +179,10 @@ impl RunArgs {
         let mut planned = select(planned, &filters);
         if args.rerun == Some(Rerun::Failed) {
             if !last.is_known() {
-                complain(&format!("there is no last run in {}", args.out().display()));
+                complain(&format!(
+                    "there is no last run in {}: run without --rerun first, or name its --out",
+                    args.out().display()
+                ));
                 return Ok(exit_code::NOTHING_SELECTED);
             }
             planned.retain(|case| last.failed(&case.key()));
@@ -214,6 +217,11 @@ impl RunArgs {
         // Whoever names files wants what is in them.
         let mut suite = if files.is_empty() { Suite::built_in().map_err(usage)? } else { Suite::default() };
         for file in &files {
+            if !Path::new(file).exists() {
+                let reason =
+                    "there is no such file; what ends in .toml is a scenario file, anything else a filter";
+                return Err(Failure::Usage(format!("{file}: {reason}")));
+            }
             suite.add_path(Path::new(file)).map_err(usage)?;
         }
         if files.is_empty() {
@@ -262,9 +270,13 @@ impl RunArgs {
 
     /// What to say of a filter that selects nothing.
     fn no_case(&self, filter: &str, suite: &Suite) -> String {
-        let names = suite.cases().iter().map(|(case, _)| case.name.as_str());
+        // A name, or the beginning of one.
+        let beginnings = suite.cases().iter().flat_map(|(case, _)| {
+            let ends = case.name.match_indices('/').map(|(at, _)| at).chain([case.name.len()]);
+            ends.map(|end| &case.name[..end])
+        });
         let on = self.target.join(", ");
-        match nearest(filter, names) {
+        match nearest(filter, beginnings) {
             Some(name) => {
                 format!(
                     "no case on {on} is selected by `{filter}`; did you mean `{name}`? (--list shows all)"
@@ -309,23 +321,18 @@ impl RunArgs {
             Err(error) => return Ok(environment("cannot start", &error)),
         };
         listen_for_interrupts(&runtime, &stop);
-        let setting = Setting::new(
-            runtime.handle().clone(),
-            Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from)),
-            self.out(),
-            &stop,
-        )
-        .with_network(match self.network.unwrap_or(Network::Auto) {
-            Network::Auto => NetworkMode::Auto,
-            Network::Require => NetworkMode::Require,
-            Network::Off => NetworkMode::Off,
-        })
-        .with_fail_on(match self.fail_on.unwrap_or(FailOn::Must) {
-            FailOn::Must => Level::Must,
-            FailOn::Should => Level::Should,
-        })
-        .with_wall(self.timeout)
-        .with_golden(golden);
+        let setting = Setting::new(runtime.handle().clone(), super::containment(), self.out(), &stop)
+            .with_network(match self.network.unwrap_or(Network::Auto) {
+                Network::Auto => NetworkMode::Auto,
+                Network::Require => NetworkMode::Require,
+                Network::Off => NetworkMode::Off,
+            })
+            .with_fail_on(match self.fail_on.unwrap_or(FailOn::Must) {
+                FailOn::Must => Level::Must,
+                FailOn::Should => Level::Should,
+            })
+            .with_wall(self.timeout)
+            .with_golden(golden);
         let mut options = RunOptions::default();
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
         options.retries = self.retries.unwrap_or(0);

@@ -12,7 +12,6 @@ use crate::golden::Volatile;
 use crate::harness::run::{
     Event, LastRun, Planned, RunOptions, Setting, Stop, Suite, idle_filter, plan, run as run_cases, select,
 };
-use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, Located, NpmError, TARGETS, Target, cache_folder};
 use crate::printable::printable;
 use crate::report::style::FAINT;
@@ -137,8 +136,7 @@ impl Runner {
         on_event: &mut dyn FnMut(&Event),
     ) -> Result<(), RunsError> {
         self.go_on()?;
-        let containment = Containment::of_clawgate(variable("CLAWGATE_BIN").map(PathBuf::from));
-        let setting = Setting::new(self.runtime.handle().clone(), containment, out, &self.stop);
+        let setting = Setting::new(self.runtime.handle().clone(), super::containment(), out, &self.stop);
         let mut options = RunOptions::default();
         options.jobs = jobs.map_or(options.jobs, usize::from);
         let finished = run_cases(planned, &setting, &options, &mut LastRun::default(), on_event);

@@ -22,8 +22,9 @@ impl Touched {
         if reference.starts_with('-') {
             return Err(format!("--since {reference}: expected a branch, a tag or a commit"));
         }
-        let base = git(&["merge-base", reference, "HEAD"])
-            .map_err(|reason| format!("--since {reference}: {reason}"))?;
+        let base = git(&["merge-base", reference, "HEAD"]).map_err(|reason| {
+            format!("--since {reference}: {reason}; in CI the history has to be fetched too")
+        })?;
         let base = base.trim();
         let mut files = names(&git(&["diff", "--name-only", "-z", base, "--"])?);
         let root = git(&["rev-parse", "--show-toplevel"])?;

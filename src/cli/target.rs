@@ -1,7 +1,7 @@
 //! `clawgate target`: what can be run on, what is missing, and how to get it.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use serde_json::json;
 use super::{Failure, Format, complain};
 use crate::exit_code;
 use crate::harness::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
-use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, LocateError, Located, NpmError, TARGETS};
 use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
@@ -208,8 +207,7 @@ fn answers(located: &Located) -> Result<(), String> {
         .build()
         .map_err(problem)?;
     let stop = Stop::new().map_err(problem)?;
-    let containment = Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
-    let setting = Setting::new(runtime.handle().clone(), containment, out.path(), &stop)
+    let setting = Setting::new(runtime.handle().clone(), super::containment(), out.path(), &stop)
         .with_wall(Some(Duration::from_secs(60)));
     let mut reason = None;
     run_cases(planned, &setting, &RunOptions::default(), &mut LastRun::default(), &mut |event| {

@@ -49,10 +49,10 @@ pub enum MergeError {
         reason: String,
     },
     /// There is nothing to put together.
-    #[error("no {EVENTS_FILE} in {} or the folders in it", .0.display())]
+    #[error("no {EVENTS_FILE} in {} or the folders in it: name the --out folders of the runs", .0.display())]
     Nothing(PathBuf),
     /// A run did not come to its end.
-    #[error("{}: the run did not finish: its last event is missing", .0.display())]
+    #[error("{}: the run did not finish: its last event is missing; run that part again", .0.display())]
     Unfinished(PathBuf),
     /// Two folders are not of the same run.
     #[error("{} and {} are not parts of the same run: {reason}", one.display(), other.display())]
@@ -76,6 +76,9 @@ pub enum MergeError {
         /// Of how many.
         of: u64,
     },
+    /// The whole would be written over one of its parts.
+    #[error("{} is one of the runs to put together: --out names another folder", .0.display())]
+    Over(PathBuf),
     /// Parts are not there.
     #[error("of {of} parts {} missing: {}", if missing.len() == 1 { "one is" } else { "some are" }, list(missing))]
     Missing {
@@ -105,15 +108,19 @@ fn list(numbers: &[u64]) -> String {
     numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// The folders with events at or right below a path.
-pub fn folders(path: &Path) -> Result<Vec<PathBuf>, MergeError> {
+/// The folders with events at or right below a path; `out`, where the whole goes, may hold what an earlier call left.
+pub fn folders(path: &Path, out: &Path) -> Result<Vec<PathBuf>, MergeError> {
     let at = |source| MergeError::Io { path: path.to_owned(), source };
+    let is_out = |folder: &Path| {
+        folder.canonicalize().ok().is_some_and(|found| out.canonicalize().ok() == Some(found))
+    };
     if path.join(EVENTS_FILE).is_file() {
-        return Ok(vec![path.to_owned()]);
+        let folder = path.to_owned();
+        return if is_out(path) { Err(MergeError::Over(folder)) } else { Ok(vec![folder]) };
     }
     let entries = std::fs::read_dir(path).map_err(at)?.collect::<Result<Vec<_>, _>>().map_err(at)?;
     let mut found: Vec<PathBuf> = entries.iter().map(std::fs::DirEntry::path).collect();
-    found.retain(|folder| folder.join(EVENTS_FILE).is_file());
+    found.retain(|folder| folder.join(EVENTS_FILE).is_file() && !is_out(folder));
     found.sort();
     if found.is_empty() { Err(MergeError::Nothing(path.to_owned())) } else { Ok(found) }
 }
@@ -126,11 +133,22 @@ impl Log {
         let mut first = None;
         let mut cases = Vec::new();
         let mut finished = None;
-        for (index, line) in BufReader::new(File::open(&path).map_err(at)?).lines().enumerate() {
-            let damaged =
-                |reason: String| MergeError::Damaged { path: path.clone(), line: index + 1, reason };
-            let line = line.map_err(|error| damaged(error.to_string()))?;
-            let value: Value = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
+        let mut reader = BufReader::new(File::open(&path).map_err(at)?);
+        let mut line = Vec::new();
+        for index in 1.. {
+            line.clear();
+            if reader.read_until(b'\n', &mut line).map_err(at)? == 0 {
+                break;
+            }
+            let damaged = |reason: String| MergeError::Damaged { path: path.clone(), line: index, reason };
+            let value: Value = match serde_json::from_slice(&line) {
+                Ok(value) => value,
+                // Whoever wrote it was stopped in the middle.
+                Err(_) if first.is_some() && line.last() != Some(&b'\n') => {
+                    return Err(MergeError::Unfinished(folder.to_owned()));
+                }
+                Err(error) => return Err(damaged(error.to_string())),
+            };
             if finished.is_some() {
                 return Err(damaged("an event after the last one".into()));
             }

@@ -345,6 +345,7 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
             format!("{place} has fields the contract does not know: {}", unexpected.join(", ")),
             String::new(),
         ),
+        Kind::Contains => (format!("nothing in {place} is as the schema asks"), String::new()),
         Kind::Format { format } => (format!("{place} is no {format}"), format.clone()),
         _ => (format!("{place}: {}", error.masked_with("the value")), String::new()),
     };

@@ -39,12 +39,17 @@ impl LastRun {
     /// Reads a file that [`save`](Self::save) wrote; an error when it holds no durations, since a part that is cut by
     /// none would not fit the others.
     pub fn read_file(path: &Path) -> Result<Self, String> {
-        let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = fs::read(path).map_err(|error| {
+            format!("{}: {error}; every run leaves its durations in OUT/{FILE}", path.display())
+        })?;
         let read = Self::parse(&text);
         if read.is_known() {
             Ok(read)
         } else {
-            Err(format!("{} holds no durations of cases", path.display()))
+            Err(format!(
+                "{} holds no durations of cases; every run leaves them in OUT/{FILE}",
+                path.display()
+            ))
         }
     }
 

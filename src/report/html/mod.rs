@@ -99,6 +99,8 @@ fn verdict(finished: &RunFinished) -> (&'static str, String) {
         ("warn", "Nothing was run".to_owned())
     } else if finished.flaky > 0 {
         ("warn", format!("All passed, {} flaky", finished.flaky))
+    } else if finished.passed == 1 {
+        ("good", "1 case passed".to_owned())
     } else {
         ("good", format!("All {} passed", count(finished.passed)))
     }
@@ -122,7 +124,7 @@ fn hero(whole: &Whole, state: &str, title: &str) -> Markup {
                     b { (shown(target)) }
                 }
                 " · " (format!("{:.1} s", finished.duration_ms as f64 / 1000.0))
-                @if !whole.started.started_at.is_empty() { " · " time { (shown(&whole.started.started_at)) } }
+                @if !whole.started.started_at.is_empty() { " · " (moment(&whole.started.started_at)) }
                 @if plan.of > 1 { " · part " (plan.shard) " of " (plan.of) }
                 " · exit code " (finished.exit_code)
             }
@@ -135,6 +137,19 @@ fn hero(whole: &Whole, state: &str, title: &str) -> Markup {
                 @for (class, word, count) in counts {
                     li class=(class) { b { (grouped(count as i64)) } " " (word) }
                 }
+            }
+        }
+    }
+}
+
+/// A time as people read it.
+fn moment(time: &str) -> Markup {
+    let date = time.get(..10).filter(|_| time.ends_with('Z') && time.as_bytes().get(10) == Some(&b'T'));
+    html! {
+        time datetime=(shown(time)) {
+            @match (date, time.get(11..16)) {
+                (Some(date), Some(clock)) => { (shown(date)) " " (shown(clock)) " UTC" }
+                _ => { (shown(time)) }
             }
         }
     }

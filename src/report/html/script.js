@@ -20,7 +20,8 @@
       if (fits) shown += 1;
     }
     none.hidden = shown > 0;
-    count.textContent = shown === cases.length ? `${shown} cases` : `${shown} of ${cases.length} cases`;
+    const word = cases.length === 1 ? "case" : "cases";
+    count.textContent = shown === cases.length ? `${shown} ${word}` : `${shown} of ${cases.length} ${word}`;
   };
   form.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -59,14 +60,19 @@
     else if (event.key === "n") step(1, (one) => one.classList.contains("fail"));
   });
 
-  document.querySelectorAll("tr[data-group] th").forEach((head) => {
-    head.classList.add("link");
-    head.addEventListener("click", () => {
-      form.elements.text.value = head.parentNode.dataset.group + "/";
+  document.querySelectorAll("a[data-group]").forEach((link) => {
+    link.addEventListener("click", () => {
+      form.elements.text.value = link.dataset.group + "/";
       apply();
-      document.getElementById("cases").scrollIntoView();
     });
   });
+  // On paper nobody can open what failed.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = visible().filter((one) => one.classList.contains("fail") && !one.open).slice(0, 100);
+    opened.forEach((one) => { one.open = true; });
+  });
+  addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
   document.querySelectorAll("p.again").forEach((line) => {
     const copy = document.createElement("button");
     copy.type = "button";

@@ -45,7 +45,10 @@ pub(super) fn render(facts: &Facts, lines: &[Line], stderr_bytes: u64) -> Markup
                         @let status = request.get("status").and_then(Value::as_u64).unwrap_or(0);
                         @let class = if (200..300).contains(&status) { "request" } else { "request wrong" };
                         span class=(class) style={ "left:" (scale.at(from)) "%;width:" (scale.width(from, ms)) "%" }
-                            title=(request_title(request, from)) { (request_label(request)) }
+                            title=(request_title(request, from)) {
+                            // What does not fit is in the table below.
+                            @if ms / scale.0 > 0.03 { (request_label(request)) }
+                        }
                     }
                 }
             }
@@ -82,7 +85,7 @@ fn ruler(scale: &Scale) -> Markup {
     let whole = scale.0;
     let steps = (0..10).flat_map(|power| [1.0, 2.0, 5.0].map(|unit| unit * 10_f64.powi(power)));
     let step = steps.into_iter().find(|step| whole / step <= 8.0).unwrap_or(whole);
-    let marks: Vec<f64> = (0..=8).map(|i| f64::from(i) * step).filter(|ms| *ms < whole).collect();
+    let marks: Vec<f64> = (0..=8).map(|i| f64::from(i) * step).filter(|ms| *ms < whole * 0.96).collect();
     html! {
         div.lane.ruler aria-hidden="true" { span.name {}
             div.track { @for ms in marks {
