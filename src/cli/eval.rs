@@ -22,8 +22,8 @@ use crate::exit_code;
 use crate::harness::run::{Setting, Stop};
 use crate::harness::supervise::Containment;
 use crate::harness::target::{Choice, Located};
-use crate::shell::shell_word;
 use crate::report::Evaluated;
+use crate::shell::shell_word;
 
 /// What reaches the real API without being named: where it is, and who asks.
 const CREDENTIALS: [&str; 4] =
