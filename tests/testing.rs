@@ -90,6 +90,11 @@ async fn a_run_can_be_awaited() {
     run.assert_verdict("ok");
 }
 
+#[tokio::test]
+async fn a_blocking_run_works_in_an_async_test_too() {
+    agent().prompt("Hello?").api(Script::new().text("Hi.")).run().unwrap().assert_verdict("ok");
+}
+
 #[test]
 fn what_cannot_be_run_is_an_error_that_says_why() {
     let missing = Cli::target("claude=/no/such/program").unwrap().run().unwrap_err().to_string();

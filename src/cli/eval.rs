@@ -8,9 +8,11 @@ use std::time::Duration;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
+use super::eval_lint::lint_skills;
+use super::eval_reports::{EvalReportArg, Reports};
 use super::eval_text::EvalText;
 use super::{Failure, Format, FormatArg, complain};
-use crate::eval::skill::{Severity, Skill, discover, find, lint};
+use crate::eval::skill::{Skill, find};
 use crate::eval::spec::Spec;
 use crate::eval::{
     Api, Baseline, Bench, BenchError, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report,
@@ -19,8 +21,8 @@ use crate::eval::{
 use crate::exit_code;
 use crate::harness::run::{Setting, Stop};
 use crate::harness::target::{Choice, Located};
-use crate::printable::printable;
-use crate::report::style::{BAD, CAUTION, GOOD, NAME};
+use crate::report::Evaluated;
+use crate::shell::shell_word;
 
 /// What reaches the real API without being named: where it is, and who asks.
 const CREDENTIALS: [&str; 4] =
@@ -100,6 +102,8 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "DIR", default_value = "clawgate-out/eval", env = "CLAWGATE_EVAL_OUT")]
     out: PathBuf,
     #[command(flatten)]
+    report: EvalReportArg,
+    #[command(flatten)]
     format: FormatArg,
 }
 
@@ -143,6 +147,8 @@ enum Other {
         #[arg(long, value_name = "SPEC")]
         spec: Option<PathBuf>,
         #[command(flatten)]
+        report: EvalReportArg,
+        #[command(flatten)]
         format: FormatArg,
     },
 }
@@ -156,8 +162,8 @@ fn part(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &EvalArgs) -> Result<u8, Failure> {
     match &args.command {
         Some(Other::Lint { skills, strict, format }) => lint_skills(skills, *strict, format.format),
-        Some(Other::Grade { iteration, spec, format }) => {
-            grade_again(iteration, spec.as_deref(), format.format)
+        Some(Other::Grade { iteration, spec, report, format }) => {
+            grade_again(iteration, spec.as_deref(), report, format.format)
         }
         None => args.evaluate(),
     }
@@ -202,15 +208,43 @@ impl EvalArgs {
             Err(error) => return environment(format!("cannot start: {error}")),
         };
         super::run::listen_for_interrupts(&runtime, &stop);
-        let mut code = exit_code::OK;
-        for (spec, skill) in &evaluations {
+        let reports = Reports::open(&self.report, self.format.format, &self.out)?;
+        let (mut code, mut done) = (exit_code::OK, Vec::new());
+        for (spec, skill) in evaluations {
             if stop.is_wanted() {
-                return Ok(exit_code::INTERRUPTED);
+                code = exit_code::worst(code, exit_code::INTERRUPTED);
+                break;
             }
-            let one = One { spec, skill, target: &target, api: &api, runtime: &runtime, stop: &stop };
-            code = exit_code::worst(code, self.evaluate_one(&one)?);
+            let one = One {
+                spec: &spec,
+                skill: &skill,
+                target: &target,
+                api: &api,
+                runtime: &runtime,
+                stop: &stop,
+            };
+            match self.evaluate_one(&one)? {
+                Ok(report) => {
+                    code = exit_code::worst(code, report.exit_code);
+                    let again = self.again(&spec);
+                    done.push(Evaluated::new(spec, report, again));
+                }
+                Err(failed) => code = exit_code::worst(code, failed),
+            }
         }
-        Ok(code)
+        Ok(exit_code::worst(code, reports.write(&done)))
+    }
+
+    /// The command that evaluates this alone again.
+    fn again(&self, spec: &Spec) -> String {
+        let mut words =
+            vec!["clawgate eval".to_owned(), shell_word(&spec.path.display().to_string()).into_owned()];
+        let script = self.script.as_ref().map(|path| path.display().to_string());
+        let api = (self.api == ApiArg::Real).then(|| "real".to_owned());
+        for (flag, value) in [("--target", self.target.clone()), ("--api", api), ("--script", script)] {
+            words.extend(value.map(|value| format!("{flag} {}", shell_word(&value))));
+        }
+        words.join(" ")
     }
 
     fn target(&self) -> &str {
@@ -261,7 +295,8 @@ impl EvalArgs {
         Ok(Api::Real(variables))
     }
 
-    fn evaluate_one(&self, one: &One<'_>) -> Result<u8, Failure> {
+    /// Evaluates one; the inner error is the exit code when nothing came of it.
+    fn evaluate_one(&self, one: &One<'_>) -> Result<Result<Report, u8>, Failure> {
         let store = Store::new(&self.out, &one.spec.skill);
         let stamp = self.stamp(one)?;
         let series = plan(one.spec);
@@ -275,7 +310,7 @@ impl EvalArgs {
             Err(error) if self.resume => return Err(usage(error)),
             Err(error) => {
                 complain(&error.to_string());
-                return Ok(exit_code::ENVIRONMENT);
+                return Ok(Err(exit_code::ENVIRONMENT));
             }
         };
         // Absolute: what a target is started with does not depend on where we stand.
@@ -291,7 +326,7 @@ impl EvalArgs {
                     BenchError::NoScript | BenchError::Contract(_) => Err(usage(error)),
                     other => {
                         complain(&other.to_string());
-                        Ok(exit_code::ENVIRONMENT)
+                        Ok(Err(exit_code::ENVIRONMENT))
                     }
                 };
             }
@@ -319,13 +354,10 @@ impl EvalArgs {
         let mut reporter = Reporter::new(self.format.format, EvalText::new(&options, &store));
         let report = evaluation.run(&mut |event| reporter.hear(event));
         reporter.finish()?;
-        match report {
-            Ok(report) => Ok(report.exit_code),
-            Err(error) => {
-                complain(&error.to_string());
-                Ok(exit_code::ENVIRONMENT)
-            }
-        }
+        Ok(report.map_err(|error| {
+            complain(&error.to_string());
+            exit_code::ENVIRONMENT
+        }))
     }
 
     fn stamp(&self, one: &One<'_>) -> Result<Stamp, Failure> {
@@ -403,55 +435,18 @@ fn typed(kind: &str, value: serde_json::Value) -> serde_json::Value {
     object.into()
 }
 
-fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<u8, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
-        let is_project = path.is_dir() && !path.join("SKILL.md").is_file();
-        if is_project {
-            files.extend(discover(path).into_iter().map(|skill| skill.file));
-        } else {
-            files.push(if path.is_dir() { path.join("SKILL.md") } else { path.clone() });
-        }
-    }
-    if files.is_empty() {
-        complain("there is no skill in .claude/skills and no command in .claude/commands");
-        return Ok(exit_code::NOTHING_SELECTED);
-    }
-    let mut out = format.stdout();
-    let mut code = exit_code::OK;
-    for file in &files {
-        let bytes = std::fs::read(file).map_err(|error| usage(format!("{}: {error}", file.display())))?;
-        let text = String::from_utf8(bytes).map_err(|_| usage(format!("{}: not UTF-8", file.display())))?;
-        // The directory's real name, also when the path is `.`.
-        let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
-        let issues = lint(&text, &real);
-        let fails = |severity: Severity| severity == Severity::Error || strict;
-        let passed = !issues.iter().any(|issue| fails(issue.severity));
-        code = exit_code::worst(code, if passed { exit_code::OK } else { exit_code::FINDINGS });
-        if format == Format::Json {
-            let value = json!({"type": "lint", "schema_version": 1, "skill": file, "passed": passed, "issues": issues});
-            writeln!(out, "{value}")?;
-            continue;
-        }
-        let (style, word) = if passed { (GOOD, "pass") } else { (BAD, "FAIL") };
-        writeln!(out, "{style}{word}{style:#} {NAME}{}{NAME:#}", printable(&file.display().to_string()))?;
-        for issue in &issues {
-            let line = issue.line.map_or(String::new(), |line| format!("line {line}: "));
-            let (style, word) =
-                if issue.severity == Severity::Error { (BAD, "error") } else { (CAUTION, "warning") };
-            writeln!(out, "  {style}{word}{style:#} {}: {line}{}", issue.rule, printable(&issue.message))?;
-        }
-    }
-    out.flush()?;
-    Ok(code)
-}
-
-fn grade_again(folder: &Path, spec: Option<&Path>, format: Format) -> Result<u8, Failure> {
+fn grade_again(
+    folder: &Path,
+    spec: Option<&Path>,
+    wishes: &EvalReportArg,
+    format: Format,
+) -> Result<u8, Failure> {
     let iteration = Iteration::open(folder).map_err(usage)?;
     let path = spec.map_or_else(|| PathBuf::from(&iteration.stamp.spec), Path::to_owned);
     let mut spec = Spec::open(&path).map_err(usage)?;
     // As many trials as there are, whatever the file says.
     iteration.restore(&mut spec).map_err(usage)?;
+    let reports = Reports::open(wishes, format, folder)?;
     let options = Options::default();
     let parent = folder.parent().unwrap_or(Path::new(""));
     let store = Store::new(parent.parent().unwrap_or(Path::new("")), &iteration.stamp.skill);
@@ -461,5 +456,7 @@ fn grade_again(folder: &Path, spec: Option<&Path>, format: Format) -> Result<u8,
     let report = report.map_err(usage)?;
     reporter.hear(&Event::Finished(&report));
     reporter.finish()?;
-    Ok(report.exit_code)
+    let code = report.exit_code;
+    let again = format!("clawgate eval grade {}", shell_word(&folder.display().to_string()));
+    Ok(exit_code::worst(code, reports.write(&[Evaluated::new(spec, report, again)])))
 }

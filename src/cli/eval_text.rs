@@ -7,7 +7,7 @@ use crate::eval::statistics::{Difference, Rate};
 use crate::eval::{
     ArmReport, CaseReport, Event, Options, Report, ReportStatus, SkillState, Status, Store, Trial,
 };
-use crate::printable::printable;
+use crate::report::safe;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 
 /// Warnings shown; the rest are in the report.
@@ -39,14 +39,14 @@ impl<'r> EvalText<'r> {
                 writeln!(
                     out,
                     "{NAME}{}{NAME:#}: {trials} trials on {} {}{before}, {} at a time",
-                    printable(&stamp.skill),
-                    printable(&stamp.target),
-                    printable(&stamp.version),
+                    safe(&stamp.skill),
+                    safe(&stamp.target),
+                    safe(&stamp.version),
                     self.options.jobs
                 )
             }
             Event::TrialStarted(_) => Ok(()),
-            Event::Waiting(why) => writeln!(out, "{FAINT}{:>5} {}{FAINT:#}", "…", printable(why)),
+            Event::Waiting(why) => writeln!(out, "{FAINT}{:>5} {}{FAINT:#}", "…", safe(why)),
             Event::TrialFinished(trial) => write_trial(out, trial),
             Event::Finished(report) => self.report(out, report),
         }
@@ -77,36 +77,31 @@ impl<'r> EvalText<'r> {
                     "  {should} and came out right {} of {}: {}",
                     wrong.right.passed,
                     wrong.right.measured,
-                    printable(&prompt)
+                    safe(&prompt)
                 )?;
             }
         }
         for (reason, count) in &report.not_measured {
-            writeln!(out, "{CAUTION}not measured{CAUTION:#} {count} × {}", printable(reason))?;
+            writeln!(out, "{CAUTION}not measured{CAUTION:#} {count} × {}", safe(reason))?;
         }
         if let Some(baseline) = &report.baseline {
             match (&baseline.not_compared, baseline.change) {
                 (Some(why), _) => writeln!(
                     out,
                     "{FAINT}not compared with {}: {}{FAINT:#}",
-                    printable(&baseline.iteration),
-                    printable(why)
+                    safe(&baseline.iteration),
+                    safe(why)
                 )?,
                 (None, Some(change)) => {
                     let word = if baseline.regression { "worse beyond chance" } else { "no regression" };
-                    writeln!(
-                        out,
-                        "against {}: {} ({word})",
-                        printable(&baseline.iteration),
-                        difference(change)
-                    )?;
+                    writeln!(out, "against {}: {} ({word})", safe(&baseline.iteration), difference(change))?;
                 }
                 (None, None) => {}
             }
         }
         self.trend(out, report)?;
         for warning in report.warnings.iter().take(MOST_WARNINGS) {
-            writeln!(out, "{CAUTION}note{CAUTION:#} {}", printable(warning))?;
+            writeln!(out, "{CAUTION}note{CAUTION:#} {}", safe(warning))?;
         }
         if report.warnings.len() > MOST_WARNINGS {
             writeln!(
@@ -116,7 +111,7 @@ impl<'r> EvalText<'r> {
             )?;
         }
         for failure in &report.failures {
-            writeln!(out, "{BAD}FAIL{BAD:#} {}", printable(failure))?;
+            writeln!(out, "{BAD}FAIL{BAD:#} {}", safe(failure))?;
         }
         let spent = &report.spent;
         let (style, word) = match report.status {
@@ -127,10 +122,10 @@ impl<'r> EvalText<'r> {
             _ => (BAD, "interrupted"),
         };
         writeln!(out, "{style}{word}{style:#}, ${:.4} and {} tokens spent", spent.cost_usd, spent.tokens())?;
-        writeln!(out, "{FAINT}report: {}/report.html{FAINT:#}", printable(&report.iteration))?;
+        writeln!(out, "{FAINT}report: {}/report.html{FAINT:#}", safe(&report.iteration))?;
         if !report.complete {
             let why = report.halted.as_deref().unwrap_or("not every trial was run");
-            writeln!(out, "not finished: {}; go on with the same command and --resume", printable(why))?;
+            writeln!(out, "not finished: {}; go on with the same command and --resume", safe(why))?;
         }
         Ok(())
     }
@@ -187,8 +182,8 @@ fn write_trial(out: &mut dyn Write, trial: &Trial) -> io::Result<()> {
         out,
         "{style}{word:>5}{style:#} {FAINT}{:>7.1} s{FAINT:#}  {} {FAINT}{}{FAINT:#}",
         trial.usage.seconds,
-        printable(&trial.id.to_string()),
-        printable(&notes.join(" · "))
+        safe(&trial.id.to_string()),
+        safe(&notes.join(" · "))
     )
 }
 
@@ -228,7 +223,7 @@ fn write_comparison(
     without: Option<&ArmReport>,
     delta: Option<Difference>,
 ) -> io::Result<()> {
-    write!(out, "{NAME}{}{NAME:#}  with {}", printable(name), rate(&with.pass_rate))?;
+    write!(out, "{NAME}{}{NAME:#}  with {}", safe(name), rate(&with.pass_rate))?;
     if let Some(without) = without {
         write!(out, "  without {}", rate(&without.pass_rate))?;
     }

@@ -7,6 +7,8 @@ mod contract_diff;
 mod contract_learn;
 mod diff;
 mod eval;
+mod eval_lint;
+mod eval_reports;
 mod eval_text;
 mod events;
 mod explain;

@@ -14,7 +14,7 @@ use crate::report::{
 /// Columns where nobody looks at a terminal.
 const COLUMNS: usize = 100;
 
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ReportArgs {
     /// A report: terminal, json, junit, sarif, github, gitlab, markdown, html or conformance. PATH may be `-`; without
     /// it the report goes to its usual file in --out, or to standard output (terminal, json, github). Several at once
@@ -48,6 +48,18 @@ pub(super) struct ReportArgs {
 }
 
 impl ReportArgs {
+    /// These reports beside an output of this form that somebody else writes.
+    pub(super) fn beside(report: Vec<Wish>, format: Format) -> Self {
+        Self { report, format: Some(format), ..Self::default() }
+    }
+
+    /// Opens the reports that are not the output itself; none when there are none.
+    pub(super) fn open_beside(&self, out: &Path) -> Result<Option<Sinks>, Failure> {
+        let mut wishes = self.wishes(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
+        wishes.retain(|wish| !matches!(wish.kind, Kind::Terminal | Kind::Json));
+        if wishes.is_empty() { Ok(None) } else { self.open_these(&wishes, out).map(Some) }
+    }
+
     /// Takes over what a profile says, where the user says nothing.
     pub(super) fn settle(&mut self, reports: Option<Vec<String>>) -> Result<(), String> {
         if self.report.is_empty() {

@@ -143,7 +143,7 @@ impl Shared<'_> {
         let now = self.clock.now_ms();
         if until > now {
             _ = tell.send(Progress::Waiting(format!(
-                "waiting {:.0} s for the provider",
+                "waiting {:.1} s for the provider",
                 (until - now) as f64 / 1000.0
             )));
             self.clock.wait_until(until, self.stop);

@@ -11,6 +11,11 @@ use super::spec::{Case, Kind, Spec};
 use super::trial::{Arm, Judged, SkillState, Status};
 use crate::classify::Class;
 
+/// What every case asks for without saying so: that the run ends well, and that the skill is used.
+pub(super) const IMPLIED: [&str; 2] = ["verdict", "skill-used"];
+/// Of what a target says went wrong, so many characters are told.
+const LONGEST_ERROR: usize = 200;
+
 /// What a trial comes to.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -66,7 +71,9 @@ pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Ju
             || verdict.class.name().to_owned(),
             |detail| format!("{} ({detail})", verdict.class),
         );
-        let why = observed.unscripted.as_ref().map_or(String::new(), |why| format!(": {why}"));
+        let said = observed.error.as_ref().filter(|said| !said.is_empty());
+        let said = said.map(|said| said.chars().take(LONGEST_ERROR).collect());
+        let why = observed.unscripted.clone().or(said).map_or(String::new(), |why| format!(": {why}"));
         // A skill that the target does not know is the same as one that is not there.
         let is_missing = verdict.class == Class::NotFound && arm == Arm::WithSkill;
         return grade.not_measured(if is_missing {
@@ -89,11 +96,11 @@ pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Ju
         grade.assertions.extend(extraction::grade(&case.sections, extracted, &output));
     }
     if !is_allowed(case, verdict.class) {
-        grade.assertions.insert(0, implied("verdict", "the run ends well", meaning(observed)));
+        grade.assertions.insert(0, implied(IMPLIED[0], "the run ends well", meaning(observed)));
     }
     if arm == Arm::WithSkill && case.kind == Kind::Task && spec.run.require_use && !used {
         grade.assertions.push(implied(
-            "skill-used",
+            IMPLIED[1],
             "the skill is used",
             "it was loaded and never used".into(),
         ));

@@ -40,8 +40,8 @@ pub use clock::{Clock, SystemClock};
 pub use grade::{Grade, Judgements, grade};
 pub use plan::{Series, plan};
 pub use report::{
-    ArmReport, AssertionReport, BaselineReport, CaseReport, Comparison, ControlReport, Report, ReportStatus,
-    TriggerReport, WrongTrigger,
+    ArmReport, AssertionReport, BaselineReport, CaseReport, Comparison, ControlReport, ExampleTrial, Report,
+    ReportStatus, Scope, Shortfall, ShortfallKind, TriggerReport, WrongTrigger,
 };
 pub use runner::{ExecuteError, Executor, Halt, Options, Request};
 pub use store::{Iteration, Stamp, Store, StoreError, report};
@@ -148,8 +148,7 @@ impl Evaluation<'_> {
     ) -> Result<Report, StoreError> {
         let (iteration, now) = (self.iteration, self.clock.now_ms());
         let summary = tally.run_summary();
-        let folder = iteration.folder.display().to_string();
-        let mut report = tally.report(folder, iteration.number, iteration.stamp.clone(), halt);
+        let mut report = tally.report(iteration, halt);
         match self.baseline {
             Baseline::Previous => {
                 if let Some((folder, earlier)) = self.store.previous(iteration.number) {
@@ -249,8 +248,7 @@ pub fn regrade(
             on_trial(&trial);
         }
     }
-    let folder = iteration.folder.display().to_string();
-    Ok(tally.report(folder, iteration.number, iteration.stamp.clone(), None))
+    Ok(tally.report(iteration, None))
 }
 
 /// A time in UTC as `2026-01-15T10:30:00Z`.

@@ -38,6 +38,8 @@ pub struct Observed {
     pub final_text: String,
     /// Exit code 0 and some output.
     pub succeeded: bool,
+    /// What the target said went wrong.
+    pub error: Option<String>,
     /// Tool calls in their order, the first of them.
     pub calls: Vec<ToolCall>,
     /// All tool calls.
@@ -163,7 +165,8 @@ impl Observed {
                 .count(),
             usage: usage(&session, facts.duration_ms),
             output: run.as_ref().map(|run| run.output.clone()).unwrap_or_default(),
-            succeeded: run.is_some_and(|run| run.succeeded),
+            succeeded: run.as_ref().is_some_and(|run| run.succeeded),
+            error: run.and_then(|run| run.error),
             denied: session.denials.iter().filter_map(|denial| denial.tool.clone()).collect(),
             final_text: session.final_text.unwrap_or_default(),
             model: session.model,
@@ -255,7 +258,9 @@ fn usage(session: &Session, duration_ms: Option<u64>) -> Usage {
 
 /// The first request of a scripted run that no turn answers, in words.
 fn unscripted(requests: Option<&Value>) -> Option<String> {
-    let unmatched = requests?.as_array()?.iter().find_map(|request| request.get("unmatched"))?;
+    let unmatched =
+        |request: &'_ Value| request.get("unmatched").filter(|unmatched| unmatched.is_object()).cloned();
+    let unmatched = requests?.as_array()?.iter().find_map(unmatched)?;
     let because: Vec<&str> = unmatched.get("because")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let nearest = unmatched.get("nearest").and_then(Value::as_str).unwrap_or("none");
     Some(format!("no turn of the script answers; nearest is {nearest}: {}", because.join("; ")))

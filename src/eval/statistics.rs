@@ -23,6 +23,16 @@ pub struct Rate {
 
 impl Rate {
     /// So many of so many. Nothing measured is compatible with everything.
+    ///
+    /// ```
+    /// use clawgate::eval::statistics::Rate;
+    ///
+    /// let rate = Rate::of(3, 4);
+    /// assert_eq!(rate.rate, Some(0.75));
+    /// assert!(rate.low > 0.29 && rate.high < 0.96, "four trials say little: {rate:?}");
+    /// assert_eq!(rate.pass_all(2), Some(0.5));
+    /// assert_eq!(Rate::of(0, 0).rate, None);
+    /// ```
     pub fn of(passed: u64, measured: u64) -> Self {
         if measured == 0 {
             return Self { passed, measured, rate: None, low: 0.0, high: 1.0 };

@@ -45,6 +45,11 @@ impl World {
 
 /// Runs this process as the reference target.
 pub(crate) fn main(role: &str) -> ExitCode {
+    ExitCode::from(perform(role))
+}
+
+/// Does what the reference target does; the answer is its exit code.
+pub(crate) fn perform(role: &str) -> u8 {
     let variable = |name: &str| std::env::var(name).ok();
     let wrong = variable(crate::harness::run::MISBEHAVE).and_then(|name| name.parse().ok());
     let world = World { args: std::env::args().skip(1).collect(), variables: variable, wrong };
@@ -61,7 +66,7 @@ pub(crate) fn main(role: &str) -> ExitCode {
             2
         }
     };
-    ExitCode::from(process::at_end(&world, code))
+    process::at_end(&world, code)
 }
 
 use claude::timestamp as claude_timestamp;

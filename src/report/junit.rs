@@ -91,11 +91,7 @@ fn test_case(case: &Case, context: &Context) -> TestCase {
 
 fn kind(failures: &[Failure]) -> NonSuccessKind {
     // Ours is an error; a failure is the target's.
-    if failures.iter().any(|failure| failure.kind == "harness") {
-        NonSuccessKind::Error
-    } else {
-        NonSuccessKind::Failure
-    }
+    if failures.iter().any(Failure::is_ours) { NonSuccessKind::Error } else { NonSuccessKind::Failure }
 }
 
 fn first(failures: &[Failure]) -> (String, String) {

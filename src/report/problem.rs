@@ -147,6 +147,11 @@ pub(super) fn kind_in_words(kind: &str) -> &'static str {
         "leftover" => "Nothing is left running.",
         "golden" => "The output is that of the golden snapshot.",
         "harness" => "The harness itself works.",
+        "threshold" => "Every threshold of the evaluation is reached.",
+        "assertion" => "Every assertion of the case holds.",
+        "trigger" => "The skill is used where it should be, and only there.",
+        "control" => "What is known to pass passes, and what is known to fail fails.",
+        "not-measured" => "Enough trials are measured to tell anything.",
         _ => "The run is as the scenario expects.",
     }
 }

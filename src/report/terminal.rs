@@ -328,7 +328,7 @@ impl Terminal {
 }
 
 /// Text from outside that neither a terminal nor a CI system that reads our output takes for a command.
-fn safe(text: &str) -> String {
+pub(crate) fn safe(text: &str) -> String {
     printable(text).replace("##[", "# #[")
 }
 

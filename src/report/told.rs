@@ -124,9 +124,9 @@ pub struct Case {
 }
 
 impl Case {
-    /// Whether the harness and not the target failed.
+    /// Whether the apparatus and not the target failed.
     pub fn is_harness_failure(&self) -> bool {
-        self.failures.iter().any(|failure| failure.kind == "harness")
+        self.failures.iter().any(Failure::is_ours)
     }
 
     /// The class with its detail; nothing when there was no run.
@@ -245,6 +245,13 @@ pub struct Failure {
     /// What differs from a snapshot, line by line, each after `-`, `+` or a space.
     #[serde(default)]
     pub diff: Vec<String>,
+}
+
+impl Failure {
+    /// Whether it says something of the apparatus, and nothing of what was to be tested.
+    pub fn is_ours(&self) -> bool {
+        matches!(self.kind.as_str(), "harness" | "control" | "not-measured")
+    }
 }
 
 /// An attempt that failed and was made again.

@@ -14,10 +14,46 @@ use crate::harness::run::{AttemptError, Planned, Setting, Shelves, Stop};
 use crate::harness::scenario::{Case, RunPart};
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, ChoiceError, LocateError};
-use crate::recording::RecordingError;
+use crate::recording::{Recording, RecordingError};
 use crate::schema::FileError;
 
 /// A command line to be run once, against an API that answers as it is told.
+///
+/// ```standalone_crate
+/// # clawgate::testing::act_as_reference();
+/// use std::time::Duration;
+///
+/// use clawgate::testing::{Cli, Script, Turn};
+/// use serde_json::json;
+///
+/// let run = Cli::target("reference")? // or `claude=target/debug/my-agent`
+///     .prompt("What is in the notes?")
+///     .file("notes.txt", "Buy milk.")
+///     .args(["--allowedTools", "Read"])
+///     .env("LC_ALL", "C")
+///     .timeout(Duration::from_secs(20))
+///     .api(
+///         Script::new()
+///             .turn(Turn::new().text("Let me look.").tool("Read", json!({"file_path": "notes.txt"})))
+///             .text("You want to buy milk."),
+///     )
+///     .run()?;
+/// run.assert_verdict("ok").assert_tool("Read").assert_requests(2);
+/// # Ok::<(), clawgate::testing::Error>(())
+/// ```
+///
+/// Something that goes wrong is a [`Fault`], and the verdict says whose fault it was:
+///
+/// ```standalone_crate
+/// # clawgate::testing::act_as_reference();
+/// use clawgate::testing::{Cli, Script};
+///
+/// let limited = "http:status=429".parse()?;
+/// let run = Cli::target("reference")?.prompt("Hello?").api(Script::new().text("Hi.")).fault(limited).run()?;
+/// run.assert_verdict("rate_limit").assert_exit(1);
+/// assert!(run.verdict().retryable && !run.verdict().counts);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Cli {
     choice: Choice,
@@ -169,6 +205,14 @@ impl Cli {
 
     /// Runs it and waits for its end.
     pub fn run(self) -> Result<Outcome, Error> {
+        // The thread of an async test belongs to its runtime, where nothing may wait for another one.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            return std::thread::spawn(|| self.run_here()).join().unwrap_or(Err(Error::GivenUp));
+        }
+        self.run_here()
+    }
+
+    fn run_here(self) -> Result<Outcome, Error> {
         let Self { choice, contract, run, script, faults, network, keep_in } = self;
         let located = Arc::new(choice.locate(|name| std::env::var_os(name))?);
         let target = &located.choice.target;
@@ -192,8 +236,20 @@ impl Cli {
     }
 
     /// Runs it without blocking the caller's runtime.
+    ///
+    /// ```standalone_crate
+    /// # clawgate::testing::act_as_reference();
+    /// use clawgate::testing::{Cli, Script};
+    ///
+    /// let agent = || Cli::target("reference").map(|cli| cli.prompt("Hello?").api(Script::new().text("Hi.")));
+    /// let runtime = tokio::runtime::Runtime::new()?;
+    /// let (one, other) = (agent()?, agent()?);
+    /// let (one, other) = runtime.block_on(async { tokio::try_join!(one.run_async(), other.run_async()) })?;
+    /// assert_eq!(one.text(), other.text());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub async fn run_async(self) -> Result<Outcome, Error> {
-        tokio::task::spawn_blocking(|| self.run()).await.unwrap_or(Err(Error::GivenUp))
+        tokio::task::spawn_blocking(|| self.run_here()).await.unwrap_or(Err(Error::GivenUp))
     }
 }
 
@@ -209,6 +265,15 @@ pub(super) fn setting<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<Setting<'
     };
     let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
     Ok(Setting::new(runtime.handle().clone(), containment, out, stop))
+}
+
+/// Brings a recording to where it outlives the test, since somebody will want to look at it; says where it is then.
+pub(super) fn rescue(recording: &Recording, place: &Path, name: &std::ffi::OsStr) -> PathBuf {
+    let kept = std::env::temp_dir().join("clawgate-failed").join(name);
+    match recording.save(&kept) {
+        Ok(()) => kept,
+        Err(_) => place.to_owned(),
+    }
 }
 
 /// Where a recording is.

@@ -6,12 +6,13 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::recording::{Recording, RecordingError};
+use crate::shell::shell_word;
 
 /// A stand-in for a command line, to test a program that starts one and reads what it prints.
 ///
 /// It prints what a recording holds, byte for byte and on both channels, and ends as the recorded run did. It is
 /// `clawgate play` behind a script of one line, so the clawgate binary has to be there: the one that `CLAWGATE_BIN`
-/// names, or `clawgate` on the `PATH`.
+/// names, or `clawgate` on the `PATH`. (For want of it the example does not run here.)
 ///
 /// ```no_run
 /// use clawgate::testing::FakeCli;
@@ -74,7 +75,8 @@ impl FakeCli {
         let clawgate = clawgate().ok_or(FakeError::NoClawgate)?;
         let folder = tempfile::Builder::new().prefix("clawgate-fake-").tempdir()?;
         let words = [clawgate.display().to_string(), "play".into(), self.recording.display().to_string()];
-        let words: Vec<String> = words.iter().chain(&self.arguments).map(|word| quoted(word)).collect();
+        let words: Vec<String> =
+            words.iter().chain(&self.arguments).map(|word| shell_word(word).into_owned()).collect();
         let mut options = fs::OpenOptions::new();
         let mut script = options.write(true).create_new(true).mode(0o755).open(folder.path().join(NAME))?;
         writeln!(script, "#!/bin/sh\nexec {} -- \"$@\"", words.join(" "))?;
@@ -97,9 +99,4 @@ fn clawgate() -> Option<PathBuf> {
     let on_path =
         || std::env::split_paths(&path).map(|folder| folder.join("clawgate")).find(|file| file.is_file());
     named.or_else(on_path)
-}
-
-/// A word that the shell takes as it is.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,10 +1,11 @@
 //! Tests of an agent command line, from `cargo test`: the harness behind [`Cli`], one call for each test.
 //!
-//! ```no_run
+//! ```standalone_crate
+//! # clawgate::testing::act_as_reference();
 //! use clawgate::testing::{Cli, Script};
 //!
 //! // In a test of your own: `Cli::target("claude=target/debug/my-agent")`, `"claude@2.1.197"`, `"my-target.toml"`.
-//! let run = Cli::target("claude")?
+//! let run = Cli::target("reference")?
 //!     .prompt("Say hello.")
 //!     .api(Script::new().text("Hello."))
 //!     .run()?;
@@ -34,6 +35,28 @@ pub use cli::{Cli, Error};
 pub use fake::{FakeCli, FakeError, FakeProgram};
 pub use outcome::Outcome;
 pub use scenarios::Scenarios;
+
+/// Becomes the reference target, and never returns, if this process was started as it; else does nothing.
+///
+/// The target `reference` is an agent command line inside clawgate: `Cli::target("reference")` starts the clawgate binary
+/// that `CLAWGATE_BIN` names, and without it the program that is running. With this call at the beginning of its `main`
+/// that works too, so that the examples of this module run with nothing installed.
+///
+/// ```standalone_crate
+/// use clawgate::testing::{Cli, Script};
+///
+/// fn main() -> Result<(), clawgate::testing::Error> {
+///     clawgate::testing::act_as_reference();
+///     let run = Cli::target("reference")?.prompt("Hello?").api(Script::new().text("Hi.")).run()?;
+///     run.assert_verdict("ok");
+///     Ok(())
+/// }
+/// ```
+pub fn act_as_reference() {
+    if let Ok(role) = std::env::var(crate::reference::ACT_AS) {
+        std::process::exit(i32::from(crate::reference::perform(&role)));
+    }
+}
 
 pub use crate::harness::mock::script::{Block, Turn};
 pub use crate::harness::mock::{Fault, Script};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::cli::{Error, Folder};
+use super::cli::{Error, Folder, rescue};
 use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
 use crate::harness::run::{Attempt, KEPT_FILES};
@@ -19,6 +19,30 @@ use crate::stream_json::StreamReader;
 /// A finished run.
 ///
 /// The assertions can be chained. They panic, as assertions do, with all that a person needs to understand the run.
+///
+/// ```standalone_crate
+/// # clawgate::testing::act_as_reference();
+/// use clawgate::testing::{Cli, Script, Turn};
+/// use serde_json::json;
+///
+/// let write = Turn::new().tool("Write", json!({"file_path": "note.txt", "content": "hello"}));
+/// let run = Cli::target("reference")?
+///     .prompt("Write a note.")
+///     .arg("--dangerously-skip-permissions")
+///     .api(Script::new().turn(write).text("Done."))
+///     .run()?;
+///
+/// // What has to hold …
+/// run.assert_verdict("ok").assert_no_findings().assert_file("note.txt", "hello").assert_exit(0);
+/// // … what was said and done …
+/// assert_eq!(run.text(), Some("Done."));
+/// assert_eq!(run.tool_calls()[0].0, "Write");
+/// assert_eq!(run.transcript()[0]["subtype"], "init");
+/// assert_eq!(run.file("note.txt").as_deref(), Some(&b"hello"[..]));
+/// // … and all of it without what differs from run to run, for `insta::assert_snapshot!`.
+/// assert!(run.normalised().contains("<uuid:1>"));
+/// # Ok::<(), clawgate::testing::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Outcome {
     folder: Folder,
@@ -212,15 +236,9 @@ impl Outcome {
         self
     }
 
-    /// Brings the recording to where it outlives the test, since somebody will want to look at it.
     fn rescue(&self) -> PathBuf {
         let Folder::Passing(folder) = &self.folder else { return self.place.clone() };
-        let name = folder.path().file_name().unwrap_or_default();
-        let kept = std::env::temp_dir().join("clawgate-failed").join(name);
-        match self.recording.save(&kept) {
-            Ok(()) => kept,
-            Err(_) => self.place.clone(),
-        }
+        rescue(&self.recording, &self.place, folder.path().file_name().unwrap_or_default())
     }
 }
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use super::cli::{Error, setting};
+use super::cli::{Error, rescue, setting};
 use crate::harness::run::{Planned, Shelves, Stop, Suite, SuiteError, plan};
 use crate::harness::target::Choice;
+use crate::recording::Recording;
 
 /// A directory of scenario files, each case a test.
 ///
@@ -20,7 +21,8 @@ use crate::harness::target::Choice;
 /// }
 /// ```
 ///
-/// `cargo test` then lists, filters and runs them like any other test, several at a time.
+/// `cargo test` and `cargo nextest run` then list, filter and run them like any other test, several at a time. (The example
+/// does not run here: it is the whole of a test binary.)
 #[derive(Debug, Clone)]
 pub struct Scenarios {
     directory: PathBuf,
@@ -105,7 +107,13 @@ fn perform(planned: &Planned) -> Result<(), String> {
         return Ok(());
     }
     let lines = attempt.failures.iter().map(|failure| format!("{}: {}", failure.kind, failure.message));
-    Err(lines.chain([format!("again: {}", planned.replay())]).collect::<Vec<_>>().join("\n"))
+    let mut lines: Vec<String> = lines.collect();
+    if let Ok(recording) = Recording::open(&attempt.recording) {
+        let kept = rescue(&recording, &attempt.recording, out.path().file_name().unwrap_or_default());
+        lines.push(format!("recording: {}", kept.display()));
+    }
+    lines.push(format!("again: {}", planned.replay()));
+    Err(lines.join("\n"))
 }
 
 #[cfg(test)]

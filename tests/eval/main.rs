@@ -4,6 +4,7 @@ mod agreement;
 mod forms;
 mod lint;
 mod real;
+mod reports;
 mod resume;
 mod runs;
 mod sections;

@@ -67,6 +67,8 @@ impl Project {
             .args(args)
             .env_remove("CLAWGATE_TARGET")
             .env_remove("ANTHROPIC_API_KEY")
+            .env_remove("GITHUB_ACTIONS")
+            .env_remove("GITHUB_STEP_SUMMARY")
             .env("NO_PROXY", "127.0.0.1")
             .stdin(Stdio::null());
         command

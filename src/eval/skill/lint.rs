@@ -55,6 +55,17 @@ pub enum Severity {
 }
 
 /// Every rule that the text of a skill breaks. `path` is where it stands; nothing is read from there.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use clawgate::eval::skill::lint;
+///
+/// let path = Path::new(".claude/skills/greet/SKILL.md");
+/// assert!(lint("---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n", path).is_empty());
+/// let issues = lint("---\nname: Greet\ndescription: Greets people.\n---\nSay hello.\n", path);
+/// assert!(issues.iter().any(|issue| issue.rule == "name-characters"), "{issues:?}");
+/// ```
 pub fn lint(text: &str, path: &Path) -> Vec<Issue> {
     let mut issues = Issues(Vec::new());
     let is_skill = path.file_name().is_some_and(|name| name == "SKILL.md");
@@ -359,6 +370,24 @@ mod tests {
                 lint(&skill(&format!("name: {name}\ndescription: x")), &Path::new(name).join("SKILL.md"));
             assert_eq!(found.iter().map(|issue| issue.rule).collect::<Vec<_>>(), [rule], "{name}");
         }
+        // The limits themselves are allowed.
+        let named = |name: &str, front: &str| {
+            let text = skill(&format!("name: {name}\n{front}"));
+            let found = lint(&text, &Path::new(name).join("SKILL.md"));
+            found.into_iter().map(|issue| issue.rule).collect::<Vec<_>>()
+        };
+        let nothing = [] as [&str; 0];
+        assert_eq!(named(&"x".repeat(64), "description: x"), nothing);
+        assert_eq!(named(&"x".repeat(65), "description: x"), ["name-too-long"]);
+        assert_eq!(named("greet-2-u", "description: x"), nothing);
+        assert_eq!(named("greet-", "description: x"), ["name-hyphens"]);
+        assert_eq!(named("größe", "description: x"), ["name-characters"]);
+        assert_eq!(named("claude-helper", "description: x"), ["name-reserved"]);
+        assert_eq!(named("claudette", "description: x"), nothing);
+        assert_eq!(named("greet", &format!("description: {}", &long[..1024])), nothing);
+        let other = format!("description: x\nlicense: MIT\ncompatibility: {}", &long[..500]);
+        assert_eq!(named("greet", &other), nothing);
+        assert_eq!(named("greet", "description: x\nmetadata:\n  version: \"1.0\""), nothing);
         assert_eq!(rules("# Title\n"), ["frontmatter-missing"]);
         assert_eq!(rules("---\nname: \"x\n---\n"), ["frontmatter-invalid"]);
         assert_eq!(rules("---\nname: greet\ndescription: x\n---\n"), ["body-empty"]);

@@ -33,6 +33,8 @@ pub struct Case {
     pub expectations: Vec<Expectation>,
     /// How many trials, instead of the evaluation's.
     pub trials: Option<u32>,
+    /// The line of the file on which it begins, from 1.
+    pub line: usize,
 }
 
 /// What a case is for.
@@ -109,6 +111,7 @@ impl Case {
             sections: Vec::new(),
             expectations: Vec::new(),
             trials: None,
+            line: 1,
         }
     }
 

@@ -163,11 +163,13 @@ fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> 
 
 fn triggers(root: &mut Table<'_>) -> Result<Vec<Case>, DocumentError> {
     let Some(item) = root.take("trigger_tests") else { return Ok(Vec::new()) };
+    let line = item.place().line();
     let mut table = item.into_table()?;
     let mut cases = Vec::new();
     for (key, kind) in [("should_trigger", Kind::MustTrigger), ("should_not_trigger", Kind::MustNotTrigger)] {
         for prompt in table.strings(key)? {
-            cases.push(Case::new(format!("trigger-{}", cases.len() + 1), kind, prompt));
+            let id = format!("trigger-{}", cases.len() + 1);
+            cases.push(Case { line, ..Case::new(id, kind, prompt) });
         }
     }
     table.finish()?;

@@ -95,6 +95,20 @@ pub enum SpecError {
 
 impl Spec {
     /// Reads a file; a directory stands for the evaluation in it.
+    ///
+    /// ```
+    /// use clawgate::eval::spec::{Kind, Spec};
+    ///
+    /// let folder = tempfile::tempdir()?;
+    /// let path = folder.path().join("greet.eval.json");
+    /// let assertion = r#"{"id": "ahoy", "type": "contains", "needle": "Ahoy"}"#;
+    /// std::fs::write(&path, format!(r#"{{"test_args": "Ann", "assertions": [{assertion}]}}"#))?;
+    /// let spec = Spec::open(&path)?;
+    /// assert_eq!((spec.skill.as_str(), spec.cases[0].prompt.as_str()), ("greet", "/greet Ann"));
+    /// // Every evaluation has a control that is known to pass and one that is known to fail.
+    /// assert_eq!(spec.cases.iter().filter(|case| case.kind.is_control()).count(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn open(path: &Path) -> Result<Self, SpecError> {
         let at = |source| SpecError::Io { path: path.to_owned(), source };
         if fs::metadata(path).map_err(at)?.is_dir() {

@@ -37,13 +37,14 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     spec.model = model;
     for (index, item) in root.list("cases")?.into_iter().enumerate() {
         let place = item.place();
-        let case = case(item.into_table()?, index, spec.folder())?;
+        let case = Case { line: place.line(), ..case(item.into_table()?, index, spec.folder())? };
         if spec.cases.iter().any(|known| known.id == case.id) {
             return Err(place.complain(format!("a second case `{}`", case.id)).into());
         }
         spec.cases.push(case);
     }
     if let Some(item) = root.take("triggers") {
+        let line = item.place().line();
         let mut table = item.into_table()?;
         let trials = count(&mut table, "trials")?;
         for (key, kind) in [("should", Kind::MustTrigger), ("should_not", Kind::MustNotTrigger)] {
@@ -52,7 +53,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
                     "trigger-{}",
                     spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1
                 );
-                spec.cases.push(Case { trials, ..Case::new(id, kind, prompt) });
+                spec.cases.push(Case { trials, line, ..Case::new(id, kind, prompt) });
             }
         }
         table.finish()?;

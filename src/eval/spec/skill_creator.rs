@@ -17,7 +17,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     spec.skill_path = skill_folder.join("SKILL.md").is_file().then(|| skill_folder.clone());
     for item in root.list("evals")? {
         let place = item.place();
-        let case = case(item, &skill_folder)?;
+        let case = Case { line: place.line(), ..case(item, &skill_folder)? };
         if spec.cases.iter().any(|known| known.id == case.id) {
             return Err(place.complain(format!("a second eval with the id {}", case.id)).into());
         }

@@ -17,6 +17,15 @@ use super::fault_catalogue::parameter;
 use super::pace::Pace;
 
 /// One planned misbehaviour: what, in which turn, and how often.
+///
+/// ```
+/// use clawgate::harness::mock::Fault;
+///
+/// let fault: Fault = "http:status=429,times=2".parse()?;
+/// assert_eq!(fault.times, Some(2));
+/// assert!("htpp:status=429".parse::<Fault>().unwrap_err().to_string().contains("did you mean"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// What happens.

@@ -59,6 +59,13 @@ impl Default for Script {
 
 impl Turn {
     /// An answer that says nothing yet.
+    ///
+    /// ```
+    /// use clawgate::harness::mock::script::{Block, Turn};
+    ///
+    /// let turn = Turn::new().named("greeting").thinking("A greeting.").text("Hello.").stop_reason("end_turn");
+    /// assert_eq!(turn.blocks[1], Block::Text("Hello.".into()));
+    /// ```
     pub fn new() -> Self {
         Self {
             name: String::new(),

@@ -79,6 +79,13 @@ pub struct TargetInfo {
     pub version: String,
 }
 
+impl TargetInfo {
+    /// A target and its version.
+    pub fn new(target: &str, version: &str) -> Self {
+        Self { target: target.to_owned(), version: version.to_owned() }
+    }
+}
+
 /// How a case ended.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]

@@ -1,0 +1,58 @@
+//! `clawgate eval lint`: skills held against the agentskills.io specification.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{Failure, Format, complain};
+use crate::eval::skill::{Severity, discover, lint};
+use crate::exit_code;
+use crate::printable::printable;
+use crate::report::style::{BAD, CAUTION, GOOD, NAME};
+
+/// Lints the skills at these paths.
+pub(super) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<u8, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        let is_project = path.is_dir() && !path.join("SKILL.md").is_file();
+        if is_project {
+            files.extend(discover(path).into_iter().map(|skill| skill.file));
+        } else {
+            files.push(if path.is_dir() { path.join("SKILL.md") } else { path.clone() });
+        }
+    }
+    if files.is_empty() {
+        complain("there is no skill in .claude/skills and no command in .claude/commands");
+        return Ok(exit_code::NOTHING_SELECTED);
+    }
+    let mut out = format.stdout();
+    let mut code = exit_code::OK;
+    for file in &files {
+        let bytes =
+            std::fs::read(file).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{}: not UTF-8", file.display())))?;
+        // The directory's real name, also when the path is `.`.
+        let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
+        let issues = lint(&text, &real);
+        let fails = |severity: Severity| severity == Severity::Error || strict;
+        let passed = !issues.iter().any(|issue| fails(issue.severity));
+        code = exit_code::worst(code, if passed { exit_code::OK } else { exit_code::FINDINGS });
+        if format == Format::Json {
+            let value = json!({"type": "lint", "schema_version": 1, "skill": file, "passed": passed, "issues": issues});
+            writeln!(out, "{value}")?;
+            continue;
+        }
+        let (style, word) = if passed { (GOOD, "pass") } else { (BAD, "FAIL") };
+        writeln!(out, "{style}{word}{style:#} {NAME}{}{NAME:#}", printable(&file.display().to_string()))?;
+        for issue in &issues {
+            let line = issue.line.map_or(String::new(), |line| format!("line {line}: "));
+            let (style, word) =
+                if issue.severity == Severity::Error { (BAD, "error") } else { (CAUTION, "warning") };
+            writeln!(out, "  {style}{word}{style:#} {}: {line}{}", issue.rule, printable(&issue.message))?;
+        }
+    }
+    out.flush()?;
+    Ok(code)
+}
