@@ -269,3 +269,79 @@ fn a_contract_can_be_named_and_a_guess_is_always_told() {
         .code(2)
         .stderr(predicate::str::contains("claw-flat"));
 }
+
+#[test]
+fn what_nobody_can_tell_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let judge = |arguments: &[&str]| {
+        clawgate().current_dir(folder.path()).arg("judge").args(arguments).assert().get_output().status.code()
+    };
+    write("foo.json", "{\"foo\":1}\n");
+    write("version.json", "{\"kind\":\"version\",\"status\":\"ok\"}\n");
+    assert_eq!(judge(&["foo.json"]), Some(100), "an object of no contract");
+    assert_eq!(judge(&["foo.json", "--contract", "claw-stdout"]), Some(0), "somebody said what it is");
+    assert_eq!(judge(&["version.json"]), Some(0));
+
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    assert_eq!(judge(&["version.json", "empty"]), Some(4), "a directory that holds nothing");
+    assert_eq!(judge(&["version.json", "--exit-code", "256"]), Some(2), "no exit code");
+}
+
+#[test]
+fn a_stream_of_another_agent_is_judged_by_its_own_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let contract = folder.path().join("mine");
+    std::fs::create_dir(&contract).unwrap();
+    std::fs::write(
+        contract.join("contract.toml"),
+        r#"
+[contract]
+name = "mine"
+title = "pings are answered"
+protocol = "stream"
+sources = ["its manual"]
+
+[[kind]]
+name = "ping"
+when = { "/type" = "ping" }
+
+[[kind]]
+name = "pong"
+when = { "/type" = "pong" }
+
+[[clause]]
+id = "answered"
+level = "must"
+source = "its manual"
+since = "1.0"
+text = "Each ping is answered."
+why = "Nobody waits for ever."
+fix = "Answer it."
+check = { rule = "pairs", open = { on = "ping", at = "/id" }, close = { on = "pong", at = "/id" } }
+"#,
+    )
+    .unwrap();
+    let judge = |stream: &str, code: &str| {
+        std::fs::write(folder.path().join("s.ndjson"), stream).unwrap();
+        let mut command = clawgate();
+        command.current_dir(folder.path()).args([
+            "judge",
+            "s.ndjson",
+            "--contract",
+            "./mine",
+            "--exit-code",
+            code,
+        ]);
+        command.assert().get_output().status.code()
+    };
+    let answered = "{\"type\":\"ping\",\"id\":1}\n{\"type\":\"pong\",\"id\":1}\n";
+    assert_eq!(judge(answered, "0"), Some(0));
+    assert_eq!(judge(answered, "1"), Some(100), "it says that it failed");
+    assert_eq!(judge("{\"type\":\"ping\",\"id\":1}\n{\"type\":\"pong\",\"id\":\"1\"}\n", "0"), Some(100));
+}

@@ -301,3 +301,31 @@ fn every_event_has_the_published_form() {
     }
     assert!(failing.iter().any(|event| event["status"] == "skipped" || event["status"] == "fail"));
 }
+
+/// Root may write anywhere, and a target that runs as root must still meet the permissions that a user meets.
+#[test]
+fn a_read_only_directory_is_one_without_namespaces_too() {
+    let folder = tempfile::tempdir().unwrap();
+    clawgate(folder.path())
+        .args(["run", "claw/mistakes/read-only", "claw/commands/bootstrap-read-only", "--network", "off"])
+        .assert()
+        .code(0)
+        .stdout(contains("2 passed"));
+}
+
+#[test]
+fn a_scenario_that_runs_nowhere_is_no_scenario_that_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = |contract: &str| {
+        format!(
+            "[scenario]\nname = \"mine\"\ndescription = \"d\"\ncontract = \"{contract}\"\napi = \"plain\"\n[run]\nprompt = \"hi\"\n"
+        )
+    };
+    std::fs::write(folder.path().join("typo.toml"), scenario("claude-stream-jsn")).unwrap();
+    std::fs::write(folder.path().join("other.toml"), scenario("of-another-target")).unwrap();
+    let run = |file: &str| clawgate(folder.path()).args(["run", file]).assert();
+    run("typo.toml")
+        .code(2)
+        .stderr(contains("typo.toml:2").and(contains("did you mean `claude-stream-json`")));
+    run("other.toml").code(4).stderr(contains("no case of it runs on reference"));
+}

@@ -15,6 +15,6 @@ mod verdict;
 
 pub use class::{Blame, Class};
 pub use claw_kinds::{KindMeaning, meaning_of};
-pub use process::Process;
+pub use process::{Process, classify_foreign};
 pub use question::asks_the_user;
 pub use verdict::{Advisory, Basis, ClawFields, Evidence, Verdict};

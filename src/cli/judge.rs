@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::classify::Class;
+use crate::classify::{Class, claw};
 use crate::events::Profile;
 use crate::exit_code;
 use crate::judge::{
@@ -233,7 +233,11 @@ impl JudgeArgs {
             }
         };
         let judge = Judge::new(protocol, self.settings(false), shelf, &Run::default())?;
-        Ok(Judged::Run(Box::new(pump(judge, &start, reader, name, &ending, &mut watch)?)))
+        let mut judgement = pump(judge, &start, reader, name, &ending, &mut watch)?;
+        if judgement.is_of_unknown_shape() && judgement.verdict.is_ok() {
+            judgement.verdict = claw::unknown_shape();
+        }
+        Ok(Judged::Run(Box::new(judgement)))
     }
 
     /// Completes what is known of the end with what the flags say.

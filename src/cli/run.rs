@@ -23,7 +23,7 @@ use crate::harness::run::{
 use crate::harness::supervise::NetworkMode;
 use crate::harness::target::{Choice, Located};
 use crate::report::Progress;
-use crate::schema::Level;
+use crate::schema::{self, Level};
 
 /// Runs scenarios on targets, records what happens, and judges it
 ///
@@ -172,6 +172,14 @@ impl RunArgs {
         };
         let mut last = LastRun::read(args.out());
         let planned = plan(&suite, &targets, args.repeat.unwrap_or(1));
+        if let Some(complaint) = mistyped_contract(&suite, &targets) {
+            return Err(Failure::Usage(complaint));
+        }
+        if let Some(file) = args.idle_file(&planned) {
+            let on = args.target.join(", ");
+            complain(&format!("{file}: no case of it runs on {on}, which promises other contracts"));
+            return Ok(exit_code::NOTHING_SELECTED);
+        }
         if let Some(filter) = idle_filter(&planned, &filters) {
             complain(&args.no_case(filter, &suite));
             return Ok(exit_code::NOTHING_SELECTED);
@@ -208,12 +216,20 @@ impl RunArgs {
         Ok(exit_code::worst(orphans, args.perform(planned, whole, golden, &mut last)?))
     }
 
+    /// The first file that was named and of which nothing runs.
+    fn idle_file(&self, planned: &[Planned]) -> Option<&str> {
+        let runs = |file: &str| {
+            planned.iter().any(|case| case.case.source.as_ref().is_some_and(|source| source.file == file))
+        };
+        let named = self.filters.iter().map(String::as_str).filter(|filter| is_file(filter));
+        named.into_iter().find(|file| !runs(file))
+    }
+
     /// The scenarios, and the filters that are no files.
     fn suite(&self) -> Result<(Suite, Vec<String>), Failure> {
         let usage = |error: crate::harness::run::SuiteError| Failure::Usage(error.to_string());
-        let is_file =
-            |filter: &&String| Path::new(filter).extension().is_some_and(|extension| extension == "toml");
-        let (files, filters): (Vec<&String>, Vec<&String>) = self.filters.iter().partition(is_file);
+        let (files, filters): (Vec<&String>, Vec<&String>) =
+            self.filters.iter().partition(|filter| is_file(filter));
         // Whoever names files wants what is in them.
         let mut suite = if files.is_empty() { Suite::built_in().map_err(usage)? } else { Suite::default() };
         for file in &files {
@@ -419,4 +435,24 @@ fn list(planned: &[Planned], format: Format) -> Result<u8, Failure> {
         }
     }
     Ok(exit_code::OK)
+}
+
+/// Whether a filter is a scenario file.
+fn is_file(filter: &str) -> bool {
+    Path::new(filter).extension().is_some_and(|extension| extension == "toml")
+}
+
+/// What to say of a scenario whose contract is nearly one that is known: it would run nowhere, and nobody would know.
+fn mistyped_contract(suite: &Suite, targets: &[Arc<Located>]) -> Option<String> {
+    let promised =
+        |contract: &str| targets.iter().any(|target| target.choice.target.speaking(contract).is_some());
+    let is_known = |contract: &str| schema::built_in().any(|name| name == contract) || promised(contract);
+    suite.cases().iter().find_map(|(case, _)| {
+        let source = case.source.as_ref().filter(|_| !is_known(&case.contract))?;
+        let meant = nearest(&case.contract, schema::built_in())?;
+        Some(format!(
+            "{}:{}: unknown contract `{}`, did you mean `{meant}`?",
+            source.file, source.line, case.contract
+        ))
+    })
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::classify::{Process, Verdict, claude, claw};
+use crate::classify::{Process, Verdict, classify_foreign, claude, claw};
 use crate::envelope::{Envelope, FlawKind, MAX_BYTES};
 use crate::json::{Kind, Scanner};
 use crate::recording::{Exit, Facts};
@@ -10,6 +10,7 @@ use crate::schema::{self, End, FileError, Finding};
 use crate::stream_json::documented::{self, Run};
 use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
 
+use super::shelf::WEAKEST_CONTRACT;
 use super::{Choice, Protocol, Shelf};
 
 /// How to judge.
@@ -105,6 +106,13 @@ struct Stream<'s> {
     contract: Option<(Choice<'s>, schema::Judge<'s>)>,
 }
 
+impl Judgement {
+    /// Whether nobody can tell what the output was to be: any object keeps the weakest contract of claw.
+    pub fn is_of_unknown_shape(&self) -> bool {
+        self.contract_detected && self.contract.as_deref() == Some(WEAKEST_CONTRACT)
+    }
+}
+
 impl<'s> Judge<'s> {
     /// A judge of an output that speaks this protocol. `facts` is what the contract may know of the run.
     pub fn new(
@@ -163,7 +171,7 @@ impl<'s> Judge<'s> {
                     session
                 });
                 let lines = u64::from(!bytes.trim_ascii().is_empty());
-                let mut verdict = match (protocol, &session) {
+                let verdict = match (protocol, &session) {
                     (_, Some(session)) => claude::classify(session, &process, lines, settings.heuristics),
                     (Protocol::ClawText, _) => claw::classify_text(&envelope, &process),
                     (Protocol::ClawJson, _) => claw::classify_json(&envelope, &process),
@@ -172,11 +180,6 @@ impl<'s> Judge<'s> {
                     }
                 };
                 let choice = shelf.choose(protocol, &facts, envelope.value.as_ref())?;
-                // Any object keeps the weakest contract; without a command nobody knows what it was to be.
-                let is_known = choice.is_none_or(|choice| !choice.detected || choice.set.name() != WEAKEST);
-                if !is_known && facts.argv.is_none() && verdict.is_ok() {
-                    verdict = claw::unknown_shape();
-                }
                 let exit = ending.exit_known.then(|| ending.exit.clone());
                 let stderr = ending.exit_known.then_some(ending.stderr.as_slice());
                 let mut findings = choice
@@ -241,6 +244,13 @@ impl Stream<'_> {
         let summary =
             reader.finish(&mut |line| hear(line, &mut documented, &mut session, &mut contract, watch));
         session.finish();
+        // Another agent's stream has no messages that a verdict could rest on.
+        let is_foreign = contract.as_ref().is_some_and(|(choice, _)| !choice.set.is_of_claude());
+        let verdict = if is_foreign {
+            classify_foreign(process, summary.lines)
+        } else {
+            claude::classify(&session, process, summary.lines, settings.heuristics)
+        };
         let (mut name, mut findings) = (None, Vec::new());
         if let Some((choice, mut judge)) = contract {
             if summary.lines == 0 {
@@ -255,7 +265,7 @@ impl Stream<'_> {
             protocol,
             contract: name,
             contract_detected: false,
-            verdict: claude::classify(&session, process, summary.lines, settings.heuristics),
+            verdict,
             run: Some(documented.finish(&ending.exit, &ending.stderr, ending.duration_ms)),
             findings,
             session: Some(session),
@@ -263,9 +273,6 @@ impl Stream<'_> {
         }
     }
 }
-
-/// The contract that is left when no other is recognised.
-const WEAKEST: &str = "claw-stdout";
 
 /// What is wrong with the messages of `--output-format json --verbose`: they are those of a stream, in one list. How the
 /// run ended is judged with the document.

@@ -11,6 +11,9 @@ use super::{EVENTS_CONTRACT, Protocol, is_of_events};
 /// The contract of a Claude CLI that prints a message a line.
 const STREAM_CONTRACT: &str = "claude-stream-json";
 
+/// The contract of claw that is left when none is recognised.
+pub(super) const WEAKEST_CONTRACT: &str = "claw-stdout";
+
 /// Contracts by name, opened when they are first needed.
 #[derive(Debug)]
 pub struct Shelf {
@@ -105,10 +108,10 @@ impl Shelf {
             Protocol::ClaudeStream => (STREAM_CONTRACT, false),
             Protocol::ClaudeJson => ("claude-json", false),
             Protocol::ClaudeText => return Ok(None),
-            Protocol::ClawText => ("claw-stdout", false),
+            Protocol::ClawText => (WEAKEST_CONTRACT, false),
             Protocol::ClawJson => {
                 let guess = schema::detect(document.map_or(&[], std::slice::from_ref), run)?;
-                (guess.filter(|name| name.starts_with("claw")).unwrap_or("claw-stdout"), true)
+                (guess.filter(|name| name.starts_with("claw")).unwrap_or(WEAKEST_CONTRACT), true)
             }
         };
         Ok(self.get(name)?.map(|set| Choice { set, detected }))

@@ -78,6 +78,13 @@ impl ContractSet {
         self.contracts.first().map_or("", |contract| &contract.name)
     }
 
+    /// Whether it is, or extends, a built-in contract of a Claude CLI.
+    pub fn is_of_claude(&self) -> bool {
+        self.contracts
+            .iter()
+            .any(|contract| built_in().any(|name| name == contract.name && name.starts_with("claude")))
+    }
+
     /// What stdout holds.
     pub fn protocol(&self) -> Protocol {
         self.contracts.first().map_or(Protocol::Document, |contract| contract.protocol)

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use rustix::process::{getgid, getuid};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::thread::{CapabilitySet, UnshareFlags, unshare_unsafe};
 use serde::{Deserialize, Serialize};
 
 /// Whether a target is kept away from the network.
@@ -71,6 +71,13 @@ pub(super) fn isolate() -> io::Result<TcpListener> {
     fs::write("/proc/self/gid_map", format!("{USER_INSIDE} {group} 1"))?;
     raise_loopback()?;
     listen()
+}
+
+/// Takes from what this process starts the power of root to write where the permissions forbid it, as nobody has it
+/// who is moved into a view of its own.
+pub(super) fn give_up_override() {
+    // Whoever is not root has nothing to give up, and is refused.
+    _ = rustix::thread::remove_capability_from_bounding_set(CapabilitySet::DAC_OVERRIDE);
 }
 
 /// Listens where the target looks for the mock.

@@ -118,6 +118,9 @@ impl Server {
                 Err(error) => (Isolation::none(format!("the kernel does not allow it: {error}")), None),
             },
         };
+        if !isolation.is_complete() && self.reach != Reach::Group {
+            network::give_up_override();
+        }
         self.isolation = isolation.clone();
         let listener: Vec<_> = listener.iter().map(TcpListener::as_fd).collect();
         self.channel.send(&Report::Ready(isolation), &listener)
