@@ -720,6 +720,10 @@ fn shards_run_apart_and_merged_are_the_report_of_one_run() {
     clawgate(root).args(other).output().unwrap();
     merge(&["s1", "s2", "other"], "x").code(2).stderr(contains("they ran other cases"));
     let events = read(root, "s3/events.ndjson");
+    let changed = events.replacen("\"status\":\"pass\"", "\"status\":\"fail\"", 1);
+    assert_ne!(changed, events);
+    fs::write(root.join("s3/events.ndjson"), changed).unwrap();
+    merge(&["s1", "s2", "s3"], "x").code(2).stderr(contains("run-finished counts"));
     let cut = events.trim_end().rsplit_once('\n').unwrap().0;
     fs::write(root.join("s3/events.ndjson"), cut).unwrap();
     merge(&["s1", "s2", "s3"], "x").code(3).stderr(contains("did not finish"));

@@ -135,8 +135,10 @@ impl Log {
         let mut finished = None;
         let mut reader = BufReader::new(File::open(&path).map_err(at)?);
         let mut line = Vec::new();
+        let mut lines = 0;
         for index in 1.. {
             line.clear();
+            lines = index - 1;
             if reader.read_until(b'\n', &mut line).map_err(at)? == 0 {
                 break;
             }
@@ -178,7 +180,17 @@ impl Log {
             line: 1,
             reason: error.to_string(),
         })?;
-        let finished = finished.ok_or_else(unfinished)?;
+        let finished: RunFinished = finished.ok_or_else(unfinished)?;
+        // A file that was put together or changed by hand is told by its own sums.
+        let count = |status: &str| cases.iter().filter(|case| case["status"] == status).count();
+        let said = [finished.passed, finished.failed, finished.flaky, finished.skipped];
+        let found = ["pass", "fail", "flaky", "skipped"].map(count);
+        if said != found {
+            let reason = format!(
+                "run-finished counts {said:?} cases passed, failed, flaky and skipped, but there are {found:?}"
+            );
+            return Err(MergeError::Damaged { path: path.clone(), line: lines, reason });
+        }
         Ok(Self { folder: folder.to_owned(), started, first, cases, finished })
     }
 
