@@ -321,8 +321,8 @@ fn a_scenario_that_runs_nowhere_is_no_scenario_that_passes() {
             "[scenario]\nname = \"mine\"\ndescription = \"d\"\ncontract = \"{contract}\"\napi = \"plain\"\n[run]\nprompt = \"hi\"\n"
         )
     };
-    std::fs::write(folder.path().join("typo.toml"), scenario("claude-stream-jsn")).unwrap();
-    std::fs::write(folder.path().join("other.toml"), scenario("of-another-target")).unwrap();
+    fs::write(folder.path().join("typo.toml"), scenario("claude-stream-jsn")).unwrap();
+    fs::write(folder.path().join("other.toml"), scenario("of-another-target")).unwrap();
     let run = |file: &str| clawgate(folder.path()).args(["run", file]).assert();
     run("typo.toml")
         .code(2)

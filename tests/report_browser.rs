@@ -269,6 +269,14 @@ fn everything_can_be_read_by_name_and_contrast() {
     assert_eq!(browser.eval(contrast), "");
     browser.eval("document.querySelector('button.theme').click()");
     assert_eq!(browser.eval(contrast), "");
+    assert_eq!(browser.eval("document.documentElement.dataset.theme"), "dark");
+    // On paper it is light, whatever the reader likes, and nothing is there to be pressed.
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let hero = "getComputedStyle(document.querySelector('.hero')).backgroundColor";
+    assert_eq!(browser.eval(hero), "rgb(255, 255, 255)");
+    assert_eq!(browser.eval("getComputedStyle(document.body).color"), "rgb(26, 31, 43)");
+    assert_eq!(browser.eval("document.querySelector('.filters').checkVisibility()"), false);
+    assert_eq!(browser.eval(contrast), "");
 }
 
 #[test]
