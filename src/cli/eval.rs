@@ -76,7 +76,7 @@ pub(super) struct EvalArgs {
     #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
     /// Begin nothing that, costing as much as the dearest so far, would bring all together above this
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     max_total_cost_usd: Option<f64>,
     /// The same for tokens; until one trial has shown how many it takes, one runs at a time
     #[arg(long, value_name = "N")]
@@ -156,6 +156,11 @@ enum Other {
 fn part(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok().filter(|number| (0.0..=1.0).contains(number));
     number.ok_or_else(|| "expected a number from 0 to 1, such as 0.8".into())
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let number = text.trim_start_matches('$').parse::<f64>().ok().filter(|number| number.is_finite());
+    number.filter(|number| *number > 0.0).ok_or_else(|| "expected dollars, such as 2.50".into())
 }
 
 /// Runs the command and returns its exit code.

@@ -167,7 +167,7 @@ impl Observed {
             output: run.as_ref().map(|run| run.output.clone()).unwrap_or_default(),
             succeeded: run.as_ref().is_some_and(|run| run.succeeded),
             error: run.and_then(|run| run.error),
-            denied: session.denials.iter().filter_map(|denial| denial.tool.clone()).collect(),
+            denied: heard.denied.into_iter().map(|(_, tool)| tool).collect(),
             final_text: session.final_text.unwrap_or_default(),
             model: session.model,
             version: session.cli_version.unwrap_or_else(|| facts.target_version.clone()),
@@ -273,6 +273,8 @@ struct Heard {
     call_count: u64,
     known: Option<Vec<String>>,
     structured: Option<Value>,
+    /// Calls that were denied, with their tools. Newer versions say it at once and again in the result.
+    denied: Vec<(String, String)>,
 }
 
 impl Heard {
@@ -306,6 +308,15 @@ impl Heard {
     }
 
     fn result(&mut self, result: RunResult<'_>) {
+        for denial in result.permission_denials() {
+            let text = |key: &str| {
+                denial.get(key).and_then(crate::json::Node::text).unwrap_or_default().into_owned()
+            };
+            let denied = (text("tool_use_id"), text("tool_name"));
+            if self.denied.len() < MOST_CALLS && !self.denied.contains(&denied) {
+                self.denied.push(denied);
+            }
+        }
         if let Some(structured) = result.structured_output().filter(|output| !output.is_null()) {
             self.structured = Some(structured.to_value());
         }

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod forms;
+mod hostile;
 mod lint;
 mod real;
 mod reports;

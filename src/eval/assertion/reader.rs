@@ -8,6 +8,7 @@ use super::tools::{ToolCheck, Which};
 use super::{About, Assertion, Check, Format, Pattern};
 use crate::classify::Class;
 use crate::document::{DocumentError, Item, Place, Table, nearest};
+use crate::eval::spec::is_inside;
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +88,7 @@ pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<As
         table.string("name")?;
     }
     let about = about(&mut table, dialect)?;
-    let mut reader = Reader { table, place };
+    let mut reader = Reader { table, place, dialect };
     let check = reader.check(&kind)?;
     reader.finish()?;
     let id = id.unwrap_or_else(|| format!("{kind}-{number}"));
@@ -99,24 +100,30 @@ fn about(table: &mut Table<'_>, dialect: Dialect) -> Result<About, DocumentError
         return Ok(About::Output);
     }
     let Some(item) = table.take("in") else { return Ok(About::Output) };
+    let place = item.place();
     Ok(match item.into_string()?.as_str() {
         "output" => About::Output,
         "final" => About::Final,
-        path => About::File(path.to_owned()),
+        path if is_inside(path) => About::File(path.to_owned()),
+        _ => return Err(place.complain(OUTSIDE)),
     })
 }
+
+/// Where no file can be: such an assertion would always hold, or never.
+const OUTSIDE: &str = "expected the path of a file below the working directory";
 
 struct Reader<'t> {
     table: Table<'t>,
     place: Place<'t>,
+    dialect: Dialect,
 }
 
 impl<'t> Reader<'t> {
     fn check(&mut self, kind: &str) -> Result<Check, DocumentError> {
         let text = |check| Ok(Check::Text(check));
         match kind {
-            "contains" => text(TextCheck::Contains(self.text("needle")?)),
-            "not_contains" => text(TextCheck::NotContains(self.text("needle")?)),
+            "contains" => text(TextCheck::Contains(self.needle()?)),
+            "not_contains" => text(TextCheck::NotContains(self.needle()?)),
             "equals" => text(TextCheck::Equals(self.text("text")?)),
             "regex" => text(TextCheck::Regex(self.pattern()?)),
             "not_regex" => text(TextCheck::NotRegex(self.pattern()?)),
@@ -216,7 +223,12 @@ impl<'t> Reader<'t> {
     }
 
     fn file(&mut self, exists: bool) -> Result<FileCheck, DocumentError> {
-        let path = self.text("path")?;
+        let item = self.require("path")?;
+        let place = item.place();
+        let path = item.into_string()?;
+        if !is_inside(&path) {
+            return Err(place.complain(OUTSIDE));
+        }
         if !exists {
             return Ok(FileCheck { path, state: FileState::Absent });
         }
@@ -268,6 +280,17 @@ impl<'t> Reader<'t> {
 
     fn text(&mut self, key: &'static str) -> Result<String, DocumentError> {
         self.require(key)?.into_string()
+    }
+
+    /// A text that is searched for. Nothing is in every text; clauditor's files may say so and agree with clauditor.
+    fn needle(&mut self) -> Result<String, DocumentError> {
+        let item = self.require("needle")?;
+        let place = item.place();
+        let needle = item.into_string()?;
+        if needle.is_empty() && self.dialect == Dialect::Own {
+            return Err(place.complain("expected a text, found none, which every text contains"));
+        }
+        Ok(needle)
     }
 
     fn whole(&mut self, key: &'static str) -> Result<u64, DocumentError> {

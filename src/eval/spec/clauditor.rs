@@ -1,8 +1,11 @@
 //! clauditor's form: `<skill>.eval.json`, or `SKILL.eval.json` beside a `SKILL.md`.
 
-use std::path::{Component, Path};
+use std::path::Path;
 
-use super::{Case, Expectation, Form, Ids, Input, Kind, RunSettings, Spec, SpecError, count, part, sections};
+use super::{
+    Case, Expectation, Form, Ids, Input, Kind, RunSettings, Spec, SpecError, count, is_inside, part, said,
+    sections,
+};
 use crate::document::{Document, DocumentError, Item, Table};
 use crate::eval::assertion::{self, Dialect};
 
@@ -39,7 +42,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
         case.files.push(input);
     }
     case.outputs = root.string("output_file")?.into_iter().collect();
-    let globs = root.strings("output_files")?;
+    let globs = outputs(&mut root, &case.files)?;
     if case.outputs.is_empty() {
         case.outputs = globs;
     } else if !globs.is_empty() {
@@ -89,10 +92,7 @@ fn name_of(path: &Path) -> String {
 }
 
 fn spoken(root: &mut Table<'_>, key: &'static str) -> Result<Option<String>, DocumentError> {
-    let Some(item) = root.take(key) else { return Ok(None) };
-    let place = item.place();
-    let text = item.into_string()?;
-    if text.trim().is_empty() { Err(place.complain("expected a text, found none")) } else { Ok(Some(text)) }
+    root.take(key).map(said).transpose()
 }
 
 fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, DocumentError> {
@@ -102,7 +102,7 @@ fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, Docume
     if path.is_absolute() {
         return Err(place.complain("absolute paths are not allowed"));
     }
-    if path.components().any(|part| part == Component::ParentDir) {
+    if !is_inside(&named) {
         return Err(place.complain("escapes the directory of the file"));
     }
     let from = folder.join(path);
@@ -114,6 +114,21 @@ fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, Docume
         return Err(place.complain(format!("a second file named `{to}`")));
     }
     Ok(Input::Copy { to, from })
+}
+
+/// Patterns of outputs. What goes in must not be taken for what came out.
+fn outputs(root: &mut Table<'_>, inputs: &[Input]) -> Result<Vec<String>, DocumentError> {
+    let mut patterns = Vec::new();
+    for item in root.list("output_files")? {
+        let place = item.place();
+        let pattern = item.into_string()?;
+        let name = pattern.rsplit('/').next().unwrap_or_default();
+        if inputs.iter().any(|input| matches!(input, Input::Copy { to, .. } if to == name)) {
+            return Err(place.complain(format!("`{name}` is one of the `input_files`")));
+        }
+        patterns.push(pattern);
+    }
+    Ok(patterns)
 }
 
 fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> {

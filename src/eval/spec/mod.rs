@@ -27,7 +27,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use self::values::{Ids, count, part};
+pub(crate) use self::values::is_inside;
+use self::values::{Ids, count, part, positive, said};
 use crate::document::DocumentError;
 
 /// An evaluation as its file describes it.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{
     Case, Expectation, Form, Ids, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
-    SpecError, Thresholds, count, digest, part, sections,
+    SpecError, Thresholds, count, digest, is_inside, part, positive, said, sections,
 };
 use crate::document::{Document, DocumentError, Item, Place, Table, nearest};
 use crate::eval::assertion::{self, Dialect};
@@ -48,7 +48,8 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
         let mut table = item.into_table()?;
         let trials = count(&mut table, "trials")?;
         for (key, kind) in [("should", Kind::MustTrigger), ("should_not", Kind::MustNotTrigger)] {
-            for prompt in table.strings(key)? {
+            for item in table.list(key)? {
+                let prompt = said(item)?;
                 let id = format!(
                     "trigger-{}",
                     spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1
@@ -135,12 +136,12 @@ fn run(mut table: Table<'_>) -> Result<RunSettings, DocumentError> {
         permission_mode: table.string("permission_mode")?.unwrap_or(base.permission_mode),
         allowed_tools: table.strings("allowed_tools")?,
         disallowed_tools: table.strings("disallowed_tools")?,
-        max_turns: table.unsigned("max_turns")?.unwrap_or(base.max_turns),
-        max_cost_usd: table.number("max_cost_usd")?.unwrap_or(base.max_cost_usd),
-        timeout_seconds: table.unsigned("timeout_seconds")?.unwrap_or(base.timeout_seconds).max(1),
+        max_turns: count(&mut table, "max_turns")?.map_or(base.max_turns, u64::from),
+        max_cost_usd: positive(&mut table, "max_cost_usd")?.unwrap_or(base.max_cost_usd),
+        timeout_seconds: count(&mut table, "timeout_seconds")?.map_or(base.timeout_seconds, u64::from),
         args: table.strings("args")?,
         env: Vec::new(),
-        retries: table.unsigned("retries")?.map_or(base.retries, |retries| retries as u32),
+        retries: table.unsigned("retries")?.map_or(base.retries, |retries| retries.min(1000) as u32),
         backoff_ms: table.unsigned("backoff_ms")?.unwrap_or(base.backoff_ms),
         require_use: table.boolean("require_use")?.unwrap_or(base.require_use),
         heuristics: table.boolean("heuristics")?.unwrap_or(base.heuristics),
@@ -164,8 +165,8 @@ fn thresholds(mut table: Table<'_>) -> Result<Thresholds, DocumentError> {
         min_delta: table.number("min_delta")?,
         min_precision: part(&mut table, "min_precision")?.unwrap_or(base.min_precision),
         min_recall: part(&mut table, "min_recall")?.unwrap_or(base.min_recall),
-        max_cost_usd: table.number("max_cost_usd")?,
-        max_seconds: table.number("max_seconds")?,
+        max_cost_usd: positive(&mut table, "max_cost_usd")?,
+        max_seconds: positive(&mut table, "max_seconds")?,
     };
     table.finish()?;
     Ok(thresholds)
@@ -184,7 +185,7 @@ fn judge(mut table: Table<'_>) -> Result<JudgeSettings, DocumentError> {
 
 fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, DocumentError> {
     let id = table.string("id")?.unwrap_or_else(|| (index + 1).to_string());
-    let prompt = table.require("prompt", "what is asked")?.into_string()?;
+    let prompt = said(table.require("prompt", "what is asked")?)?;
     let kind = match table.take("control") {
         None => Kind::Task,
         Some(item) => {
@@ -211,8 +212,9 @@ fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, Docum
     case.outputs = table.string("output")?.into_iter().collect();
     case.outputs.extend(table.strings("outputs")?);
     let mut ids = Ids::default();
-    for (index, text) in table.strings("expectations")?.into_iter().enumerate() {
-        case.expectations.push(Expectation { id: format!("expectation-{}", index + 1), text });
+    for (index, item) in table.list("expectations")?.into_iter().enumerate() {
+        let id = format!("expectation-{}", index + 1);
+        case.expectations.push(Expectation { id, text: said(item)? });
     }
     for (index, item) in table.list("assert")?.into_iter().enumerate() {
         let place = item.place();
@@ -227,6 +229,9 @@ fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, Docum
 }
 
 fn input(to: String, item: Item<'_>, folder: &Path) -> Result<Input, DocumentError> {
+    if !is_inside(&to) {
+        return Err(item.complain(format!("`{to}`: expected a path below the working directory")));
+    }
     if item.is_string() {
         return Ok(Input::Text { to, text: item.into_string()? });
     }

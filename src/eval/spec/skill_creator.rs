@@ -1,8 +1,8 @@
 //! skill-creator's form: `evals/evals.json` in the skill's directory.
 
-use std::path::{Component, Path};
+use std::path::Path;
 
-use super::{Case, Expectation, Form, Input, Kind, Spec, SpecError};
+use super::{Case, Expectation, Form, Input, Kind, Spec, SpecError, is_inside, said};
 use crate::document::{Document, DocumentError, Item};
 
 pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
@@ -32,7 +32,7 @@ fn case(item: Item<'_>, skill_folder: &Path) -> Result<Case, DocumentError> {
     let mut table = item.into_table()?;
     let id = table.require("id", "a number that identifies the eval")?;
     let id = if id.is_string() { id.into_string()? } else { id.into_unsigned()?.to_string() };
-    let prompt = table.require("prompt", "the task")?.into_string()?;
+    let prompt = said(table.require("prompt", "the task")?)?;
     let mut case = Case::new(id, Kind::Task, prompt.clone());
     case.prompt_without = (!prompt.starts_with('/')).then_some(prompt);
     case.expected = table.string("expected_output")?;
@@ -45,8 +45,7 @@ fn case(item: Item<'_>, skill_folder: &Path) -> Result<Case, DocumentError> {
     // As older versions called them.
     statements.extend(table.list("assertions")?);
     for (index, item) in statements.into_iter().enumerate() {
-        case.expectations
-            .push(Expectation { id: format!("expectation-{}", index + 1), text: item.into_string()? });
+        case.expectations.push(Expectation { id: format!("expectation-{}", index + 1), text: said(item)? });
     }
     if case.expectations.is_empty()
         && let Some(expected) = &case.expected
@@ -62,11 +61,10 @@ fn case(item: Item<'_>, skill_folder: &Path) -> Result<Case, DocumentError> {
 fn input(item: Item<'_>, skill_folder: &Path) -> Result<Input, DocumentError> {
     let place = item.place();
     let named = item.into_string()?;
-    let path = Path::new(&named);
-    if path.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+    if !is_inside(&named) {
         return Err(place.complain("expected a path below the skill's directory"));
     }
-    let from = skill_folder.join(path);
+    let from = skill_folder.join(&named);
     if !from.exists() {
         return Err(place.complain(format!("{} does not exist", from.display())));
     }

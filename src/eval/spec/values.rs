@@ -1,6 +1,8 @@
 //! Values that files of several forms hold: ids, counts, parts of a whole.
 
-use crate::document::{DocumentError, Table};
+use std::path::{Component, Path};
+
+use crate::document::{DocumentError, Item, Table};
 
 /// Ids are unique among assertions, fields and criteria.
 #[derive(Default)]
@@ -27,7 +29,7 @@ impl Ids {
     }
 }
 
-/// A count of trials, which is at least one.
+/// A count, of trials for instance, which is at least one.
 pub(super) fn count(table: &mut Table<'_>, key: &'static str) -> Result<Option<u32>, DocumentError> {
     let Some(item) = table.take(key) else { return Ok(None) };
     let place = item.place();
@@ -47,4 +49,25 @@ pub(super) fn part(table: &mut Table<'_>, key: &'static str) -> Result<Option<f6
     } else {
         Err(place.complain("expected a number from 0 to 1"))
     }
+}
+
+/// A text that is not empty.
+pub(super) fn said(item: Item<'_>) -> Result<String, DocumentError> {
+    let place = item.place();
+    let text = item.into_string()?;
+    if text.trim().is_empty() { Err(place.complain("expected a text, found none")) } else { Ok(text) }
+}
+
+/// A number above zero.
+pub(super) fn positive(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, DocumentError> {
+    let Some(item) = table.take(key) else { return Ok(None) };
+    let place = item.place();
+    let number = item.into_number()?;
+    if number > 0.0 { Ok(Some(number)) } else { Err(place.complain("expected a number above 0")) }
+}
+
+/// Whether a path stays below the directory that it starts from.
+pub(crate) fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components().peekable();
+    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
