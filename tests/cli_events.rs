@@ -156,7 +156,7 @@ fn a_log_that_is_not_there_is_said() {
 
 #[test]
 fn the_catalogue_has_every_clause_and_says_which_are_live_only() {
-    clawgate().args(["contract", "list"]).assert().stdout(predicate::str::contains("128 clauses"));
+    clawgate().args(["contract", "list"]).assert().stdout(predicate::str::contains("129 clauses"));
     clawgate()
         .args(["contract", "show", "claws-events"])
         .assert()
@@ -303,4 +303,29 @@ fn a_recording_of_a_worker_is_judged_as_the_log_that_it_is() {
         assert_eq!((&line["events"]["profile"], &line["verdict"]), (&profile.into(), &Value::Null));
         assert_eq!(line["contract_detected"], false);
     }
+}
+
+#[test]
+fn regression_an_empty_log_passed_the_gate() {
+    let folder = TempDir::new().unwrap();
+    let empty = folder.path().join("empty.jsonl");
+    fs::write(&empty, "").unwrap();
+    let (code, line) = judged(&[empty.to_str().unwrap()]);
+    assert_eq!((code, &line["findings"][0]["clause"]), (100, &"claws-events/lg-06".into()));
+    let human = clawgate().args(["judge", "--contract", "claws-events"]).arg(&empty).assert().code(100);
+    human.stdout(predicate::str::contains("the log holds no record"));
+}
+
+#[test]
+fn the_timeline_is_there_for_programs_too() {
+    let output = clawgate().args(["events", "timeline", GAP, "--format", "json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let timeline: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let lives = timeline["lives"].as_array().unwrap();
+    let worker = lives.iter().find(|life| life["role"] == "worker").unwrap();
+    let kinds: Vec<_> = worker["entries"].as_array().unwrap().iter().map(|entry| &entry["kind"]).collect();
+    assert!(kinds.contains(&&"phase".into()) && kinds.contains(&&"silence".into()), "{kinds:?}");
+    let found =
+        worker["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "finding").unwrap();
+    assert_eq!((&found["level"], &found["line"]), (&"must".into(), &10.into()));
 }

@@ -69,3 +69,24 @@ fn the_command_gates_and_writes_what_survives() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), survivors);
     assert_eq!(report["clauses"]["blind/has-message"]["killed"], 3);
 }
+
+#[test]
+fn regression_what_only_warns_was_counted_as_if_it_failed_the_gate() {
+    let audit = |args: &[&str]| -> serde_json::Value {
+        let mut command = Command::cargo_bin("clawgate").unwrap();
+        let output = command.args(["audit", "claw-1.0", "--format", "json"]).args(args).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let usual = audit(&[]);
+    let number = |report: &serde_json::Value, key: &str| report[key].as_u64().unwrap();
+    // The numbers are said, and the strict count takes them for what they are.
+    assert!(number(&usual, "warned") > 0 && number(&usual, "excused") > 0, "{usual:.200}");
+    let strict = audit(&["--fail-on", "must"]);
+    let passed = number(&strict, "mutants") - number(&strict, "killed");
+    assert_eq!(passed, strict["survivors"].as_array().unwrap().len() as u64);
+    assert!(passed >= number(&usual, "warned"), "{passed} of {}", number(&usual, "warned"));
+    assert!(strict["score"].as_f64() < usual["score"].as_f64());
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    let gate = command.args(["audit", "claw-1.0", "--fail-on", "must", "--min-score", "1"]);
+    gate.assert().code(100);
+}

@@ -39,16 +39,24 @@ const SCHEMA: &str = r#"{
 }
 "#;
 
+/// A directory with the contract `mine` in it.
+fn directory(contract: &str, schema: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let mine = directory.path().join("mine");
+    fs::create_dir(&mine).unwrap();
+    fs::write(mine.join("contract.toml"), contract).unwrap();
+    fs::write(mine.join("answer.schema.json"), schema).unwrap();
+    directory
+}
+
 /// Shows the contract and answers with the complaint.
 fn complaint(contract: &str, schema: &str) -> String {
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("contract.toml"), contract).unwrap();
-    fs::write(directory.path().join("answer.schema.json"), schema).unwrap();
+    let directory = directory(contract, schema);
     let start = Instant::now();
     let output = Command::cargo_bin("clawgate")
         .unwrap()
         .args(["contract", "show", "."])
-        .current_dir(directory.path())
+        .current_dir(directory.path().join("mine"))
         .timeout(Duration::from_secs(60))
         .output()
         .unwrap();
@@ -61,12 +69,10 @@ fn complaint(contract: &str, schema: &str) -> String {
 
 #[test]
 fn a_good_contract_of_a_user_works() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("contract.toml"), CONTRACT).unwrap();
-    fs::write(directory.path().join("answer.schema.json"), SCHEMA).unwrap();
+    let directory = directory(CONTRACT, SCHEMA);
     for path in [".", "contract.toml", "./contract.toml"] {
         let mut command = Command::cargo_bin("clawgate").unwrap();
-        command.args(["contract", "show", path]).current_dir(directory.path());
+        command.args(["contract", "show", path]).current_dir(directory.path().join("mine"));
         command.assert().success().stdout(predicate::str::contains("It has a message."));
     }
 }
@@ -194,12 +200,13 @@ fn a_schema_that_would_take_forever_is_refused() {
     assert!(complaint(CONTRACT, &schema).contains("checks one value against more than 10000 schemas"));
     let own_tail =
         r##"{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}"##;
-    let directory = tempfile::tempdir().unwrap();
-    fs::write(directory.path().join("contract.toml"), CONTRACT).unwrap();
-    fs::write(directory.path().join("answer.schema.json"), own_tail).unwrap();
+    let directory = directory(CONTRACT, own_tail);
     // A cycle promises nothing; it must only not hang.
     let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.args(["contract", "show", "."]).current_dir(directory.path()).timeout(Duration::from_secs(30));
+    command
+        .args(["contract", "show", "."])
+        .current_dir(directory.path().join("mine"))
+        .timeout(Duration::from_secs(30));
     let output = command.output().unwrap();
     assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
 }
@@ -217,4 +224,37 @@ fn a_contract_that_is_not_there_is_one_sentence() {
     let mut command = Command::cargo_bin("clawgate").unwrap();
     command.args(["contract", "show"]).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     command.assert().code(2).stderr(predicate::str::contains("no contract.toml in this directory"));
+}
+
+#[test]
+fn regression_a_contract_that_extends_nothing_known_was_an_error_without_its_place() {
+    let extending = |parent: &str| {
+        let head = format!("protocol = \"document\"\nextends = [{parent:?}]\n");
+        directory(&CONTRACT.replacen("protocol = \"document\"\n", &head, 1), SCHEMA)
+    };
+    let judge = |directory: &tempfile::TempDir| {
+        fs::write(directory.path().join("a.json"), "{\"message\":\"hi\"}\n").unwrap();
+        let mut command = Command::cargo_bin("clawgate").unwrap();
+        command.args(["judge", "a.json", "--contract", "./mine"]).current_dir(directory.path());
+        command.assert()
+    };
+    let complaint = "mine/contract.toml:5: extends `nope`: neither a built-in contract nor a directory";
+    judge(&extending("nope")).code(2).stderr(predicate::str::contains(complaint));
+    judge(&extending("claw-stdout")).code(0);
+}
+
+#[test]
+fn regression_a_contract_whose_name_is_not_its_directorys_was_taken() {
+    let text = complaint(&CONTRACT.replacen("name = \"mine\"", "name = \"yours\"", 1), SCHEMA);
+    assert!(
+        text.contains("contract.toml:2: a contract has the name of its directory, which is `mine`"),
+        "{text}"
+    );
+    // An old version that stands aside is compared all the same.
+    let (old, new) = (directory(CONTRACT, SCHEMA), directory(CONTRACT, SCHEMA));
+    let aside = old.path().join("mine.old");
+    fs::rename(old.path().join("mine"), &aside).unwrap();
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command.args(["contract", "diff"]).arg(aside).arg(new.path().join("mine"));
+    command.assert().success();
 }

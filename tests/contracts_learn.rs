@@ -86,3 +86,37 @@ fn nothing_to_learn_from_is_said() {
     learn(&directory.path().join("a.json"), &out).assert().code(4);
     learn(&directory.path().join("none"), &out).assert().code(2);
 }
+
+#[test]
+fn regression_prose_and_an_empty_stdout_were_said_to_fit() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let corpus = root().join("tests/corpus/claude-2.1.325");
+    learn(&corpus, &at("mine")).assert().success();
+    learn(&root().join("samples/rate-limit.ndjson"), &at("small")).assert().success();
+    let document = root().join("schemas/claw-head");
+    let good = fs::read_to_string(root().join("samples/rate-limit.ndjson")).unwrap();
+    let cut = &good[..good.len() - 20];
+    for (name, text, out, complaint) in [
+        ("prose", "hello\n", at("mine"), "line 1: the line is no JSON object"),
+        ("empty", "", at("mine"), "the run printed nothing"),
+        ("blank", "\n\n", at("mine"), "the run printed nothing"),
+        ("list", "[]\n", at("mine"), "line 1: the line is no JSON object"),
+        ("cut", cut, at("small"), "the line is no JSON object"),
+        ("prose-document", "hello\n", document.clone(), "stdout is not one JSON object"),
+        ("empty-document", "", document.clone(), "the run printed nothing"),
+    ] {
+        let input = at(&format!("{name}.ndjson"));
+        fs::write(&input, text).unwrap();
+        let assert = learn(&input, &out).arg("--check").assert();
+        assert.code(100).stdout(predicate::str::contains(complaint));
+    }
+    learn(&root().join("samples/rate-limit.ndjson"), &at("small")).arg("--check").assert().success();
+}
+
+#[test]
+fn a_run_that_did_not_ask_for_json_is_set_aside_and_counted() {
+    let text = root().join("tests/corpus/claw-rust-head/mock_streaming_text_text");
+    let mut command = learn(&text, &root().join("schemas/claw-head"));
+    command.arg("--check").assert().code(4).stderr(predicate::str::contains("1 did not ask for JSON"));
+}

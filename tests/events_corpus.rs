@@ -132,3 +132,84 @@ fn silence_is_found_by_the_clock_alone() {
         "{findings:#?}"
     );
 }
+
+fn written_out(lines: &[Value]) -> String {
+    lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// The golden run with one value of one line replaced: the findings with their lines, but for notes.
+fn edited(line: usize, pointer: &str, value: Value) -> Vec<(u64, String)> {
+    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    *lines[line - 1].pointer_mut(pointer).unwrap() = value;
+    let log = written_out(&lines);
+    let findings = judge_log(&contract(), Profile::Strict, log.as_bytes());
+    let loud = findings.iter().map(written).filter(|(_, _, severity)| severity != "note");
+    loud.map(|(line, clause, _)| (line, clause)).collect()
+}
+
+#[test]
+fn regression_an_empty_log_was_green() {
+    for empty in ["", "\n\n  \n", "{\"type\":\"sidecar.connected\"}\n"] {
+        for profile in Profile::ALL {
+            let found: Vec<_> =
+                judge_log(&contract(), profile, empty.as_bytes()).iter().map(written).collect();
+            assert_eq!(found, [(1, "LG-06".to_owned(), "error".to_owned())], "{empty:?} {profile}");
+        }
+    }
+    // What cannot be read has its own finding, and a record is something.
+    let clauses = |log: &[u8]| -> Vec<_> {
+        judge_log(&contract(), Profile::Strict, log).iter().map(|found| written(found).1).collect()
+    };
+    assert_eq!(clauses(b"oops\n"), ["LG-01"]);
+    assert_eq!(clauses(b"{}\n"), ["LG-02"]);
+    assert!(!clauses(b"{\"topic\":\"a.b\",\"payload\":{}}\n").contains(&"LG-06".to_owned()));
+}
+
+#[test]
+fn regression_a_payload_that_is_no_object_was_only_a_warning() {
+    assert_eq!(edited(6, "/topic", "worker.p_000002.phase".into()), []);
+    for payload in [Value::Null, "x".into(), 5.into(), Value::Array(Vec::new())] {
+        assert_eq!(
+            edited(6, "/payload", payload.clone()),
+            [(6, "ENV-13".to_owned()), (6, "ENV-01".to_owned())],
+            "{payload}"
+        );
+    }
+}
+
+#[test]
+fn regression_one_number_far_ahead_was_taken_for_a_restart() {
+    assert_eq!(edited(6, "/sequence", 5.into()), []);
+    assert_eq!(edited(6, "/sequence", 5.0.into()), []);
+    assert_eq!(edited(6, "/sequence", 99.into()), [(6, "LG-03".to_owned())]);
+    assert_eq!(edited(6, "/sequence", 3.into()), [(6, "LG-03".to_owned())]);
+}
+
+#[test]
+fn regression_a_sequence_that_is_no_number_was_not_looked_at() {
+    for odd in [Value::Null, (-1).into(), 5.5.into(), "5".into(), Value::Array(Vec::new())] {
+        assert_eq!(edited(6, "/sequence", odd.clone()), [(6, "LG-03".to_owned())], "{odd}");
+    }
+}
+
+#[test]
+fn numbers_that_are_given_out_again_after_a_gap_are_a_restart() {
+    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    // The last record leaves one number out, and the server that was killed then gives that one out again.
+    let count = log.lines().count() as u64;
+    let mut numbers: Vec<u64> = (0..count - 1).collect();
+    numbers.push(count);
+    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (line, number) in lines.iter_mut().zip(numbers) {
+        line["sequence"] = number.into();
+    }
+    let heartbeat = |number: u64| {
+        serde_json::json!({"topic": "system.heartbeat", "from": "server", "ts_server": "2026-06-01T10:00:00Z",
+            "payload": {"peers": 0}, "sequence": number})
+    };
+    lines.extend((count - 1..count + 3).map(heartbeat));
+    let log = written_out(&lines);
+    let found: Vec<_> = judge_log(&contract(), Profile::Strict, log.as_bytes()).iter().map(written).collect();
+    assert_eq!(found, [(count + 1, "LG-05".to_owned(), "note".to_owned())]);
+}

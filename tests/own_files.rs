@@ -135,3 +135,50 @@ fn scenarios_import_scripts_and_differ_by_target() {
         .stdout(contains("pass ").count(1))
         .stdout(contains("expected auth, found ok"));
 }
+
+#[test]
+fn regression_a_worker_that_wrote_nothing_or_failed_was_green() {
+    let folder = project();
+    let log =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/claws-events/01-VALID-golden-run.jsonl");
+    fs::write(folder.path().join("targets/mine.toml"), TARGET.replace("../contracts/blind", "claws-events"))
+        .unwrap();
+    let scenario = |name: &str, script: &str, expect: &str| {
+        let text = format!(
+            "[scenario]\nname = \"{name}\"\ncontract = \"claws-events\"\n[run]\nargs = [\"-c\", \"{script}\"]\n[expect]\n{expect}\n"
+        );
+        fs::write(folder.path().join(format!("scenarios/{name}.toml")), text).unwrap();
+    };
+    fs::remove_file(folder.path().join("scenarios/mine.toml")).unwrap();
+    let cat = format!("cat {}", log.display());
+    scenario("good", &cat, "");
+    scenario("good-and-fails", &format!("{cat}; exit 1"), "");
+    scenario("good-and-crashes", &format!("{cat}; exit 139"), "");
+    scenario("good-and-expected-to-fail", &format!("{cat}; exit 1"), "exit = 1");
+    scenario("silent", "true", "");
+    scenario("silent-and-fails", "echo oops >&2; exit 1", "");
+    scenario("silent-as-expected", "exit 1", "exit = 1\nfindings = [\"claws-events/lg-06\"]");
+    let found: Vec<(String, String, String)> = cases(&folder, &[])
+        .iter()
+        .map(|case| {
+            let kinds = case["failures"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|failure| failure["kind"].as_str().unwrap());
+            let text = |key: &str| case[key].as_str().unwrap().to_owned();
+            (text("case"), text("status"), kinds.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    let of = |name: &str| {
+        let (_, status, kinds) = found.iter().find(|(case, ..)| case == name).unwrap();
+        (status.as_str(), kinds.as_str())
+    };
+    assert_eq!(of("good"), ("pass", ""));
+    assert_eq!(of("good-and-fails"), ("fail", "exit"));
+    assert_eq!(of("good-and-crashes"), ("fail", "exit"));
+    assert_eq!(of("good-and-expected-to-fail"), ("pass", ""));
+    assert_eq!(of("silent"), ("fail", "finding"));
+    assert_eq!(of("silent-and-fails"), ("fail", "exit finding"));
+    assert_eq!(of("silent-as-expected"), ("pass", ""));
+}

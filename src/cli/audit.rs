@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::contract::open;
+use super::run::FailOn;
 use super::{Failure, Format, FormatArg};
 use crate::exit_code;
 use crate::printable::printable;
@@ -16,7 +17,8 @@ use crate::schema::{Audit, built_in};
 /// Measure whether the contracts can fail: break good runs and see which ones pass
 ///
 /// From each good fixture broken runs are made (a field dropped, retyped, null or renamed, messages dropped, doubled or
-/// moved, stray bytes, another exit code), and the bad fixtures are added. The score is the part that was noticed.
+/// moved, stray bytes, another exit code), and the bad fixtures are added. The score is the part that was noticed, be it by
+/// a clause that only warns; with --fail-on must it is the part that fails a gate as `judge` and `run` are by default.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit codes: 0 the score is at least --min-score; 100 it is lower; 2 a contract cannot be read.")]
@@ -27,6 +29,9 @@ pub(super) struct AuditArgs {
     /// Fail below this score, from 0 to 1
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     min_score: f64,
+    /// What counts as noticed: a clause of this level, or a graver one
+    #[arg(long, value_enum, default_value_t = FailOn::Should)]
+    fail_on: FailOn,
     /// Where random choices begin
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -35,6 +40,15 @@ pub(super) struct AuditArgs {
     write_survivors: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArg,
+}
+
+/// What a score of noticed runs does not say: how many of them pass all the same.
+fn besides(part: &Audit) -> String {
+    let (warned, excused) = (part.warned(), part.excused());
+    let warned = (warned > 0).then(|| format!("{warned} of them by what only warns"));
+    let excused = (excused > 0).then(|| format!("{excused} more only noted"));
+    let parts: Vec<String> = warned.into_iter().chain(excused).collect();
+    if parts.is_empty() { String::new() } else { format!(" {FAINT}({}){FAINT:#}", parts.join(", ")) }
 }
 
 /// Runs the command and returns its exit code.
@@ -48,14 +62,15 @@ pub(super) fn run(args: &AuditArgs) -> Result<u8, Failure> {
     let mut out = args.format.format.stdout();
     for name in &names {
         let (contract, bundle) = open(name)?;
-        let part = Audit::run(contract, &bundle, args.seed)?;
+        let part = Audit::run(contract, &bundle, args.seed)?.held_to(args.fail_on.level());
         if args.format.format == Format::Human {
             let (mutants, killed) = (part.mutants(), part.killed());
             let style = if killed == mutants { GOOD } else { BAD };
             let score = part.score() * 100.0;
             writeln!(
                 out,
-                "{NAME}{name:<20}{NAME:#} {style}{score:6.2} %{style:#}  {killed} of {mutants} noticed"
+                "{NAME}{name:<20}{NAME:#} {style}{score:6.2} %{style:#}  {killed} of {mutants} noticed{}",
+                besides(&part)
             )?;
         }
         audit.extend(part);
@@ -83,6 +98,7 @@ pub(super) fn run(args: &AuditArgs) -> Result<u8, Failure> {
                 "score": audit.score(),
                 "mutants": audit.mutants(),
                 "killed": audit.killed(),
+                "warned": audit.warned(),
                 "excused": audit.excused(),
                 "survivors": survivors,
                 "clauses": audit.clauses(),

@@ -94,7 +94,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
 fn open(name: &str) -> Result<Bundle, FileError> {
     let path = Path::new(name);
     if !path.is_dir() || path.join(CONTRACT_FILE).is_file() {
-        return bundle(name);
+        return bundle(name).map(Bundle::aside);
     }
     let mut files = Vec::new();
     let trouble = |error: std::io::Error| FileError::whole(name, error);

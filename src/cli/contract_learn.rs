@@ -11,7 +11,7 @@ use crate::exit_code;
 use crate::judge::{Source, find};
 use crate::printable::printable;
 use crate::recording::Recording;
-use crate::schema::{ContractSet, Learner, Level, Protocol, Sample};
+use crate::schema::{ContractSet, Fit, Learner, Level, Protocol, Sample};
 
 /// Learn a contract from recordings: a schema for each kind of message, required where always seen
 #[derive(Debug, Args)]
@@ -20,8 +20,10 @@ Examples:
   clawgate contract learn recordings/ --out contracts/mine
   clawgate contract learn new-recordings/ --out contracts/mine --check
 
+A run that printed nothing, or something that is no JSON, does not fit either.
+
 Exit codes: 0 learned, or everything fits; 100 --check found recordings that do not fit; 2 an input cannot be read;
-4 there was nothing to learn from.")]
+4 there was nothing to learn from, or nothing that asked for JSON to check.")]
 pub(super) struct LearnArgs {
     /// Recordings, directories of them, or bare files
     #[arg(required = true, value_name = "RECORDINGS")]
@@ -139,20 +141,28 @@ fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
         &args.out.display().to_string(),
     )?)?]);
     let mut out = args.format.format.stdout();
-    let mut misfits = 0;
+    let (mut misfits, mut elsewhere) = (0, 0);
     for (name, sample) in samples {
-        for finding in sample.judge(&own) {
-            if finding.level < Level::Should && !finding.clause.ends_with("/known-kinds") {
+        let mut findings = sample.judge(&own);
+        findings.retain(|finding| finding.level >= Level::Should || finding.clause.ends_with("/known-kinds"));
+        match Fit::of(&own.contracts()[0], sample) {
+            Fit::Elsewhere => {
+                elsewhere += 1;
                 continue;
             }
-            misfits += 1;
+            Fit::Misfit(finding) => findings.insert(0, *finding),
+            Fit::Messages => {}
+        }
+        misfits += findings.len();
+        for finding in &findings {
             match args.format.format {
                 super::Format::Human => {
-                    let text = format!("{name}: {} {}", finding.clause, finding.message);
+                    let line = finding.line.map_or(String::new(), |line| format!(" line {line}:"));
+                    let text = format!("{name}: {}{line} {}", finding.clause, finding.message);
                     writeln!(out, "{}", printable(&text))?;
                 }
                 super::Format::Json => {
-                    let mut line = serde_json::to_value(&finding)?;
+                    let mut line = serde_json::to_value(finding)?;
                     line["input"] = name.clone().into();
                     writeln!(out, "{line}")?;
                 }
@@ -160,12 +170,20 @@ fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
         }
     }
     out.flush()?;
+    let checked = samples.len() - elsewhere;
+    let aside = match elsewhere {
+        0 => String::new(),
+        _ => format!("; {elsewhere} did not ask for JSON and were not looked at"),
+    };
     let _ = writeln!(
         anstream::stderr(),
-        "{} of {} runs, {misfits} misfits with {}",
-        samples.len(),
+        "{checked} of {} runs, {misfits} misfits with {}{aside}",
         samples.len(),
         set.name()
     );
-    Ok(if misfits == 0 { exit_code::OK } else { exit_code::FINDINGS })
+    Ok(match (checked, misfits) {
+        (0, _) => exit_code::NOTHING_SELECTED,
+        (_, 0) => exit_code::OK,
+        _ => exit_code::FINDINGS,
+    })
 }

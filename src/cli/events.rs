@@ -15,7 +15,7 @@ use crate::exit_code;
 use crate::judge::{EVENTS_CONTRACT, InputError};
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
-use crate::report::timeline::{Timeline, write_html, write_text};
+use crate::report::timeline::{Timeline, timeline_json, write_html, write_text};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};
 
 /// Show what happened in an event log, or follow one that grows
@@ -37,12 +37,14 @@ struct TimelineArgs {
     /// A log, the directory of a server's segments, or - for standard input
     #[arg(value_name = "LOG")]
     log: PathBuf,
-    /// Write one self-contained HTML file instead of text
+    /// Write one self-contained HTML file instead
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
     /// The reading that the log is held to
     #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = super::profile)]
     profile: Profile,
+    #[command(flatten)]
+    format: FormatArg,
 }
 
 /// Follow a growing log and report findings as they come; timers fire on silence
@@ -118,8 +120,11 @@ fn timeline(args: &TimelineArgs) -> Result<u8, Failure> {
         write_html(&mut page, &name, &timeline)?;
         page.flush()?;
     } else {
-        let mut out = anstream::stdout().lock();
-        write_text(&mut out, &name, &timeline)?;
+        let mut out = args.format.format.stdout();
+        match args.format.format {
+            Format::Human => write_text(&mut out, &name, &timeline)?,
+            Format::Json => writeln!(out, "{}", timeline_json(&name, &timeline))?,
+        }
         out.flush()?;
     }
     Ok(exit_code::OK)

@@ -99,9 +99,19 @@ enum Rerun {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum FailOn {
+pub(super) enum FailOn {
     Must,
     Should,
+}
+
+impl FailOn {
+    /// The level that it names.
+    pub(super) fn level(self) -> Level {
+        match self {
+            Self::Must => Level::Must,
+            Self::Should => Level::Should,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -343,10 +353,7 @@ impl RunArgs {
                 Network::Require => NetworkMode::Require,
                 Network::Off => NetworkMode::Off,
             })
-            .with_fail_on(match self.fail_on.unwrap_or(FailOn::Must) {
-                FailOn::Must => Level::Must,
-                FailOn::Should => Level::Should,
-            })
+            .with_fail_on(self.fail_on.unwrap_or(FailOn::Must).level())
             .with_wall(self.timeout)
             .with_golden(golden);
         let mut options = RunOptions::default();

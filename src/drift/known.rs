@@ -16,6 +16,7 @@
 use super::rows::Drift;
 use super::{Change, Effect, Kind};
 use crate::document::{Document, DocumentError, Place, Table, nearest};
+use crate::events::is_day;
 use crate::harness::run::glob;
 
 /// The list.
@@ -102,16 +103,32 @@ fn entry<'t>(mut table: Table<'t>, place: Place<'t>) -> Result<Entry<'t>, Docume
     let expires = table.require("expires", "the last day it is accepted, such as \"2026-12-31\"")?;
     let day_place = expires.place();
     let expires = expires.into_string()?;
-    let is_day = expires.len() == 10
-        && expires
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() });
-    if !is_day {
+    if !is_day(&expires) {
         return Err(day_place.complain("expected a day such as \"2026-12-31\""));
     }
     let mut pattern = |key| table.string(key).map(|text| text.unwrap_or_else(|| "*".into()));
     let (message, pointer, case) = (pattern("message")?, pattern("pointer")?, pattern("case")?);
     table.finish()?;
     Ok(Entry { kind, message, pointer, case, reason, expires, place, used: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(day: &str) -> String {
+        format!(
+            "[[known-change]]\nkind = \"field-removed\"\nreason = \"r\"\nlink = \"l\"\nexpires = \"{day}\"\n"
+        )
+    }
+
+    #[test]
+    fn regression_a_day_that_does_not_exist_was_taken() {
+        assert!(KnownChanges::parse("known.toml", &list("2028-02-29")).is_ok());
+        for day in ["2026-13-45", "2026-02-30", "2026-99-99", "soon"] {
+            let text = list(day);
+            let error = KnownChanges::parse("known.toml", &text).unwrap_err().to_string();
+            assert!(error.contains("expected a day"), "{day}: {error}");
+        }
+    }
 }

@@ -60,6 +60,14 @@ pub(crate) fn parse(text: &str) -> Option<(Millis, Zone)> {
     Some((seconds * 1000 + millis + shift, zone))
 }
 
+/// Whether the text is a day of the calendar, written `YYYY-MM-DD`.
+pub(crate) fn is_day(text: &str) -> bool {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text.as_bytes() else { return false };
+    let parts = (digits(&[*y1, *y2, *y3, *y4]), digits(&[*m1, *m2]), digits(&[*d1, *d2]));
+    let (Some(year), Some(month), Some(day)) = parts else { return false };
+    (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day)
+}
+
 fn digits(bytes: &[u8]) -> Option<i64> {
     bytes.iter().try_fold(0, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + i64::from(byte - b'0')))
 }
@@ -139,6 +147,18 @@ mod tests {
             "ß026-06-01T09:00:00Z",
         ] {
             assert_eq!(parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_day_is_one_of_the_calendar() {
+        for day in ["2026-12-31", "2028-02-29", "2000-02-29"] {
+            assert!(is_day(day), "{day}");
+        }
+        for none in
+            ["2026-13-45", "2026-99-99", "2026-02-30", "2027-02-29", "2026-00-10", "2026-10-00", "soon", ""]
+        {
+            assert!(!is_day(none), "{none}");
         }
     }
 

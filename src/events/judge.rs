@@ -7,7 +7,7 @@ use super::breach::{Breach, Grade, Observer};
 use super::clock::Millis;
 use super::court::Court;
 use super::record::{Entry, Record};
-use super::sequence::{Sequence, Step};
+use super::sequence::{Fall, Sequence, Step};
 use super::{Limits, Profile, Rule};
 
 /// Judges one log, or the segments of one in their order.
@@ -61,6 +61,8 @@ struct Bench {
     sequence: Sequence,
     /// A record whose number fell; the next one tells what it means.
     held: Option<Held>,
+    /// Whether there was a line that is no record, which has its own finding.
+    unread: bool,
     summary: Summary,
 }
 
@@ -83,6 +85,7 @@ impl LogJudge {
                 court: Court::new(profile, limits),
                 sequence: Sequence::default(),
                 held: None,
+                unread: false,
                 summary: Summary { sessions: 1, ..Summary::default() },
             },
         }
@@ -133,6 +136,7 @@ impl LogJudge {
             // Nothing follows that would tell a restart from a slip.
             self.bench.replay(&held, Verdict::Unsure, out);
         }
+        self.bench.something(out);
         self.bench.court.finish(out);
         self.bench.summary
     }
@@ -141,8 +145,7 @@ impl LogJudge {
 /// What became of a record whose number fell.
 #[derive(Clone, Copy)]
 enum Verdict {
-    Restart,
-    Slip,
+    Known(Fall),
     Unsure,
 }
 
@@ -243,7 +246,16 @@ fn salvage(text: &str, number: u64, offset: u64, bench: &mut Bench, out: &mut im
 impl Bench {
     /// Reports a line that is not one JSON object.
     fn broken(&mut self, line: u64, offset: u64, what: &str, out: &mut impl Observer) {
+        self.unread = true;
         self.at_line(Rule::LineIsObject, Grade::Full, line, offset, what, out);
+    }
+
+    /// Reports a log in which there is nothing: every other rule holds of it.
+    fn something(&self, out: &mut impl Observer) {
+        if self.summary.records == 0 && !self.unread {
+            let what = "the log holds no record";
+            self.at_line(Rule::RecordPresent, Grade::Full, 1, 0, what, out);
+        }
     }
 
     fn at_line(&self, rule: Rule, grade: Grade, line: u64, offset: u64, what: &str, out: &mut impl Observer) {
@@ -275,10 +287,15 @@ impl Bench {
                 }
             }
             Entry::NoTopic => {
+                self.unread = true;
                 let what = "the record has no topic";
                 self.at_line(Rule::TopicPresent, Grade::Full, line, offset, what, out);
             }
             Entry::Record(record) => {
+                if record.odd_sequence {
+                    let what = "the sequence number is no whole number from 0 up";
+                    self.at_line(Rule::SequenceIncreases, Grade::Full, line, offset, what, out);
+                }
                 self.settle(record.sequence, out);
                 match self.sequence.step(&record) {
                     Step::Next => self.judge(&record, out),
@@ -304,20 +321,29 @@ impl Bench {
     /// Decides about a record that was held back, now that the number of the next one is known.
     fn settle(&mut self, next: Option<u64>, out: &mut impl Observer) {
         let Some(held) = self.held.take() else { return };
-        let restart = next.is_some_and(|next| self.sequence.goes_on(held.number, next));
-        self.replay(&held, if restart { Verdict::Restart } else { Verdict::Slip }, out);
+        let fall = self.sequence.fall(held.number, next);
+        self.replay(&held, Verdict::Known(fall), out);
     }
 
     fn replay(&mut self, held: &Held, verdict: Verdict, out: &mut impl Observer) {
         let (line, offset) = (held.line, held.offset);
+        let slips = |grade, out: &mut _| {
+            let what = format!("the sequence number falls back to {}", held.number);
+            self.at_line(Rule::SequenceIncreases, grade, line, offset, &what, out);
+        };
         match verdict {
-            Verdict::Restart => {
+            Verdict::Known(Fall::Slip) => slips(Grade::Full, out),
+            Verdict::Unsure => slips(Grade::Indeterminate, out),
+            Verdict::Known(Fall::Restart) => {
                 self.split(line, offset, "the server counts from a lower number", out);
             }
-            Verdict::Slip | Verdict::Unsure => {
-                let grade = if matches!(verdict, Verdict::Slip) { Grade::Full } else { Grade::Indeterminate };
-                let what = format!("the sequence number falls back to {}", held.number);
-                self.at_line(Rule::SequenceIncreases, grade, line, offset, &what, out);
+            Verdict::Known(Fall::Jump(jump)) => {
+                let what = format!(
+                    "the sequence number jumps ahead to {} and goes on with {}",
+                    jump.number, held.number
+                );
+                self.at_line(Rule::SequenceIncreases, Grade::Full, jump.line, jump.offset, &what, out);
+                self.sequence.step_back(jump);
             }
         }
         let mut scanner = Scanner::default();

@@ -26,7 +26,7 @@ mod uuid;
 
 pub use breach::{Breach, Grade, Happening, Observer};
 pub use clock::Millis;
-pub(crate) use clock::{date, parse as parse_time, span, time_of_day};
+pub(crate) use clock::{date, is_day, parse as parse_time, span, time_of_day};
 pub use judge::{LogJudge, Summary};
 pub use limits::Limits;
 pub use phase::Phase;

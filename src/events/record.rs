@@ -46,6 +46,8 @@ pub(crate) struct Record<'a> {
     /// The connection that published it, which cannot be forged.
     pub(crate) from: Option<Cow<'a, str>>,
     pub(crate) sequence: Option<u64>,
+    /// Whether there is something in the place of a sequence number that is none.
+    pub(crate) odd_sequence: bool,
     /// Server time, else the best other clock.
     pub(crate) time: Option<Millis>,
     /// Whether the time is the server's.
@@ -182,13 +184,15 @@ impl<'a> Entry<'a> {
             node.and_then(Node::text).and_then(|text| clock::parse(&text)).map(|(time, _)| time)
         };
         let server_time = parse(ts_server).or_else(|| sent_at.and_then(Node::integer));
+        let number = sequence.and_then(whole);
         let mut record = Record {
             line,
             offset,
             shape,
             topic,
             from: from.and_then(Node::text),
-            sequence: sequence.and_then(Node::integer).and_then(|number| u64::try_from(number).ok()),
+            sequence: number,
+            odd_sequence: sequence.is_some() && number.is_none(),
             time: server_time,
             has_server_time: server_time.is_some(),
             replayed: replayed.and_then(Node::boolean) == Some(true),
@@ -210,6 +214,17 @@ impl<'a> Entry<'a> {
         }
         Self::Record(record)
     }
+}
+
+/// A whole number from 0 up. JSON does not tell 5.0 from 5.
+fn whole(node: Node<'_>) -> Option<u64> {
+    /// Above this not every whole number can be written as a fraction.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(number) = node.integer() {
+        return u64::try_from(number).ok();
+    }
+    let number = node.float().filter(|number| number.fract() == 0.0 && (0.0..=EXACT).contains(number))?;
+    Some(number as u64)
 }
 
 impl<'a> Record<'a> {

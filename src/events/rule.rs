@@ -29,9 +29,10 @@ macro_rules! rules {
 rules! {
     LineIsObject "line-is-object" "A line is not one JSON object.",
     TopicPresent "topic-present" "A record has no topic.",
-    SequenceIncreases "sequence-increases" "A sequence number does not increase.",
+    SequenceIncreases "sequence-increases" "A sequence number is none, or does not increase.",
     TimeForward "time-forward" "Server time runs backwards.",
     SessionStart "session-start" "A further session starts in the same log.",
+    RecordPresent "record-present" "A log holds no record.",
     EnvelopePresent "envelope-present" "A payload comes without the envelope.",
     EnvelopeVersion "envelope-version" "`v` is not 1.",
     EnvelopeId "envelope-id" "`id` is no UUID.",

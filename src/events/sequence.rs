@@ -15,12 +15,36 @@ pub(crate) enum Step {
     Fell,
 }
 
+/// What a number that fell turns out to mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fall {
+    /// The server was started anew: the lower numbering goes on.
+    Restart,
+    /// The number itself is odd: the old numbering goes on after it.
+    Slip,
+    /// The number before it is odd: that one was far ahead, and the old numbering goes on with this one.
+    Jump(Jump),
+}
+
+/// A record whose number left some out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Jump {
+    /// The highest number before it.
+    below: u64,
+    /// Its own number.
+    pub(crate) number: u64,
+    pub(crate) line: u64,
+    pub(crate) offset: u64,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Sequence {
     /// The highest number of the session.
     highest: Option<u64>,
     /// The number and the payload of the latest record.
     latest: Option<(u64, u64)>,
+    /// The latest record, if its number left some out.
+    jump: Option<Jump>,
     uptime: Option<i64>,
 }
 
@@ -54,14 +78,34 @@ impl Sequence {
     /// Takes over the number of a record that belongs to the session.
     pub(crate) fn accept(&mut self, record: &Record<'_>) {
         if let Some(number) = record.sequence {
+            self.jump = self.highest.filter(|highest| number > highest.saturating_add(1)).map(|below| Jump {
+                below,
+                number,
+                line: record.line,
+                offset: record.offset,
+            });
             self.highest = Some(self.highest.map_or(number, |highest| highest.max(number)));
             self.latest = Some((number, print_of(record)));
         }
     }
 
-    /// Whether a number that follows one that fell makes that a restart: the lower numbering goes on.
-    pub(crate) fn goes_on(&self, fell: u64, next: u64) -> bool {
-        next > fell && self.highest.is_some_and(|highest| next <= highest)
+    /// What a number that fell means, by the one that follows it.
+    pub(crate) fn fall(&self, fell: u64, next: Option<u64>) -> Fall {
+        let (Some(next), Some(highest)) = (next, self.highest) else { return Fall::Slip };
+        if next <= fell || next > highest {
+            return Fall::Slip;
+        }
+        match self.jump {
+            // A number that is given out again is no odd one.
+            Some(jump) if fell > jump.below && next < jump.number => Fall::Jump(jump),
+            _ => Fall::Restart,
+        }
+    }
+
+    /// Forgets a number that was far ahead.
+    pub(crate) fn step_back(&mut self, jump: Jump) {
+        self.highest = Some(jump.below);
+        self.jump = None;
     }
 
     /// Begins a session.

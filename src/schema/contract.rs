@@ -14,6 +14,7 @@ use super::pointer::Pointer;
 use super::policy::Policy;
 use super::rule::Check;
 use super::schemas::Schemas;
+use super::tree::FileError;
 use crate::events::Profile;
 use crate::json::Name;
 use crate::recording::Exit;
@@ -26,6 +27,8 @@ pub struct Contract {
     pub(crate) protocol: Protocol,
     pub(crate) sources: Vec<String>,
     pub(crate) extends: Vec<String>,
+    /// The file and the line that say so.
+    pub(crate) extends_at: (String, usize),
     pub(crate) version_at: Option<Pointer>,
     pub(crate) root: Root,
     pub(crate) policy: Policy,
@@ -156,6 +159,12 @@ impl Contract {
     /// The contracts that are judged with it.
     pub fn extends(&self) -> &[String] {
         &self.extends
+    }
+
+    /// What is wrong with one of the contracts that it extends, at the line that names it.
+    pub(crate) fn blames(&self, parent: &str, error: &FileError) -> FileError {
+        let (file, line) = &self.extends_at;
+        FileError::at(file, *line, format_args!("extends `{parent}`: {}", error.reason))
     }
 
     /// What a change of its messages does to their readers.

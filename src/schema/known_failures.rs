@@ -5,6 +5,7 @@
 
 use super::finding::Finding;
 use super::tree::{FileError, Node, Tree};
+use crate::events::is_day;
 
 /// One accepted failure.
 #[derive(Debug, Clone)]
@@ -103,15 +104,6 @@ impl KnownFailures {
     }
 }
 
-fn is_day(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.len() == 10
-        && bytes
-            .iter()
-            .enumerate()
-            .all(|(at, byte)| if at == 4 || at == 7 { *byte == b'-' } else { byte.is_ascii_digit() })
-}
-
 /// Whether a text matches a pattern in which `*` stands for any characters and `?` for one.
 fn glob(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
@@ -203,6 +195,12 @@ expires = 2026-12-31
         assert!(error(LIST).contains("there is no clause `c/a`"), "{}", error(LIST));
         let ok = |text: &str| KnownFailures::parse("k.toml", text, &|_| true).unwrap_err().to_string();
         assert!(ok(&LIST.replace("2026-12-31", "\"soon\"")).contains("k.toml:8: expected a day"));
+        for day in ["2026-13-45", "2026-99-99", "2026-02-30"] {
+            assert!(
+                ok(&LIST.replace("2026-12-31", &format!("{day:?}"))).contains("k.toml:8: expected a day"),
+                "{day}"
+            );
+        }
         assert!(ok(&LIST.replace("reason", "raeson")).contains("`reason` is missing"));
     }
 

@@ -58,7 +58,7 @@ impl ContractSet {
                         beside.filter(|path| name.contains('/') && path.join(CONTRACT_FILE).is_file());
                     let found = match beside {
                         Some(path) => Bundle::read(&path)?,
-                        None => bundle(&parent)?,
+                        None => bundle(&parent).map_err(|error| contracts[next].blames(&parent, &error))?,
                     };
                     contracts.push(Contract::load(&found)?);
                 }

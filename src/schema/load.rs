@@ -29,13 +29,21 @@ const MAX_FILE: u64 = 8 << 20;
 pub struct Bundle {
     /// How the user knows the directory.
     label: String,
+    /// The name of the directory, where it is the contract's too.
+    directory: Option<String>,
     files: BTreeMap<String, Vec<u8>>,
 }
 
 impl Bundle {
     /// Files that are already in memory, by their path inside the contract's directory.
     pub fn new(label: impl Into<String>, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
-        Self { label: label.into(), files: files.into_iter().collect() }
+        Self { label: label.into(), directory: None, files: files.into_iter().collect() }
+    }
+
+    /// The same files in a directory of whatever name, such as an old version that stands aside to be compared.
+    #[must_use]
+    pub fn aside(self) -> Self {
+        Self { directory: None, ..self }
     }
 
     /// Reads a contract's directory, fixtures and all. The path of its `contract.toml` will do as well.
@@ -45,7 +53,9 @@ impl Bundle {
         } else {
             path
         };
-        let mut bundle = Self { label: directory.display().to_string(), files: BTreeMap::new() };
+        let own_name = || Some(directory.canonicalize().ok()?.file_name()?.to_string_lossy().into_owned());
+        let mut bundle =
+            Self { label: directory.display().to_string(), directory: own_name(), files: BTreeMap::new() };
         if !directory.join(CONTRACT_FILE).is_file() {
             return Err(FileError::whole(
                 &bundle.label,
@@ -129,11 +139,12 @@ impl Contract {
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Node<'_>| node.strings());
         load_detect(&top)?;
         let contract = Self {
-            name: contract_name(&head)?,
+            name: contract_name(&head, bundle.directory.as_deref())?,
             title: head.need("title")?.text()?,
             protocol,
             sources: strings("sources")?,
             extends: strings("extends")?,
+            extends_at: (label.clone(), head.get("extends").map_or(head.line(), |node| node.line())),
             version_at: head.get("version-at").map(pointer).transpose()?,
             root: load_root(&head)?,
             policy: Policy::load(top.get("policy"))?,
@@ -169,13 +180,18 @@ fn is_word(name: &str) -> bool {
         && !name.ends_with(['-', '.'])
 }
 
-fn contract_name(head: &Fields<'_>) -> Result<String, FileError> {
+fn contract_name(head: &Fields<'_>, directory: Option<&str>) -> Result<String, FileError> {
     let node = head.need("name")?;
     let name = node.text()?;
-    if is_word(&name) {
-        Ok(name)
-    } else {
-        Err(node.error("a name is lower-case letters, digits, `-` and `.`"))
+    if !is_word(&name) {
+        return Err(node.error("a name is lower-case letters, digits, `-` and `.`"));
+    }
+    match directory.filter(|directory| *directory != name) {
+        // Other contracts and targets find it by its directory, and its findings are known by its name.
+        Some(directory) => Err(node.error(format_args!(
+            "a contract has the name of its directory, which is `{directory}`: rename either"
+        ))),
+        None => Ok(name),
     }
 }
 

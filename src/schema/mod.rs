@@ -46,7 +46,7 @@ pub use finding::{Finding, Level};
 pub use fixture::{ClauseFixtures, Fixtures, Sample};
 pub use judge::Judge;
 pub use known_failures::{KnownFailure, KnownFailures};
-pub use learn::{Learned, Learner};
+pub use learn::{Fit, Learned, Learner};
 pub(crate) use library::Detector;
 pub use library::{ContractSet, built_in, bundle, detect};
 pub use load::{Bundle, CONTRACT_FILE};

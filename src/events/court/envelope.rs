@@ -74,6 +74,21 @@ impl Court {
                 "the payload comes without the envelope".into()
             });
         }
+        let says_something = matches!(
+            topic,
+            Topic::Worker { .. } | Topic::Task { .. } | Topic::Command { .. } | Topic::Role { .. }
+        );
+        if says_something && record.data.is_none() {
+            self.blame(
+                out,
+                Rule::DataObject,
+                Grade::Full,
+                record,
+                record.envelope_at,
+                record.payload,
+                || "the payload is no object, so that there is no data".into(),
+            );
+        }
     }
 
     fn envelope_fields(

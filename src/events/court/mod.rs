@@ -260,7 +260,11 @@ impl Court {
             // The data cannot be read, and that was said; who spoke is known all the same.
             match fact {
                 Some(Fact::Boot) => self.peers.get_mut(id).life.booted = true,
-                Some(Fact::Phase) => self.peers.get_mut(id).life.phase_unsure = true,
+                Some(Fact::Phase) => {
+                    let life = &mut self.peers.get_mut(id).life;
+                    life.phase_unsure = true;
+                    life.phases_tainted = true;
+                }
                 _ => {}
             }
             return;

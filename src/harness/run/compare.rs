@@ -100,7 +100,7 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
     failures
 }
 
-/// An event log has no verdict: its writer has to have ended by itself.
+/// An event log has no verdict: its writer has to have ended by itself, and well unless another end is expected.
 fn ended(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
     let exit = &observed.captured.exit;
     if expect.verdict != Class::Ok {
@@ -114,6 +114,9 @@ fn ended(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) 
     }
     if let Some(signal) = exit.signal {
         failures.push(Failure::new("exit", format!("ended by signal {signal}")));
+    }
+    if let Some(code) = exit.code.filter(|code| *code != 0 && expect.exit.is_none()) {
+        failures.push(Failure::new("exit", format!("expected exit code 0, found exit code {code}")));
     }
 }
 

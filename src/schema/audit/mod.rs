@@ -4,7 +4,8 @@
 //! that every run of a protocol has, and the bad fixtures of each clause. The first two are killed by any finding that
 //! the good run does not have; a bad fixture is killed only by the clause it was written for. Where a contract can only
 //! note a change (a new kind of message, a clause that documents contradict) the mutant is excused: it is no hole, and
-//! no proof either.
+//! no proof either. A gate that fails on `must` alone lets more through than what nobody noticed: what only warns, and
+//! what is only noted; see [`Audit::held_to`].
 
 mod bytes;
 mod fields;
@@ -44,6 +45,8 @@ pub struct Mutant {
     pub aim: Option<String>,
     /// The clauses of level must or should that noticed it.
     pub noticed_by: BTreeSet<String>,
+    /// The level of the gravest of them, or of what only noted it; none when nobody said anything.
+    pub level: Option<Level>,
     /// The run itself.
     pub sample: Sample,
 }
@@ -56,13 +59,21 @@ impl Mutant {
             None => self.noticed_by.iter().any(|clause| Some(clause.as_str()) != without),
         }
     }
+
+    /// Whether a gate that fails on this level fails. A bad fixture shows that its clause fires, whatever it weighs.
+    fn fails(&self, fail_on: Level) -> bool {
+        self.is_killed(None) && (self.aim.is_some() || self.level >= Some(fail_on))
+    }
 }
 
 /// What an audit found.
 #[derive(Debug, Default)]
 pub struct Audit {
     mutants: Vec<Mutant>,
-    excused: usize,
+    /// Those that were only noted.
+    noted: Vec<Mutant>,
+    /// Those that may be good runs of another kind.
+    other_kind: usize,
 }
 
 /// A small generator of numbers that only depends on the seed (splitmix64).
@@ -85,7 +96,9 @@ impl Audit {
         let fixtures = Fixtures::load(bundle)?;
         let mut contracts = vec![contract];
         for parent in contracts[0].extends.clone() {
-            contracts.push(Contract::load(&super::library::bundle(&parent)?)?);
+            let found = super::library::bundle(&parent);
+            let found = found.map_err(|error| contracts[0].blames(&parent, &error))?;
+            contracts.push(Contract::load(&found)?);
         }
         let set = ContractSet::new(contracts);
         let mut audit = Self::default();
@@ -97,18 +110,29 @@ impl Audit {
             for broken in mutants_of(&set.contracts()[0], base, ends_well, &mut dice) {
                 let Broken { what: mutation, sample, other_kind } = broken;
                 let found = sample.judge(&set);
-                let noticed_by = &noticed(&found, Level::Should) - &noticed(&usual, Level::Should);
-                let noted = || noticed(&found, Level::Note) != noticed(&usual, Level::Note);
-                if noticed_by.is_empty() && (other_kind || noted()) {
-                    audit.excused += 1;
+                let news = |level| &noticed(&found, level) - &noticed(&usual, level);
+                let noticed_by = news(Level::Should);
+                let noted = noticed(&found, Level::Note) != noticed(&usual, Level::Note);
+                let level = if !news(Level::Must).is_empty() {
+                    Some(Level::Must)
+                } else if !noticed_by.is_empty() {
+                    Some(Level::Should)
+                } else {
+                    noted.then_some(Level::Note)
+                };
+                if other_kind && noticed_by.is_empty() {
+                    audit.other_kind += 1;
                     continue;
                 }
-                audit.mutants.push(Mutant {
+                let only_noted = level == Some(Level::Note);
+                let place = if only_noted { &mut audit.noted } else { &mut audit.mutants };
+                place.push(Mutant {
                     contract: set.name().to_string(),
                     base: name.clone(),
                     mutation,
                     aim: None,
                     noticed_by,
+                    level,
                     sample,
                 });
             }
@@ -120,13 +144,16 @@ impl Audit {
     fn add_fixtures(&mut self, set: &ContractSet, fixtures: &Fixtures) {
         for (clause, samples) in &fixtures.clauses {
             for (number, sample) in samples.bad.iter().enumerate() {
-                let noticed_by = sample.judge(set).into_iter().map(|finding| finding.clause).collect();
+                let found = sample.judge(set);
+                let level = found.iter().map(|finding| finding.level).max();
+                let noticed_by = found.into_iter().map(|finding| finding.clause).collect();
                 self.mutants.push(Mutant {
                     contract: set.name().to_string(),
                     base: sample.name.clone(),
                     mutation: format!("bad fixture {} of {clause}", number + 1),
                     aim: Some(format!("{}/{clause}", set.name())),
                     noticed_by,
+                    level,
                     sample: sample.clone(),
                 });
             }
@@ -136,7 +163,28 @@ impl Audit {
     /// Adds the mutants of another audit.
     pub fn extend(&mut self, other: Self) {
         self.mutants.extend(other.mutants);
-        self.excused += other.excused;
+        self.noted.extend(other.noted);
+        self.other_kind += other.other_kind;
+    }
+
+    /// The same audit of a gate that fails on this level: with `must`, what only warns was not noticed, and what is
+    /// only noted counts. The default is a gate that fails on `should`.
+    #[must_use]
+    pub fn held_to(mut self, fail_on: Level) -> Self {
+        if fail_on > Level::Should {
+            self.mutants.append(&mut self.noted);
+            for mutant in &mut self.mutants {
+                if !mutant.fails(fail_on) {
+                    mutant.noticed_by.clear();
+                }
+            }
+        }
+        self
+    }
+
+    /// How many were noticed by what only warns, so that a gate that fails on `must` passes them.
+    pub fn warned(&self) -> usize {
+        self.mutants.iter().filter(|mutant| mutant.is_killed(None) && !mutant.fails(Level::Must)).count()
     }
 
     /// How many mutants there were.
@@ -146,7 +194,7 @@ impl Audit {
 
     /// How many more there were that the contract can only note.
     pub fn excused(&self) -> usize {
-        self.excused
+        self.noted.len() + self.other_kind
     }
 
     /// How many were noticed.

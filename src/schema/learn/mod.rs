@@ -3,6 +3,7 @@
 //! A field is required when it was always there, a text becomes an enum when it is a token with few values. Every
 //! clause is a `should`: that something was always so is not a promise.
 
+mod fit;
 mod shape;
 mod write;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 use super::contract::Protocol;
 use super::fixture::Sample;
 
+pub use fit::Fit;
 pub use write::Learned;
 
 use shape::Shape;
