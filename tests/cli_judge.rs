@@ -275,8 +275,8 @@ fn what_nobody_can_tell_is_no_success() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
         path
     };
     let judge = |arguments: &[&str]| {
@@ -288,7 +288,7 @@ fn what_nobody_can_tell_is_no_success() {
     assert_eq!(judge(&["foo.json", "--contract", "claw-stdout"]), Some(0), "somebody said what it is");
     assert_eq!(judge(&["version.json"]), Some(0));
 
-    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
     assert_eq!(judge(&["version.json", "empty"]), Some(4), "a directory that holds nothing");
     assert_eq!(judge(&["version.json", "--exit-code", "256"]), Some(2), "no exit code");
 }
@@ -297,8 +297,8 @@ fn what_nobody_can_tell_is_no_success() {
 fn a_stream_of_another_agent_is_judged_by_its_own_contract() {
     let folder = tempfile::tempdir().unwrap();
     let contract = folder.path().join("mine");
-    std::fs::create_dir(&contract).unwrap();
-    std::fs::write(
+    fs::create_dir(&contract).unwrap();
+    fs::write(
         contract.join("contract.toml"),
         r#"
 [contract]
@@ -328,7 +328,7 @@ check = { rule = "pairs", open = { on = "ping", at = "/id" }, close = { on = "po
     )
     .unwrap();
     let judge = |stream: &str, code: &str| {
-        std::fs::write(folder.path().join("s.ndjson"), stream).unwrap();
+        fs::write(folder.path().join("s.ndjson"), stream).unwrap();
         let mut command = clawgate();
         command.current_dir(folder.path()).args([
             "judge",
