@@ -551,4 +551,17 @@ fn what_holds_no_json_is_no_comparison() {
     let mut diff = Command::cargo_bin("clawgate").unwrap();
     diff.current_dir(folder.path()).args(["diff", "garbage", "garbage"]);
     diff.assert().code(2).stderr(contains("garbage: holds no JSON"));
+    for side in ["old", "new"] {
+        fs::create_dir(folder.path().join(side)).unwrap();
+        fs::write(folder.path().join(side).join("a.json"), "").unwrap();
+        fs::write(folder.path().join(side).join("b.json"), "prose").unwrap();
+    }
+    let mut diff = Command::cargo_bin("clawgate").unwrap();
+    diff.current_dir(folder.path()).args(["diff", "old", "new"]);
+    diff.assert().code(2).stderr(contains("old: holds no JSON"));
+    // One that lost its JSON is told.
+    fs::write(folder.path().join("old/c.json"), "{}").unwrap();
+    fs::write(folder.path().join("new/c.json"), "{}").unwrap();
+    fs::write(folder.path().join("old/a.json"), "{\"a\":1}").unwrap();
+    diff.assert().code(100).stdout(contains("was JSON, and now nothing is printed"));
 }

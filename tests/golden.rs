@@ -480,7 +480,7 @@ fn what_changed_or_vanished_since_it_was_shown_is_not_decided() {
 const WITNESS: &str = r#"#!/bin/sh
 secretly() { printf %s "$1" | md5sum | cut -c1-12; }
 printf '{"home":"%s","directory":"%s","process":%s,"locale":"%s","zone":"%s","day":"%s","steady":1}\n' \
-    "$(secretly "$HOME")" "$(secretly "$PWD")" "$$" "$LC_ALL" "$TZ" "$(date '+day %j of %Y')"
+    "$(secretly "$HOME")" "$(secretly "$PWD")" "$$" "$LC_ALL" "$TZ" "$(date -u '+day %j of %Y')"
 "#;
 
 const WITNESS_TARGET: &str = r#"

@@ -1,22 +1,20 @@
 //! `clawgate golden`: decide about runs that differ from their snapshots.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 use serde_json::json;
 
 use super::golden_flag::{GoldenDir, note, orphans_of};
 use super::golden_learn::LearnArgs;
 use super::{Failure, Format, FormatArg, complain};
 use crate::exit_code;
-use crate::golden::{Decision, Normal, Store, StoreError, decision, page, read, snapshot_of};
+use crate::golden::{Store, StoreError, snapshot_of};
 use crate::harness::run::{Suite, is_secret};
 use crate::harness::target::{Choice, Located};
 use crate::printable::printable;
-use crate::report::style::{FAINT, NAME};
 
 /// Review, accept or reject runs that differ from their golden snapshots
 ///
@@ -50,7 +48,7 @@ enum GoldenCommand {
 }
 
 #[derive(Debug, Args)]
-struct PendingArgs {
+pub(super) struct PendingArgs {
     /// Only these: a part of the path [default: everything that waits]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
@@ -77,7 +75,7 @@ struct PruneArgs {
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &GoldenArgs) -> Result<u8, Failure> {
     match &args.command {
-        GoldenCommand::Review(args) => review(args),
+        GoldenCommand::Review(args) => super::golden_review::run(args),
         GoldenCommand::Accept(args) => {
             args.decide("accepted", |store, path| store.accept(path, None).map(drop))
         }
@@ -88,12 +86,12 @@ pub(super) fn run(args: &GoldenArgs) -> Result<u8, Failure> {
 }
 
 impl PendingArgs {
-    fn store(&self) -> Store {
+    pub(super) fn store(&self) -> Store {
         Store::new(&self.dir.golden_dir, is_secret)
     }
 
     /// What waits and is meant; the inner error is the exit code when there is nothing.
-    fn pending(&self, store: &Store) -> Result<Result<Vec<PathBuf>, u8>, Failure> {
+    pub(super) fn pending(&self, store: &Store) -> Result<Result<Vec<PathBuf>, u8>, Failure> {
         let mut pending = store.pending().map_err(|error| super::golden_flag::usage(&error))?;
         let waiting = pending.len();
         pending.retain(|path| {
@@ -144,7 +142,7 @@ fn tell(format: Format, what: &str, path: &Path) -> io::Result<()> {
     out.flush()
 }
 
-fn failed(error: &StoreError) -> u8 {
+pub(super) fn failed(error: &StoreError) -> u8 {
     complain(&error.to_string());
     match error {
         StoreError::Snapshot { .. } => exit_code::USAGE,
@@ -205,128 +203,4 @@ fn targets(root: &Path) -> Result<Vec<String>, Failure> {
         folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     Ok(names)
-}
-
-fn review(args: &PendingArgs) -> Result<u8, Failure> {
-    let store = args.store();
-    let pending = match args.pending(&store)? {
-        Ok(pending) => pending,
-        Err(code) => return Ok(code),
-    };
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        let message = "golden review needs a terminal; without one: clawgate golden accept, or reject";
-        return Err(Failure::Usage(message.into()));
-    }
-    let (mut counts, mut code) = ([0_usize; 3], exit_code::OK);
-    for (at, path) in pending.iter().enumerate() {
-        let shown = match show(path, at + 1, pending.len()) {
-            Ok(shown) => shown,
-            Err(error) => {
-                code = exit_code::worst(code, failed(&error));
-                counts[2] += 1;
-                continue;
-            }
-        };
-        let decided = match ask()? {
-            Decision::Accept => store.accept(path, Some(&shown)).map(|_| counts[0] += 1),
-            Decision::Reject => store.reject(path, Some(&shown)).map(|()| counts[1] += 1),
-            Decision::Interrupt => return Ok(exit_code::INTERRUPTED),
-            Decision::Quit => {
-                counts[2] += pending.len() - at;
-                break;
-            }
-            Decision::Skip => {
-                counts[2] += 1;
-                Ok(())
-            }
-        };
-        if let Err(error) = decided {
-            code = exit_code::worst(code, failed(&error));
-            counts[2] += 1;
-        }
-    }
-    let [accepted, rejected, left] = counts;
-    writeln!(anstream::stdout(), "{accepted} accepted, {rejected} rejected, {left} left")?;
-    Ok(code)
-}
-
-/// Shows what waits, and returns its text: the decision is about that and nothing else.
-fn show(path: &Path, number: usize, of: usize) -> Result<String, StoreError> {
-    let new = read(path)?;
-    let parsed = |text: &str, path: &Path| {
-        Normal::from_snapshot(text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
-    };
-    let found = parsed(&new, path)?.to_snapshot();
-    let snapshot = snapshot_of(path);
-    let old = match read(&snapshot) {
-        Ok(text) => Some(parsed(&text, &snapshot).map_or(text, |normal| normal.to_snapshot())),
-        Err(_) => None,
-    };
-    let width = termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
-    let width = if width == 0 { 80 } else { width };
-    let what = if old.is_some() { "changed" } else { "new" };
-    let mut out = anstream::stdout().lock();
-    // Nobody decides about what could not be shown: a terminal that is gone answers nothing either.
-    _ = writeln!(
-        out,
-        "\n{NAME}{}{NAME:#} {what} ({number} of {of})",
-        printable(&snapshot.display().to_string())
-    );
-    for line in page(old.as_deref(), &found, width) {
-        _ = writeln!(out, "{line}");
-    }
-    Ok(new)
-}
-
-/// Waits for a key that means something. What was typed before the question is not an answer to it.
-fn ask() -> Result<Decision, Failure> {
-    let keys = Keys::new()?;
-    let mut out = anstream::stdout().lock();
-    write!(out, "{FAINT}a accept · r reject · s skip · q quit{FAINT:#} ")?;
-    out.flush()?;
-    loop {
-        let mut bytes = [0; 64];
-        let read = rustix::io::read(io::stdin(), &mut bytes).map_err(io::Error::from)?;
-        // A key that sends several bytes, such as an arrow, or pasted text, is no decision.
-        let decision = match &bytes[..read] {
-            [] => Some(Decision::Quit),
-            [key] => decision(*key),
-            _ => None,
-        };
-        let Some(decision) = decision else {
-            write!(out, "(a, r, s or q) ")?;
-            out.flush()?;
-            continue;
-        };
-        drop(keys);
-        let said = match decision {
-            Decision::Accept => "accept",
-            Decision::Reject => "reject",
-            Decision::Skip => "skip",
-            Decision::Quit | Decision::Interrupt => "quit",
-        };
-        writeln!(out, "{said}")?;
-        return Ok(decision);
-    }
-}
-
-/// The terminal without echo and lines; as it was when the value goes.
-struct Keys(Termios);
-
-impl Keys {
-    fn new() -> io::Result<Self> {
-        let before = termios::tcgetattr(io::stdin())?;
-        let mut single = before.clone();
-        single.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
-        single.special_codes[SpecialCodeIndex::VMIN] = 1;
-        single.special_codes[SpecialCodeIndex::VTIME] = 0;
-        termios::tcsetattr(io::stdin(), OptionalActions::Flush, &single)?;
-        Ok(Self(before))
-    }
-}
-
-impl Drop for Keys {
-    fn drop(&mut self) {
-        _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
-    }
 }

@@ -15,6 +15,7 @@ mod explain;
 mod golden;
 mod golden_flag;
 mod golden_learn;
+mod golden_review;
 mod init;
 mod judge;
 mod lines;

@@ -6,9 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Terms;
-use crate::golden::{
-    Form, Normal, SNAP, SnapshotError, Store, normalise, normalise_output, read, read_entries,
-};
+use crate::golden::{Form, Normal, SNAP, Store, StoreError, normalise, normalise_output, open, read_entries};
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
 use crate::schema::FileError;
@@ -54,20 +52,15 @@ pub enum SourceError {
         source: io::Error,
     },
     /// A snapshot cannot be read.
-    #[error("{}: {source}", path.display())]
-    Snapshot {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: SnapshotError,
-    },
+    #[error(transparent)]
+    Snapshot(#[from] StoreError),
     /// A contract that a run speaks cannot be read.
     #[error(transparent)]
     Contract(#[from] FileError),
     /// There is nothing to compare.
     #[error("{}: neither recordings, golden snapshots nor JSON files in it", .0.display())]
     Nothing(PathBuf),
-    /// A file that was named holds nothing that could be compared; two of them would always be the same.
+    /// What was named holds nothing that could be compared; two of them would always be the same.
     #[error("{}: holds no JSON; name recordings, snapshots, files of JSON or a target", .0.display())]
     NoJson(PathBuf),
 }
@@ -99,12 +92,18 @@ impl CaseSet {
         if found.is_empty() {
             return Err(SourceError::Nothing(path.to_owned()));
         }
-        if let [Named { place: Place::Fixture(file), .. }] = found.as_slice()
-            && path.is_file()
-            && !holds_json(file)?
+        // Of plain files one at least has to hold JSON.
+        let mut fixtures = found.iter().filter_map(|named| match &named.place {
+            Place::Fixture(file) => Some(holds_json(file)),
+            _ => None,
+        });
+        if let Some(first) = fixtures.next()
+            && !first?
+            && !fixtures.any(|holds| holds.is_ok_and(|holds| holds))
         {
             return Err(SourceError::NoJson(path.to_owned()));
         }
+        drop(fixtures);
         Ok(Self::of(&found))
     }
 
@@ -163,11 +162,7 @@ impl Place {
                 let volatile = terms.volatile(&recording.facts.target, recording.facts.contract());
                 normalise(&recording, &volatile).map_err(at)?
             }
-            Self::Snapshot(path) => {
-                let text = fs::read_to_string(path).map_err(at)?;
-                Normal::from_snapshot(&text)
-                    .map_err(|source| SourceError::Snapshot { path: path.clone(), source })?
-            }
+            Self::Snapshot(path) => open(path)?,
             Self::Fixture(path) => {
                 let bytes = read_fixture(path).map_err(at)?;
                 normalise_output(case, &bytes, &terms.volatile("", None))
@@ -209,8 +204,7 @@ fn named_recording(path: &Path) -> Result<Named, SourceError> {
 /// The snapshots below a folder; none when there is not one.
 fn snapshots(path: &Path) -> Result<Option<Vec<Named>>, SourceError> {
     let files = if path.is_dir() {
-        let all = Store::new(path, |_| false).all();
-        all.map_err(|error| SourceError::Io { path: path.to_owned(), source: io::Error::other(error) })?
+        Store::new(path, |_| false).all()?
     } else if path.extension().is_some_and(|extension| extension == SNAP) {
         vec![path.to_owned()]
     } else {
@@ -220,10 +214,7 @@ fn snapshots(path: &Path) -> Result<Option<Vec<Named>>, SourceError> {
         return Ok(None);
     }
     let named = |file: PathBuf| {
-        let text = read(&file)
-            .map_err(|error| SourceError::Io { path: file.clone(), source: io::Error::other(error) })?;
-        let normal = Normal::from_snapshot(&text)
-            .map_err(|source| SourceError::Snapshot { path: file.clone(), source })?;
+        let normal = open(&file)?;
         Ok(Named {
             target: normal.target,
             case: normal.scenario,

@@ -72,10 +72,8 @@ pub fn read_entries(bytes: &[u8], form: Form) -> Vec<Entry> {
             push_text(&mut entries, &bytes[at..at + start], line);
             entries.push(message(value, line));
             line += memchr::memchr_iter(b'\n', &bytes[at + start..at + start + length]).count();
+            // There may be another behind it.
             at += start + length;
-            let rest = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length);
-            push_text(&mut entries, &bytes[at..rest], line);
-            (at, line) = (rest + 1, line + 1);
             continue;
         } else {
             push_text(&mut entries, this, line);
@@ -189,6 +187,7 @@ mod tests {
 
     #[test]
     fn documents_are_found_behind_text_and_over_lines() {
+        assert_eq!(seen("{\"a\":1}{\"b\":1}\n x"), owned(&[("<document>", 1), ("<document>", 1), (" x", 2)]));
         let output = "Enter choice (1-2): {\n \"a\": 1\n}\n{\n \"b\": 2\n} done\nbye {x}";
         let expected =
             [("Enter choice (1-2): ", 1), ("<document>", 1), ("<document>", 4), (" done", 6), ("bye {x}", 7)];

@@ -13,8 +13,6 @@ mod layout;
 mod learn;
 mod normalise;
 mod placeholder;
-#[cfg(feature = "cli")]
-mod review;
 mod snapshot;
 mod store;
 mod volatile;
@@ -25,8 +23,8 @@ pub use interleave::{INTERLEAVE, Interleave};
 pub use layout::lay_out;
 pub use learn::{Proposal, Unsteady, learn};
 pub use normalise::{Normal, normalise, normalise_output};
-#[cfg(feature = "cli")]
-pub use review::{Decision, decision, page};
 pub use snapshot::SnapshotError;
-pub use store::{Mode, Orphan, Outcome, PENDING, SNAP, Store, StoreError, pending_of, read, snapshot_of};
+pub use store::{
+    Mode, Orphan, Outcome, PENDING, SNAP, Store, StoreError, open, pending_of, read, snapshot_of,
+};
 pub use volatile::{Class, Volatile};

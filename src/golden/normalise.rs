@@ -73,7 +73,7 @@ pub fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Norma
         // Conversations at the same time ask in any order.
         requests.sort_by_cached_key(ToString::to_string);
     }
-    let mut files: Vec<Value> = files(facts).iter().map(|file| normaliser.value(file)).collect();
+    let mut files: Vec<Value> = files(facts, volatile).iter().map(|file| normaliser.value(file)).collect();
     files.sort_by_cached_key(ToString::to_string);
     Ok(Normal {
         target: facts.target.clone(),
@@ -188,14 +188,18 @@ fn round_off(value: &mut Value) {
 
 /// Files in the working directory with their content, all others by their path: what a program notes down for itself
 /// holds times and ids.
-fn files(facts: &Facts) -> Vec<Value> {
+fn files(facts: &Facts, volatile: &Volatile) -> Vec<Value> {
     let Some(Value::Array(files)) = facts.other.get("files") else { return Vec::new() };
     let told = |file: &Value| {
         let path = file.get("path").and_then(Value::as_str).unwrap_or_default();
         let own = path.strip_prefix("work/").is_none_or(|inside| inside.starts_with('.'));
         if own { serde_json::json!({ "path": path }) } else { file.clone() }
     };
-    files.iter().map(told).collect()
+    let stays = |file: &&Value| {
+        let path = file.get("path").and_then(Value::as_str).unwrap_or_default();
+        !volatile.is_passing(path)
+    };
+    files.iter().filter(stays).map(told).collect()
 }
 
 struct Normaliser<'v> {

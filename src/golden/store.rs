@@ -128,13 +128,10 @@ impl Store {
             return Err(StoreError::Secret { path });
         }
         let pending = pending_of(&path);
-        let known = match read(&path) {
-            Ok(text) => {
-                let known = Normal::from_snapshot(&text);
-                Some(known.map_err(|source| StoreError::Snapshot { path: path.clone(), source }))
-            }
+        let known = match open(&path) {
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+            Err(error @ StoreError::Io { .. }) => return Err(error),
+            known => Some(known),
         };
         // A scenario that moved, and a header that another tool has written differently, are no difference.
         let as_owned = |known: &Normal| Normal { owner: normal.owner.clone(), ..known.clone() }.to_snapshot();
@@ -197,9 +194,7 @@ impl Store {
         let known: BTreeSet<PathBuf> = cases.into_iter().map(|case| self.path(target, case)).collect();
         let mut orphans = Vec::new();
         for path in self.snapshots(target)?.into_iter().filter(|path| !known.contains(path)) {
-            let text = read(&path)?;
-            let normal = Normal::from_snapshot(&text)
-                .map_err(|source| StoreError::Snapshot { path: path.clone(), source })?;
+            let normal = open(&path)?;
             let Some(owner) = normal.owner else {
                 orphans.push(Orphan { path, kept_for: None });
                 continue;
@@ -322,6 +317,12 @@ pub fn read(path: &Path) -> Result<String, StoreError> {
     let bytes = fs::read(path).map_err(at(path))?;
     // What is not UTF-8 is not a snapshot of ours, and says so when it is read as one.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Reads a snapshot.
+pub fn open(path: &Path) -> Result<Normal, StoreError> {
+    let text = read(path)?;
+    Normal::from_snapshot(&text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
 }
 
 fn walk(folder: &Path, ending: &str, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), StoreError> {

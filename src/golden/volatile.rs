@@ -8,6 +8,10 @@
 //! [[volatile]]
 //! as = "id:task"                         # the same id is the same `<task:1>`, also inside of texts
 //! fields = ["task_id"]
+//!
+//! [[volatile]]
+//! as = "file"                            # a file that is there or not by chance, and is not compared
+//! paths = ["tmp/probe-*/*"]              # in the room; `*` is anything within a name
 //! ```
 //!
 //! A field is a name, wherever it stands, or a pointer from the message's root in which `*` stands for any element.
@@ -19,6 +23,8 @@ use crate::document::{DocumentError, Item, Table};
 #[derive(Debug, Clone, Default)]
 pub struct Volatile {
     rules: Vec<Rule>,
+    /// Patterns of paths of files that are there or not by chance.
+    passing: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -43,7 +49,7 @@ pub enum Class {
     Id(String),
 }
 
-const CLASSES: &str = "\"ms\", \"number\", \"time\", \"text\" or \"id:NAME\"";
+const CLASSES: &str = "\"ms\", \"number\", \"time\", \"text\", \"file\" or \"id:NAME\"";
 
 impl Class {
     /// Its name in a target's file.
@@ -79,8 +85,45 @@ impl Class {
 impl Volatile {
     /// Reads `[[volatile]]`.
     pub fn read(items: Vec<Item<'_>>) -> Result<Self, DocumentError> {
-        let rules = items.into_iter().map(|item| rule(item.into_table()?)).collect::<Result<_, _>>()?;
-        Ok(Self { rules })
+        let mut all = Self::default();
+        for item in items {
+            all.read_one(item.into_table()?)?;
+        }
+        Ok(all)
+    }
+
+    fn read_one(&mut self, mut table: Table<'_>) -> Result<(), DocumentError> {
+        let class = table.require("as", CLASSES)?;
+        let place = class.place();
+        let name = class.into_string()?;
+        if name == "file" {
+            self.passing.extend(listed(
+                &mut table,
+                "paths",
+                "paths of files in the room, such as \"tmp/probe-*\"",
+            )?);
+        } else {
+            let class = Class::parse(&name)
+                .ok_or_else(|| place.complain(format!("expected {CLASSES}, found {name:?}")))?;
+            let fields = listed(&mut table, "fields", "names of fields, or pointers to them")?;
+            self.rules.push(Rule { class, fields });
+        }
+        table.finish()
+    }
+
+    /// Whether a file is there or not by chance.
+    pub(super) fn is_passing(&self, path: &str) -> bool {
+        let hits = |pattern: &String| {
+            let (mut wanted, mut found) = (pattern.split('/'), path.split('/'));
+            loop {
+                match (wanted.next(), found.next()) {
+                    (None, None) => return true,
+                    (Some(wanted), Some(found)) if fits(wanted, found) => {}
+                    _ => return false,
+                }
+            }
+        };
+        self.passing.iter().any(hits)
     }
 
     /// The rule for a field: its name, and the keys on the way to it from the message's root.
@@ -114,20 +157,29 @@ impl Volatile {
     }
 }
 
-fn rule(mut table: Table<'_>) -> Result<Rule, DocumentError> {
-    let class = table.require("as", CLASSES)?;
-    let place = class.place();
-    let name = class.into_string()?;
-    let class =
-        Class::parse(&name).ok_or_else(|| place.complain(format!("expected {CLASSES}, found {name:?}")))?;
-    let list = table.require("fields", "names of fields, or pointers to them")?;
+fn listed(table: &mut Table<'_>, key: &'static str, what: &str) -> Result<Vec<String>, DocumentError> {
+    let list = table.require(key, what)?;
     let place = list.place();
-    let fields = list.into_list()?.into_iter().map(Item::into_string).collect::<Result<Vec<_>, _>>()?;
-    if fields.is_empty() || fields.iter().any(String::is_empty) {
-        return Err(place.complain("expected at least one name of a field, or pointer to it"));
+    let list = list.into_list()?.into_iter().map(Item::into_string).collect::<Result<Vec<_>, _>>()?;
+    if list.is_empty() || list.iter().any(String::is_empty) {
+        return Err(place.complain(format!("expected at least one of the {what}")));
     }
-    table.finish()?;
-    Ok(Rule { class, fields })
+    Ok(list)
+}
+
+/// Whether a name fits a pattern in which `*` is anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(start) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let end = parts.pop().unwrap_or_default();
+    for part in parts {
+        match name.find(part) {
+            Some(at) => name = &name[at + part.len()..],
+            None => return false,
+        }
+    }
+    name.ends_with(end)
 }
 
 #[cfg(test)]
@@ -153,6 +205,21 @@ mod tests {
         assert_eq!(class(&["tasks", "0", "id"]), Some(&Class::Id("task".into())));
         assert_eq!(class(&["tasks", "id"]), None);
         assert_eq!(class(&["tasks", "0", "id", "x"]), None);
+    }
+
+    #[test]
+    fn a_file_may_be_there_by_chance() {
+        let rules = read("[[volatile]]\nas = \"file\"\npaths = [\"tmp/x-*/probe-*-*/y\"]").unwrap();
+        assert!(rules.is_passing("tmp/x-1000/probe-a-b/y") && rules.is_passing("tmp/x-/probe--/y"));
+        for other in ["tmp/x-1000/probe-a/y", "tmp/x-1/z/probe-a-b/y", "tmp/x-1/probe-a-b/y/z", "work/y", ""]
+        {
+            assert!(!rules.is_passing(other), "{other}");
+        }
+        assert!(
+            read("[[volatile]]\nas = \"file\"\nfields = [\"x\"]")
+                .unwrap_err()
+                .contains("missing key `paths`")
+        );
     }
 
     #[test]

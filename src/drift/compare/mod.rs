@@ -268,6 +268,39 @@ mod tests {
     }
 
     #[test]
+    fn what_is_the_same_in_other_words_is_no_change() {
+        for (old, new) in [
+            (r#"{"a":1,"b":[1,2]}"#, r#"{"b":[2,1],"a":1.0}"#),
+            (r#"{"l":["x","y"]}"#, r#"{ "l" : ["y","x"] }"#),
+            (r#"{"a":null}"#, "\n{\n\"a\":null}\n\n"),
+        ] {
+            assert!(told(old, new).is_empty(), "{old} {new}");
+        }
+    }
+
+    #[test]
+    fn null_absent_and_empty_are_three_things() {
+        assert_eq!(told(r#"{"a":null}"#, "{}"), ["breaking field-removed /a"]);
+        assert_eq!(told("{}", r#"{"a":null}"#), ["additive field-added /a"]);
+        assert_eq!(told(r#"{"a":[1]}"#, r#"{"a":[]}"#), ["info element-removed /a/*"]);
+        assert_eq!(told(r#"{"a":[]}"#, r#"{"a":null}"#), ["breaking field-null /a"]);
+    }
+
+    #[test]
+    fn a_word_that_readers_branch_on_may_become_a_text() {
+        let (ok, sorry) =
+            (r#"{"status":"ok","note":"ok"}"#, r#"{"status":"it went wrong","note":"it is so"}"#);
+        assert_eq!(told(ok, sorry), ["breaking value-changed /status", "info value-changed /note"]);
+        // Texts change as they like.
+        assert_eq!(told(r#"{"error":"it is a"}"#, r#"{"error":"it is b"}"#), ["info text-changed /error"]);
+    }
+
+    #[test]
+    fn documents_on_one_line_are_several() {
+        assert_eq!(told(r#"{"a":1}"#, r#"{"a":1}{"a":1}"#), ["breaking message-repeated document"]);
+    }
+
+    #[test]
     fn several_runs_are_one_side() {
         let mut old = run(r#"{"a":1,"b":1}"#, 0);
         old.extend(run(r#"{"a":1}"#, 1));

@@ -24,14 +24,14 @@ impl Comparison<'_> {
             return;
         }
         let (kind, summary) = if old.types == Types::NULL {
-            (Kind::FieldFilled, format!("{pointer} was always null, and now is {}", gained.names()))
+            (Kind::FieldFilled, format!("{} was always null, and now is {}", named(pointer), gained.names()))
         } else if gained == Types::NULL {
-            (Kind::FieldNull, format!("{pointer} was {}, and now is null", old.types.names()))
+            (Kind::FieldNull, format!("{} was {}, and now is null", named(pointer), old.types.names()))
         } else {
             let gained = gained.without(Types::NULL);
             (
                 Kind::FieldRetyped,
-                format!("{pointer} was {}, and now is {}", old.types.names(), gained.names()),
+                format!("{} was {}, and now is {}", named(pointer), old.types.names(), gained.names()),
             )
         };
         let identity = format!("{} {}", old.types.names(), new.types.names());
@@ -47,17 +47,23 @@ impl Comparison<'_> {
         let at = Some(pointer);
         if !was.booleans.is_empty() && !is.booleans.is_empty() && was.booleans.is_disjoint(&is.booleans) {
             let (a, b) = (was.booleans.contains(&true), is.booleans.contains(&true));
-            let summary = format!("{pointer} was {a}, and now is {b}");
+            let summary = format!("{} was {a}, and now is {b}", named(pointer));
             self.tell(Kind::ValueChanged, at, "boolean", Sides::values(a.into(), b.into()), summary);
         }
         if !was.numbers.is_empty() && !is.numbers.is_empty() && was.numbers.is_disjoint(&is.numbers) {
-            let summary = format!("{pointer} is another number");
+            let summary = format!("{} is another number", named(pointer));
             self.tell(Kind::ValueChanged, at, "number", Sides::shapes(Some(old), Some(new)), summary);
         }
         let says = |scalars: &Scalars| scalars.text.is_some() || !scalars.words.is_empty();
         if was.text != is.text && says(was) && says(is) {
-            let summary = format!("{pointer} is another text");
-            self.tell(Kind::TextChanged, at, "", Sides::shapes(Some(old), Some(new)), summary);
+            // A word that became a text is no longer the word that readers know.
+            let kind = if was.text.is_none() && is.words.is_disjoint(&was.words) {
+                Kind::ValueChanged
+            } else {
+                Kind::TextChanged
+            };
+            let summary = format!("{} is another text", named(pointer));
+            self.tell(kind, at, "", Sides::shapes(Some(old), Some(new)), summary);
             return;
         }
         if was.overflow || is.overflow || was.text.is_some() || was.words.is_empty() || is.words.is_empty() {
@@ -67,7 +73,7 @@ impl Comparison<'_> {
         let come: BTreeSet<String> = is.words.difference(&was.words).cloned().collect();
         if was.words.len() == 1 && is.words.len() == 1 && !gone.is_empty() {
             let (gone, come) = (value(&gone), value(&come));
-            let summary = format!("{pointer} was {}, and now is {}", plain(&gone), plain(&come));
+            let summary = format!("{} was {}, and now is {}", named(pointer), plain(&gone), plain(&come));
             self.tell(Kind::ValueChanged, at, &format!("{gone} {come}"), Sides::values(gone, come), summary);
             return;
         }
@@ -154,16 +160,21 @@ impl Comparison<'_> {
                 self.shapes(was, is, &at(kind));
             } else {
                 let sides = Sides::shapes(Some(was), None);
-                let summary = format!("{pointer} no longer holds what {} was", at(kind));
+                let summary = format!("{} no longer holds what {} was", named(pointer), at(kind));
                 self.tell(Kind::ElementRemoved, Some(&at(kind)), "", sides, summary);
             }
         }
         for (kind, is) in new.items.iter().filter(|(kind, _)| !old.items.contains_key(*kind)) {
             let sides = Sides::shapes(None, Some(is));
-            let summary = format!("{pointer} holds {} for the first time", at(kind));
+            let summary = format!("{} holds {} for the first time", named(pointer), at(kind));
             self.tell(Kind::ElementAdded, Some(&at(kind)), "", sides, summary);
         }
     }
+}
+
+/// A place as it stands in a sentence.
+fn named(pointer: &str) -> &str {
+    if pointer.is_empty() { "it" } else { pointer }
 }
 
 /// A key as a part of a pointer.

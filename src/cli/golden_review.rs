@@ -1,0 +1,256 @@
+//! `clawgate golden review`: shows each difference on a terminal and takes one key for an answer.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
+
+use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
+
+use super::Failure;
+use super::golden::{PendingArgs, failed};
+use crate::exit_code;
+use crate::golden::{DiffLine, Normal, StoreError, Tag, hunks, read, snapshot_of};
+use crate::printable::printable;
+use crate::report::style::{BAD, FAINT, GOOD, NAME};
+
+/// From this width on both line numbers are shown.
+const WIDE: usize = 100;
+/// A difference longer than this is shown up to here.
+const MOST_LINES: usize = 400;
+/// Lines around each difference.
+const CONTEXT: usize = 3;
+
+/// Runs the command and returns its exit code.
+pub(super) fn run(args: &PendingArgs) -> Result<u8, Failure> {
+    let store = args.store();
+    let pending = match args.pending(&store)? {
+        Ok(pending) => pending,
+        Err(code) => return Ok(code),
+    };
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        let message = "golden review needs a terminal; without one: clawgate golden accept, or reject";
+        return Err(Failure::Usage(message.into()));
+    }
+    let (mut counts, mut code) = ([0_usize; 3], exit_code::OK);
+    for (at, path) in pending.iter().enumerate() {
+        let shown = match show(path, at + 1, pending.len()) {
+            Ok(shown) => shown,
+            Err(error) => {
+                code = exit_code::worst(code, failed(&error));
+                counts[2] += 1;
+                continue;
+            }
+        };
+        let decided = match ask()? {
+            Decision::Accept => store.accept(path, Some(&shown)).map(|_| counts[0] += 1),
+            Decision::Reject => store.reject(path, Some(&shown)).map(|()| counts[1] += 1),
+            Decision::Interrupt => return Ok(exit_code::INTERRUPTED),
+            Decision::Quit => {
+                counts[2] += pending.len() - at;
+                break;
+            }
+            Decision::Skip => {
+                counts[2] += 1;
+                Ok(())
+            }
+        };
+        if let Err(error) = decided {
+            code = exit_code::worst(code, failed(&error));
+            counts[2] += 1;
+        }
+    }
+    let [accepted, rejected, left] = counts;
+    writeln!(anstream::stdout(), "{accepted} accepted, {rejected} rejected, {left} left")?;
+    Ok(code)
+}
+
+/// Shows what waits, and returns its text: the decision is about that and nothing else.
+fn show(path: &Path, number: usize, of: usize) -> Result<String, StoreError> {
+    let new = read(path)?;
+    let parsed = |text: &str, path: &Path| {
+        Normal::from_snapshot(text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+    };
+    let found = parsed(&new, path)?.to_snapshot();
+    let snapshot = snapshot_of(path);
+    let old = match read(&snapshot) {
+        Ok(text) => Some(parsed(&text, &snapshot).map_or(text, |normal| normal.to_snapshot())),
+        Err(_) => None,
+    };
+    let width = termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
+    let width = if width == 0 { 80 } else { width };
+    let what = if old.is_some() { "changed" } else { "new" };
+    let mut out = anstream::stdout().lock();
+    // Nobody decides about what could not be shown: a terminal that is gone answers nothing either.
+    _ = writeln!(
+        out,
+        "\n{NAME}{}{NAME:#} {what} ({number} of {of})",
+        printable(&snapshot.display().to_string())
+    );
+    for line in page(old.as_deref(), &found, width) {
+        _ = writeln!(out, "{line}");
+    }
+    Ok(new)
+}
+
+/// Waits for a key that means something. What was typed before the question is not an answer to it.
+fn ask() -> Result<Decision, Failure> {
+    let keys = Keys::new()?;
+    let mut out = anstream::stdout().lock();
+    write!(out, "{FAINT}a accept · r reject · s skip · q quit{FAINT:#} ")?;
+    out.flush()?;
+    loop {
+        let mut bytes = [0; 64];
+        let read = rustix::io::read(io::stdin(), &mut bytes).map_err(io::Error::from)?;
+        // A key that sends several bytes, such as an arrow, or pasted text, is no decision.
+        let decision = match &bytes[..read] {
+            [] => Some(Decision::Quit),
+            [key] => decision(*key),
+            _ => None,
+        };
+        let Some(decision) = decision else {
+            write!(out, "(a, r, s or q) ")?;
+            out.flush()?;
+            continue;
+        };
+        drop(keys);
+        let said = match decision {
+            Decision::Accept => "accept",
+            Decision::Reject => "reject",
+            Decision::Skip => "skip",
+            Decision::Quit | Decision::Interrupt => "quit",
+        };
+        writeln!(out, "{said}")?;
+        return Ok(decision);
+    }
+}
+
+/// The terminal without echo and lines; as it was when the value goes.
+struct Keys(Termios);
+
+impl Keys {
+    fn new() -> io::Result<Self> {
+        let before = termios::tcgetattr(io::stdin())?;
+        let mut single = before.clone();
+        single.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
+        single.special_codes[SpecialCodeIndex::VMIN] = 1;
+        single.special_codes[SpecialCodeIndex::VTIME] = 0;
+        termios::tcsetattr(io::stdin(), OptionalActions::Flush, &single)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        _ = termios::tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
+/// What a key means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Decision {
+    /// It becomes the snapshot.
+    Accept,
+    /// It goes away.
+    Reject,
+    /// It waits on.
+    Skip,
+    /// So does everything else.
+    Quit,
+    /// The user wants out.
+    Interrupt,
+}
+
+/// The decision that a key stands for, if any.
+fn decision(key: u8) -> Option<Decision> {
+    match key {
+        b'a' => Some(Decision::Accept),
+        b'r' => Some(Decision::Reject),
+        b's' => Some(Decision::Skip),
+        // Ctrl-D: there is no more input.
+        b'q' | 4 => Some(Decision::Quit),
+        3 => Some(Decision::Interrupt),
+        _ => None,
+    }
+}
+
+/// The difference as lines for a terminal of this width. A new snapshot is shown as it is.
+fn page(old: Option<&str>, new: &str, width: usize) -> Vec<String> {
+    let width = width.max(20);
+    let mut lines = Vec::new();
+    match old {
+        None => {
+            for (at, text) in new.lines().enumerate() {
+                let line = DiffLine { tag: Tag::Added, old: None, new: Some(at + 1), text: text.to_owned() };
+                lines.extend(rendered(&line, width));
+            }
+        }
+        Some(old) => {
+            for (at, hunk) in hunks(old, new, CONTEXT).iter().enumerate() {
+                if at > 0 {
+                    lines.push(format!("{FAINT}{}{FAINT:#}", "·".repeat(width.min(40))));
+                }
+                lines.extend(hunk.iter().flat_map(|line| rendered(line, width)));
+            }
+        }
+    }
+    let more = lines.len().saturating_sub(MOST_LINES);
+    if more > 0 {
+        lines.truncate(MOST_LINES);
+        lines.push(format!("{FAINT}… {more} more lines, in the files{FAINT:#}"));
+    }
+    lines
+}
+
+/// A line with its mark, over as many rows as the terminal needs.
+fn rendered(line: &DiffLine, width: usize) -> Vec<String> {
+    let (style, mark) = match line.tag {
+        Tag::Same => (FAINT, ' '),
+        Tag::Removed => (BAD, '-'),
+        Tag::Added => (GOOD, '+'),
+    };
+    let number =
+        |number: Option<usize>| number.map_or_else(|| " ".repeat(5), |number| format!("{number:>5}"));
+    let gutter =
+        if width >= WIDE { format!("{} {} ", number(line.old), number(line.new)) } else { String::new() };
+    let room = width.saturating_sub(gutter.len() + 2).max(8);
+    let text = printable(&line.text);
+    let characters: Vec<char> = text.chars().collect();
+    let mut rows: Vec<String> = characters.chunks(room).map(|row| row.iter().collect()).collect();
+    if rows.is_empty() {
+        rows.push(String::new());
+    }
+    let row = |(at, row): (usize, String)| {
+        let gutter = if at == 0 { gutter.clone() } else { " ".repeat(gutter.len()) };
+        // What goes on is marked, so that it is not taken for a line of its own.
+        let mark = if at == 0 { mark } else { '\\' };
+        format!("{FAINT}{gutter}{FAINT:#}{style}{mark} {row}{style:#}")
+    };
+    rows.into_iter().enumerate().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(lines: &[String]) -> Vec<String> {
+        lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
+    }
+
+    #[test]
+    fn wide_terminals_get_numbers_and_narrow_ones_rows() {
+        let (old, new) = ("a\nb\nc\n", "a\nB\nc\n");
+        let wide = plain(&page(Some(old), new, 120));
+        assert_eq!(wide, ["    1     1   a", "    2       - b", "          2 + B", "    3     3   c"]);
+        assert_eq!(plain(&page(Some(old), new, 40)), ["  a", "- b", "+ B", "  c"]);
+        let long = plain(&page(None, &"x".repeat(50), 24));
+        assert_eq!(long.len(), 3);
+        assert!(long.iter().all(|line| line.chars().count() <= 24) && long[1].starts_with("\\ x"));
+    }
+
+    #[test]
+    fn a_page_is_bounded_and_harmless() {
+        let flood = "line\u{1b}[2J\n".repeat(10_000);
+        let lines = page(None, &flood, 80);
+        assert_eq!(lines.len(), MOST_LINES + 1);
+        assert!(plain(&lines).iter().all(|line| !line.contains('\u{1b}')));
+    }
+}
