@@ -345,3 +345,24 @@ check = { rule = "pairs", open = { on = "ping", at = "/id" }, close = { on = "po
     assert_eq!(judge(answered, "1"), Some(100), "it says that it failed");
     assert_eq!(judge("{\"type\":\"ping\",\"id\":1}\n{\"type\":\"pong\",\"id\":\"1\"}\n", "0"), Some(100));
 }
+
+#[test]
+fn a_finding_says_which_type_was_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("status.json"),
+        "{\"kind\":\"status\",\"status\":\"ok\",\"model_source\":null}\n",
+    )
+    .unwrap();
+    let (_, lines) = json_lines(clawgate().current_dir(folder.path()).args([
+        "judge",
+        "status.json",
+        "--contract",
+        "claw-flat",
+        "--format",
+        "json",
+    ]));
+    let findings = lines[0]["findings"].as_array().unwrap();
+    let source = findings.iter().find(|finding| finding["pointer"] == "/model_source").unwrap();
+    assert_eq!(source["expected"], "string");
+}

@@ -304,3 +304,18 @@ fn clawgate_under_another_name_contains_as_well() {
     let facts: Value = serde_json::from_slice(&facts).unwrap();
     assert_eq!(facts["containment"], "supervisor");
 }
+
+#[test]
+fn a_target_that_kills_its_supervisor_leaves_nothing_either() {
+    for network in ["auto", "off"] {
+        let folder = TempDir::new().unwrap();
+        script(&folder, "killer", "setsid sleep 86421 & kill -9 $PPID; sleep 86422", "", "");
+        let output = Command::new(cargo_bin("clawgate"))
+            .args(["run", "killer.toml", "--network", network])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stdout));
+        assert_eq!(process_with("86421").or_else(|| process_with("86422")), None, "{network}");
+    }
+}

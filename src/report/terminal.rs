@@ -256,7 +256,9 @@ impl Terminal {
         }
         self.labelled(out, "found", &format!("{meaning} (blame: {})", verdict.blame))?;
         let Some(evidence) = verdict.evidence.first() else { return Ok(()) };
-        let place = match (evidence.line, evidence.pointer.as_deref()) {
+        // An empty pointer is the whole of it.
+        let pointer = evidence.pointer.as_deref().filter(|pointer| !pointer.is_empty());
+        let place = match (evidence.line, pointer) {
             (Some(line), Some(pointer)) => format!(" on line {line} at {pointer}"),
             (Some(line), None) => format!(" on line {line}"),
             (None, Some(pointer)) => format!(" at {pointer}"),

@@ -326,8 +326,7 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
         }
         Kind::Type { .. } => {
             let text = error.masked_with("the value").to_string();
-            let wanted = text.rsplit_once(" type").map_or(text.as_str(), |(head, _)| head);
-            let wanted = wanted.split(" is not of ").last().unwrap_or_default();
+            let wanted = text.split_once(" is not of ").map_or(text.as_str(), |(_, wanted)| wanted);
             let wanted = wanted.trim_start_matches("types ").trim_start_matches("type ").replace('"', "");
             (format!("{place} is {}", type_name(error.instance())), wanted)
         }

@@ -26,7 +26,9 @@ use crate::harness::mock::{Journal, MockApi, Options, StartError};
 use crate::harness::room::{Room, RoomError};
 use crate::harness::scenario::OutputMode;
 use crate::harness::secrets::Masker;
-use crate::harness::supervise::{Containment, Isolation, NetworkMode, Pool, Start, SuperviseError};
+use crate::harness::supervise::{
+    Containment, Isolation, NetworkMode, Pool, Start, SuperviseError, end_strays,
+};
 use crate::harness::terminal;
 use crate::harness::timers::Limits;
 use crate::harness::user::{Action, Cue};
@@ -209,7 +211,8 @@ impl Setting<'_> {
             requests,
             cancel: self.stop.as_fd(),
         };
-        let captured = capture::watch(&mut supervisor, outlets, watch, &mut live)?;
+        let captured = capture::watch(&mut supervisor, outlets, watch, &mut live)
+            .inspect_err(|_| end_strays(room.root()))?;
         if !captured.ended.survivors {
             self.pool.give_back(mode, supervisor);
         }

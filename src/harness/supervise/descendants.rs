@@ -1,6 +1,8 @@
 //! What a process started, and what its children started.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 
@@ -60,6 +62,33 @@ pub(super) fn describe(pid: Pid) -> Leftover {
         command.push('…');
     }
     Leftover { pid: number.get().unsigned_abs(), command }
+}
+
+/// Ends what a run left behind when its supervisor was killed, which had known it: every process whose environment names
+/// the run's room.
+pub(crate) fn end_strays(room: &Path) {
+    /// A process that starts others faster than they are found is given up.
+    const ROUNDS: usize = 20;
+    for _ in 0..ROUNDS {
+        let strays = strays(room);
+        if strays.is_empty() {
+            return;
+        }
+        kill(&strays);
+    }
+}
+
+fn strays(room: &Path) -> Vec<Pid> {
+    let room = room.as_os_str().as_bytes();
+    let own = rustix::process::getpid();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    pids.filter(|pid| *pid != own && !is_zombie(*pid))
+        .filter(|pid| {
+            let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+            memchr::memmem::find(&environment, room).is_some()
+        })
+        .collect()
 }
 
 /// Kills these processes; those that are gone already are no failure.

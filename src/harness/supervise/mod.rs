@@ -26,6 +26,7 @@ mod serve;
 mod spawn;
 
 pub use client::{Containment, Streams, SuperviseError, Supervisor};
+pub(crate) use descendants::end_strays;
 pub use message::{Ended, Leftover, Order, Report, Start};
 pub use network::{Isolation, NetworkMode};
 pub use pool::{Pool, Prepared};
