@@ -176,7 +176,8 @@ impl Server {
                 break;
             }
             if kill_at.is_some_and(|at| at <= Instant::now()) {
-                self.kill_all(pid);
+                // What it started is looked at once it is gone, whichever signal it took.
+                _ = kill_process_group(pid, Signal::KILL);
                 kill_at = None;
             }
             if is_spoken_to && !self.channel.has_ended() {
