@@ -20,7 +20,7 @@ use clawgate::eval::{
     Baseline, Evaluation, ExecuteError, Executor, Iteration, Options, Request, Stamp, Store, SystemClock,
     plan, regrade,
 };
-use clawgate::harness::run::Stop;
+use clawgate::run::Stop;
 use serde_json::json;
 
 use support::{cpu_time, peak_megabytes};

@@ -76,6 +76,8 @@ pub mod printable;
 #[cfg(feature = "harness")]
 pub mod reference;
 #[cfg(feature = "harness")]
+pub mod run;
+#[cfg(feature = "harness")]
 mod shell;
 
 #[cfg(feature = "testing")]

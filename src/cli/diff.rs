@@ -11,8 +11,8 @@ use super::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned,
 use super::{Failure, Format, complain};
 use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, SourceError, diff};
 use crate::exit_code;
-use crate::harness::run::glob;
 use crate::report::{drift_markdown, drift_text};
+use crate::run::glob;
 
 /// Compare two sets of recordings: what was added, what broke, and for whom
 ///

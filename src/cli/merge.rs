@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use super::reports::{ReportArgs, finish};
 use super::{Failure, complain};
 use crate::exit_code;
-use crate::harness::run::LastRun;
 use crate::report::merge::{Log, MergeError, folders, merge, told};
 use crate::report::told::Told;
+use crate::run::LastRun;
 
 /// Puts the results of shards together, as if one run had made them
 ///

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::golden_flag::orphans;
+use super::golden::flag::orphans;
 use super::reports::ReportArgs;
 use super::since::Touched;
 use super::today::now;
@@ -16,13 +16,13 @@ use super::{Failure, Format, complain};
 use crate::config::{self, Config, Profile};
 use crate::document::nearest;
 use crate::exit_code;
-use crate::harness::run::{
-    Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, idle_filter, plan,
-    run as run_cases, select,
-};
 use crate::harness::supervise::NetworkMode;
 use crate::harness::target::{Choice, Located};
 use crate::report::Progress;
+use crate::run::{
+    Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, idle_filter, plan,
+    run as run_cases, select,
+};
 use crate::schema::{self, Level};
 
 /// Runs scenarios on targets, records what happens, and judges it
@@ -76,7 +76,7 @@ pub(super) struct RunArgs {
     #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON")]
     fail_on: Option<FailOn>,
     #[command(flatten)]
-    golden: super::golden_flag::GoldenArgs,
+    golden: super::golden::flag::GoldenArgs,
     /// Where recordings go [default: clawgate-out]
     #[arg(long, value_name = "DIR", env = "CLAWGATE_OUT")]
     out: Option<PathBuf>,
@@ -237,7 +237,7 @@ impl RunArgs {
 
     /// The scenarios, and the filters that are no files.
     fn suite(&self) -> Result<(Suite, Vec<String>), Failure> {
-        let usage = |error: crate::harness::run::SuiteError| Failure::Usage(error.to_string());
+        let usage = |error: crate::run::SuiteError| Failure::Usage(error.to_string());
         let (files, filters): (Vec<&String>, Vec<&String>) =
             self.filters.iter().partition(|filter| is_file(filter));
         // Whoever names files wants what is in them.

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use super::Failure;
 use crate::drift::Terms;
 use crate::golden::Volatile;
-use crate::harness::run::{
-    Event, LastRun, Planned, RunOptions, Setting, Stop, Suite, idle_filter, plan, run as run_cases, select,
-};
 use crate::harness::target::{Choice, Located, NpmError, TARGETS, Target, cache_folder};
 use crate::printable::printable;
 use crate::report::style::FAINT;
+use crate::run::{
+    Event, LastRun, Planned, RunOptions, Setting, Stop, Suite, idle_filter, plan, run as run_cases, select,
+};
 use crate::schema::{Contract, bundle};
 
 /// Why there are no recordings.
@@ -73,7 +73,7 @@ pub(super) fn locate(choice: Choice) -> Result<Located, RunsError> {
 
 /// The cases for a target that the filters select.
 pub(super) fn planned(located: &Located, filters: &[String], repeat: u32) -> Result<Vec<Planned>, RunsError> {
-    let usage = |error: crate::harness::run::SuiteError| RunsError::Usage(error.to_string());
+    let usage = |error: crate::run::SuiteError| RunsError::Usage(error.to_string());
     let mut suite = Suite::built_in().map_err(usage)?;
     if Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir() {
         suite.add_path(Path::new("scenarios")).map_err(usage)?;

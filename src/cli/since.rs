@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::harness::run::Planned;
 use crate::report::Context;
+use crate::run::Planned;
 
 /// The files that differ from a commit, and what that means for cases.
 #[derive(Debug)]

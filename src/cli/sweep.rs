@@ -10,8 +10,8 @@ use super::scenario_source;
 use super::{Format, FormatArg, complain};
 use crate::exit_code;
 use crate::harness::mock::Scenario;
+use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
-use crate::harness::mock::sweep_play::{PlayError, Played, play};
 use crate::printable::printable;
 use crate::shell::shell_word;
 

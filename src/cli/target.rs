@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::{Failure, Format, complain};
 use crate::exit_code;
-use crate::harness::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
 use crate::harness::target::{Choice, LocateError, Located, NpmError, TARGETS};
 use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
+use crate::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
 
 /// Lists, installs and examines targets
 #[derive(Debug, clap::Args)]
@@ -211,7 +211,7 @@ fn answers(located: &Located) -> Result<(), String> {
         .with_wall(Some(Duration::from_secs(60)));
     let mut reason = None;
     run_cases(planned, &setting, &RunOptions::default(), &mut LastRun::default(), &mut |event| {
-        if let crate::harness::run::Event::CaseFinished(case) = event {
+        if let crate::run::Event::CaseFinished(case) = event {
             reason = case.failures.first().map(|failure| failure.message.clone());
         }
     });

@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::shape::Types;
 use super::{Change, Effect, Kind};
 use crate::document::{Document, DocumentError, Item, Table};
-use crate::harness::run::glob;
+use crate::run::glob;
 
 /// The manifests that are built in.
 const BUILT_IN: [(&str, &str); 1] = [("documented", include_str!("../../consumers/documented.toml"))];

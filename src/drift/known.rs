@@ -17,7 +17,7 @@ use super::rows::Drift;
 use super::{Change, Effect, Kind};
 use crate::document::{Document, DocumentError, Place, Table, nearest};
 use crate::events::is_day;
-use crate::harness::run::glob;
+use crate::run::glob;
 
 /// The list.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use super::spec::{Input, ScriptRule, Spec};
 use super::trial::Arm;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
-use crate::harness::run::{AttemptError, Planned, Setting};
 use crate::harness::scenario::{Case, RunPart};
 use crate::harness::target::{Located, Speaks};
 use crate::judge::Shelf;
+use crate::run::{AttemptError, Planned, Setting};
 
 /// The contract that trials are run under.
 const CONTRACT: &str = "claude-stream-json";

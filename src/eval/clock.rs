@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::harness::run::Stop;
+use crate::run::Stop;
 
 /// The time and how to let it pass.
 pub trait Clock: Sync {

@@ -57,8 +57,8 @@ use self::report::Tally;
 use self::runner::{Progress, Setup};
 use self::spec::Spec;
 use self::statistics::{Difference, Rate};
-use crate::harness::run::Stop;
 use crate::judge::Shelf;
+use crate::run::Stop;
 
 /// Something that happened in an evaluation.
 #[derive(Debug)]

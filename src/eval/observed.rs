@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::urls::{self, Reached};
 use crate::classify::Verdict;
-use crate::harness::run::KEPT_FILES;
 use crate::judge::{Ending, Judge, Protocol, Settings, Shelf};
 use crate::recording::{Exit, Recording, RecordingError};
+use crate::run::KEPT_FILES;
 use crate::schema::{FileError, Run};
 use crate::stream_json::{Assistant, Line, Message, RunResult, Session};
 

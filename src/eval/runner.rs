@@ -21,8 +21,8 @@ use super::spec::{Case, Spec};
 use super::store::{Iteration, StoreError};
 use super::trial::{Judged, Outcome, SCHEMA_VERSION, SkillState, Status, Trial, TrialId};
 use super::urls::{self, CheckUrls};
-use crate::harness::run::Stop;
 use crate::judge::Shelf;
+use crate::run::Stop;
 
 /// What makes recordings.
 pub trait Executor: Sync {

@@ -4,7 +4,6 @@
 pub mod capture;
 pub mod mock;
 pub mod room;
-pub mod run;
 pub mod scenario;
 pub mod secrets;
 pub mod supervise;

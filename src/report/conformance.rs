@@ -13,7 +13,7 @@ use super::numbers::counted;
 use super::problem::{Problem, Weight, problems};
 use super::recorded::Recorded;
 use super::whole::Whole;
-use crate::harness::run::Status;
+use crate::run::Status;
 use crate::schema::{Clause, Contract, Coverage, Declared, Level};
 
 /// Lines of a list of gaps; the rest is counted.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use super::told::{Case, Finding};
-use crate::harness::run::Source;
+use crate::run::Source;
 use crate::schema::{Contract, bundle};
 
 /// Where a report is made.

@@ -10,7 +10,7 @@ use super::told::{Case, Failure, Started, Told};
 use crate::eval::spec::{Kind, Spec};
 use crate::eval::{CaseReport, Report, ReportStatus, Scope, Shortfall, ShortfallKind};
 use crate::exit_code;
-use crate::harness::run::{RunFinished, Source, Status, TargetInfo};
+use crate::run::{RunFinished, Source, Status, TargetInfo};
 
 /// An evaluation that is over.
 #[derive(Debug)]

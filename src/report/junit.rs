@@ -9,8 +9,8 @@ use super::document::RenderError;
 use super::output;
 use super::told::{Case, Failure};
 use super::whole::Whole;
-use crate::harness::run::Status;
 use crate::printable::printable;
+use crate::run::Status;
 
 /// How much of a failed run's output goes into the report.
 const OUTPUT: usize = 16 << 10;

@@ -8,8 +8,8 @@ use super::document::RenderError;
 use super::numbers::counted;
 use super::problem::{Problem, kind_in_words, problems};
 use super::whole::Whole;
-use crate::harness::run::Status;
 use crate::printable::printable;
+use crate::run::Status;
 
 /// Failures told in full; the tables have all of them.
 const MOST_TOLD: usize = 50;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::told::{Started, Told};
-use crate::harness::run::RunFinished;
+use crate::run::RunFinished;
 
 /// The file with a run's events in its output folder.
 pub const EVENTS_FILE: &str = "events.ndjson";

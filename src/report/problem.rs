@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 use super::context::Context;
 use super::told::{Case, Finding};
 use super::whole::Whole;
-use crate::harness::run::{Source, Status};
 use crate::printable::printable;
+use crate::run::{Source, Status};
 
 /// Something that is wrong with a case.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::told::{Case, Failure, Finding};
-use crate::harness::run::{Status, TargetInfo};
 use crate::judge::{
     Ending, Input, InputError, Judge, Protocol, Settings, Shelf, Source, find, is_of_events, judge_stream,
 };
 use crate::recording::{Facts, Recording};
+use crate::run::{Status, TargetInfo};
 use crate::schema::{self, FileError, Run};
 
 /// Recordings that are wished for: `claw-flat=recordings/claw`.

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::context::Context;
 use super::problem::{Problem, Weight, kind_in_words, problems};
 use super::whole::Whole;
-use crate::harness::run::Source;
 use crate::printable::printable;
+use crate::run::Source;
 
 /// The name of our fingerprint; the number changes when what goes into it does.
 const FINGERPRINT: &str = "clawgate/v1";

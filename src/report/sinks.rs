@@ -14,7 +14,7 @@ use super::told::Told;
 use super::whole::Whole;
 use super::{conformance, github, gitlab, html, junit, markdown, sarif};
 use crate::document::nearest;
-use crate::harness::run::Event;
+use crate::run::Event;
 
 /// A kind of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

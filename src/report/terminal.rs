@@ -10,8 +10,8 @@ use super::quote::{first_columns, quote_file};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use super::told::{Case, Finding, Started, Told};
 use crate::classify::Class;
-use crate::harness::run::{RunFinished, Status};
 use crate::printable::printable;
+use crate::run::{RunFinished, Status};
 use crate::shell::shell_word;
 
 /// Failures told in full at the end; of the rest the names are enough.

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::harness::run::{Event, PlanInfo, RunFinished, Source, Status, TargetInfo};
+use crate::run::{Event, PlanInfo, RunFinished, Source, Status, TargetInfo};
 
 /// An event.
 #[derive(Debug, Clone, Deserialize)]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::told::{Case, Started, Told};
-use crate::harness::run::{RunFinished, Status};
+use crate::run::{RunFinished, Status};
 
 /// Everything that a run said.
 #[derive(Debug, Clone, Default)]
@@ -69,7 +69,7 @@ impl Whole {
 
     /// The targets with their versions.
     pub fn targets(&self) -> Vec<String> {
-        let named = |info: &crate::harness::run::TargetInfo| match info.version.as_str() {
+        let named = |info: &crate::run::TargetInfo| match info.version.as_str() {
             "" => info.target.clone(),
             version => format!("{} ({version})", info.target),
         };

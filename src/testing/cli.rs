@@ -10,11 +10,11 @@ use tokio::runtime::Runtime;
 use super::outcome::Outcome;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
-use crate::harness::run::{AttemptError, Planned, Setting, Shelves, Stop};
 use crate::harness::scenario::{Case, RunPart};
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, ChoiceError, LocateError};
 use crate::recording::{Recording, RecordingError};
+use crate::run::{AttemptError, Planned, Setting, Shelves, Stop};
 use crate::schema::FileError;
 
 /// A command line to be run once, against an API that answers as it is told.

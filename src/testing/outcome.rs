@@ -9,10 +9,10 @@ use serde_json::Value;
 use super::cli::{Error, Folder, rescue};
 use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
-use crate::harness::run::{Attempt, KEPT_FILES};
 use crate::judge::{Ending, Judge, Judgement, Protocol, Settings, Shelf};
 use crate::printable::printable;
 use crate::recording::{Exit, Recording};
+use crate::run::{Attempt, KEPT_FILES};
 use crate::schema::{Finding, Level, Run};
 use crate::stream_json::StreamReader;
 

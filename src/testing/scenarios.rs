@@ -7,9 +7,9 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use super::cli::{Error, rescue, setting};
-use crate::harness::run::{Planned, Shelves, Stop, Suite, SuiteError, plan};
 use crate::harness::target::Choice;
 use crate::recording::Recording;
+use crate::run::{Planned, Shelves, Stop, Suite, SuiteError, plan};
 
 /// A directory of scenario files, each case a test.
 ///

@@ -11,8 +11,8 @@ use clawgate::eval::spec::Spec;
 use clawgate::eval::{
     Baseline, Clock, Evaluation, ExecuteError, Executor, Options, Report, Request, Stamp, Store, plan,
 };
-use clawgate::harness::run::Stop;
 use clawgate::recording::Facts;
+use clawgate::run::Stop;
 use serde_json::json;
 
 use super::support::Project;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::support::{self, Client, DEADLINE, End, Response, SCRIPT, Server, find, post, question};
-use clawgate::harness::mock::fault_catalogue::CATALOGUE;
+use clawgate::harness::mock::fault::catalogue::CATALOGUE;
 use clawgate::harness::mock::journal::Outcome;
 
 /// The healthy response, byte for byte: the measure of every fault. The seed makes it the same in every server.

@@ -31,26 +31,20 @@
 pub mod auxiliary;
 pub mod error_body;
 pub mod fault;
-pub mod fault_catalogue;
 pub mod journal;
 pub mod matcher;
 pub mod pace;
 pub mod request;
 pub mod script;
 pub mod sweep;
-pub mod sweep_play;
 pub mod validate;
 
 mod answer;
 mod engine;
-mod fault_choice;
-mod fault_reader;
 mod ledger;
 mod plan;
 mod proxy;
 mod reply;
-mod script_builder;
-mod script_reader;
 mod server;
 mod sse;
 mod wire;

@@ -16,8 +16,8 @@ use wiremock::MockServer;
 
 use super::answer::{Answer, Occasion};
 use super::engine::{self, Desk};
+use super::fault::choice::faults_of_turns;
 use super::fault::{Fault, FaultKind};
-use super::fault_choice::faults_of_turns;
 use super::journal::{Journal, JournalEntry};
 use super::ledger::Ledger;
 use super::proxy::{pause_or_forever, serve};

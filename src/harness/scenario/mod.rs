@@ -28,8 +28,8 @@ pub(crate) use reader::import;
 pub use run::{First, OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
-use super::run::Source;
 use crate::golden::Interleave;
+use crate::run::Source;
 use crate::schema::VersionRange;
 
 /// A scenario file.

@@ -7,7 +7,7 @@ use super::{Case, Expect, GoldenPart, Override, RunPart, Scenario, library};
 use crate::document::{Document, DocumentError, Item, Place, Table};
 use crate::golden::Interleave;
 use crate::harness::mock::{Script, sweep};
-use crate::harness::run::Source;
+use crate::run::Source;
 use crate::schema::VersionRange;
 
 impl Scenario {

@@ -10,8 +10,8 @@ use super::super::quote::quote_file;
 use super::super::told::{Case, Finding};
 use super::{shown, timeline};
 use crate::classify::Class;
-use crate::harness::run::Status;
 use crate::recording::{Facts, Recording};
+use crate::run::Status;
 
 /// How much of all recordings goes into one page; beyond it only failures are told in full.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use super::super::numbers::counted;
 use super::super::problem::{Weight, kind_in_words, problems};
 use super::super::whole::Whole;
 use super::shown;
-use crate::harness::run::Status;
+use crate::run::Status;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Tally {

@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 use super::context::Context;
 use super::numbers::{counted, grouped};
 use super::whole::Whole;
-use crate::harness::run::{RunFinished, Status};
 use crate::printable::printable;
+use crate::run::{RunFinished, Status};
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");

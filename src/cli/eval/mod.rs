@@ -1,5 +1,9 @@
 //! `clawgate eval`: how often a skill does its job.
 
+mod lint;
+mod reports;
+mod text;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,10 +12,10 @@ use std::time::Duration;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
-use super::eval_lint::lint_skills;
-use super::eval_reports::{EvalReportArg, Reports};
-use super::eval_text::EvalText;
-use super::{Failure, Format, FormatArg, complain};
+use crate::cli::eval::lint::lint_skills;
+use crate::cli::eval::reports::{EvalReportArg, Reports};
+use crate::cli::eval::text::EvalText;
+use crate::cli::{Failure, Format, FormatArg, complain};
 use crate::eval::skill::{Skill, find};
 use crate::eval::spec::Spec;
 use crate::eval::{
@@ -19,9 +23,9 @@ use crate::eval::{
     Stamp, Store, SystemClock, Trial, plan, regrade,
 };
 use crate::exit_code;
-use crate::harness::run::{Setting, Stop};
 use crate::harness::target::{Choice, Located};
 use crate::report::Evaluated;
+use crate::run::{Setting, Stop};
 use crate::shell::shell_word;
 
 /// What reaches the real API without being named: where it is, and who asks.
@@ -44,7 +48,7 @@ clawgate eval greet.toml --resume\n  clawgate eval lint .claude/skills/greet\n\n
 Exit codes: 0 every threshold is reached; 100 one is not, or a regression; 2 a file or flag is wrong; 3 too little \
 was measured, a control came out wrong, or a target is missing; 4 nothing was selected; 130 interrupted."
 )]
-pub(super) struct EvalArgs {
+pub(in crate::cli) struct EvalArgs {
     #[command(subcommand)]
     command: Option<Other>,
     /// The evaluations
@@ -82,7 +86,7 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "N")]
     max_total_tokens: Option<u64>,
     /// Wait no longer than this for a rate limit to end; --resume goes on later
-    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = super::run::seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = crate::cli::run::seconds)]
     max_wait: Duration,
     /// Ask the addresses in outputs whether they answer, for `urls_reachable`; without it that is not measured
     #[arg(
@@ -164,7 +168,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &EvalArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &EvalArgs) -> Result<u8, Failure> {
     match &args.command {
         Some(Other::Lint { skills, strict, format }) => lint_skills(skills, *strict, format.format),
         Some(Other::Grade { iteration, spec, report, format }) => {
@@ -212,7 +216,7 @@ impl EvalArgs {
             Ok(started) => started,
             Err(error) => return environment(format!("cannot start: {error}")),
         };
-        super::run::listen_for_interrupts(&runtime, &stop);
+        crate::cli::run::listen_for_interrupts(&runtime, &stop);
         let reports = Reports::open(&self.report, self.format.format, &self.out)?;
         let (mut code, mut done) = (exit_code::OK, Vec::new());
         for (spec, skill) in evaluations {
@@ -320,7 +324,7 @@ impl EvalArgs {
         };
         // Absolute: what a target is started with does not depend on where we stand.
         let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
-        let containment = super::containment();
+        let containment = crate::cli::containment();
         let setting = Setting::new(one.runtime.handle().clone(), containment, &iteration.folder, one.stop);
         let bench = match Bench::new(setting, one.spec, one.skill, Arc::clone(one.target), one.api.clone()) {
             Ok(bench) => bench,

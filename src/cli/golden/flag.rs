@@ -6,25 +6,25 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
-use super::{Failure, complain};
+use crate::cli::{Failure, complain};
 use crate::exit_code;
 use crate::golden::{Mode, Orphan, Store, StoreError};
-use crate::harness::run::{Golden, Suite, plan};
 use crate::harness::target::Located;
 use crate::printable::printable;
 use crate::report::style::CAUTION;
+use crate::run::{Golden, Suite, plan};
 
 /// Where snapshots are.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct GoldenDir {
+pub(in crate::cli) struct GoldenDir {
     /// Where golden snapshots are
     #[arg(long, value_name = "DIR", default_value = "golden", env = "CLAWGATE_GOLDEN_DIR")]
-    pub(super) golden_dir: PathBuf,
+    pub(in crate::cli) golden_dir: PathBuf,
 }
 
 /// Whether runs are compared with their snapshots.
 #[derive(Debug, Clone, clap::Args)]
-pub(super) struct GoldenArgs {
+pub(in crate::cli) struct GoldenArgs {
     /// Compare each run with its golden snapshot [default: check, for targets that have snapshots]
     #[arg(long, value_enum, value_name = "WHAT", env = "CLAWGATE_GOLDEN")]
     golden: Option<What>,
@@ -43,13 +43,13 @@ enum What {
 }
 
 /// Whether this is a build server, where nothing is written into the sources.
-pub(super) fn is_ci() -> bool {
+pub(in crate::cli) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "false")))
 }
 
 impl GoldenArgs {
     /// What runs are compared with.
-    pub(super) fn golden(&self, targets: &[String]) -> Result<Option<Golden>, Failure> {
+    pub(in crate::cli) fn golden(&self, targets: &[String]) -> Result<Option<Golden>, Failure> {
         let check = if is_ci() { Mode::ReadOnly } else { Mode::Check };
         let folder = self.dir.golden_dir.as_path();
         Ok(match self.golden {
@@ -78,7 +78,11 @@ fn refuse_misbehaviour(targets: &[String]) -> Result<(), Failure> {
 }
 
 /// Tells of snapshots that no case has: in CI they fail the run, since nothing would ever look at them again.
-pub(super) fn orphans(golden: &Golden, suite: &Suite, targets: &[Arc<Located>]) -> Result<u8, Failure> {
+pub(in crate::cli) fn orphans(
+    golden: &Golden,
+    suite: &Suite,
+    targets: &[Arc<Located>],
+) -> Result<u8, Failure> {
     let mut code = exit_code::OK;
     for target in targets {
         for orphan in orphans_of(golden.store(), suite, target)? {
@@ -96,7 +100,7 @@ pub(super) fn orphans(golden: &Golden, suite: &Suite, targets: &[Arc<Located>]) 
 }
 
 /// The snapshots of a target that no case has: none of the suite, and none of the file that a snapshot belongs to.
-pub(super) fn orphans_of(
+pub(in crate::cli) fn orphans_of(
     store: &Store,
     suite: &Suite,
     target: &Arc<Located>,
@@ -118,7 +122,7 @@ pub(super) fn orphans_of(
 }
 
 /// Says something that does not fail.
-pub(super) fn note(message: &str) {
+pub(in crate::cli) fn note(message: &str) {
     // There is nobody left to tell when standard error is closed.
     _ = writeln!(anstream::stderr(), "{CAUTION}note{CAUTION:#}: {}", printable(message));
 }
@@ -128,6 +132,6 @@ fn unreferenced(path: &Path) -> String {
 }
 
 /// Snapshots that cannot be read or written are an unreadable input.
-pub(super) fn usage(error: &StoreError) -> Failure {
+pub(in crate::cli) fn usage(error: &StoreError) -> Failure {
     Failure::Usage(error.to_string())
 }

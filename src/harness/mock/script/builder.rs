@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::Fault;
-use super::matcher::{Position, When};
-use super::pace::Pace;
-use super::script::{Block, Chunk, Script, ToolInput, Turn, Usage};
-use super::script_reader::next_position;
+use crate::harness::mock::Fault;
+use crate::harness::mock::matcher::{Position, When};
+use crate::harness::mock::pace::Pace;
+use crate::harness::mock::script::reader::next_position;
+use crate::harness::mock::script::{Block, Chunk, Script, ToolInput, Turn, Usage};
 
 impl Script {
     /// A script without an answer yet.

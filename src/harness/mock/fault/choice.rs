@@ -1,14 +1,17 @@
 //! Which faults each turn plays: its own, or those given from outside that select it.
 
-use super::answer::{Answer, Occasion};
-use super::fault::{Fault, FaultKind};
-use super::plan::cut_offset;
-use super::reply::Reply;
-use super::script::{Script, Turn};
 use crate::document::nearest;
+use crate::harness::mock::answer::{Answer, Occasion};
+use crate::harness::mock::fault::{Fault, FaultKind};
+use crate::harness::mock::plan::cut_offset;
+use crate::harness::mock::reply::Reply;
+use crate::harness::mock::script::{Script, Turn};
 
 /// The faults of each turn. `given` take the place of the script's in the turns that they select.
-pub(super) fn faults_of_turns(script: &Script, given: &[Fault]) -> Result<Vec<Vec<Fault>>, String> {
+pub(in crate::harness::mock) fn faults_of_turns(
+    script: &Script,
+    given: &[Fault],
+) -> Result<Vec<Vec<Fault>>, String> {
     let given: Vec<&Fault> =
         given.iter().filter(|fault| !matches!(fault.kind, FaultKind::Refuse { .. })).collect();
     for fault in &given {

@@ -20,11 +20,14 @@
 //! (`agent`, `prompt`, `system`, `model`) in which turns are counted by themselves, or a condition that may hold
 //! anywhere (`tool_result`, `user`, `pointer`, `auxiliary`); see [`When`].
 
+pub(super) mod builder;
+pub(super) mod reader;
+
 use serde_json::Value;
 
-use super::fault::Fault;
-use super::matcher::When;
-use super::pace::Pace;
+use crate::harness::mock::fault::Fault;
+use crate::harness::mock::matcher::When;
+use crate::harness::mock::pace::Pace;
 pub use crate::harness::scenario::Scenario;
 
 /// What the API answers in one case.

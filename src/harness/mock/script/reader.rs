@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::auxiliary::Auxiliary;
-use super::fault::{Fault, FaultError, FaultKind};
-use super::matcher::{Agent, Position, ToolResultCondition, When};
-use super::pace::Pace;
-use super::script::{Block, Chunk, InvalidRequests, Script, ToolInput, Turn, Usage};
 use crate::document::{DocumentError, Item, Table};
+use crate::harness::mock::auxiliary::Auxiliary;
+use crate::harness::mock::fault::{Fault, FaultError, FaultKind};
+use crate::harness::mock::matcher::{Agent, Position, ToolResultCondition, When};
+use crate::harness::mock::pace::Pace;
+use crate::harness::mock::script::{Block, Chunk, InvalidRequests, Script, ToolInput, Turn, Usage};
 
 /// What `[api]` says for turns that do not say it themselves.
 struct Defaults {
@@ -118,7 +118,7 @@ impl Turn {
 
 /// A turn that names no position stands after the last one of its conversation; one with a condition that may hold
 /// anywhere has none.
-pub(super) fn next_position(when: &When, earlier: &[Turn]) -> Position {
+pub(in crate::harness::mock) fn next_position(when: &When, earlier: &[Turn]) -> Position {
     if !when.is_conversation() {
         return Position::Any;
     }

@@ -1,14 +1,16 @@
 //! `clawgate matrix`: when did what change between versions.
 
+mod versions;
+
 use std::io::Write as _;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::diff::{Workspace, tell};
-use super::matrix_versions::Versions;
-use super::runs::{CaseArgs, terms};
-use super::{Failure, Format, FormatArg, complain};
+use crate::cli::diff::{Workspace, tell};
+use crate::cli::matrix::versions::Versions;
+use crate::cli::runs::{CaseArgs, terms};
+use crate::cli::{Failure, Format, FormatArg, complain};
 use crate::drift::{Effect, matrix};
 use crate::exit_code;
 use crate::report::matrix_text;
@@ -28,7 +30,7 @@ Examples:
 
 Exit codes: 0 the table is complete; 2 usage; 3 fewer than two versions can be had; 4 there is nothing to compare; 130
 interrupted.")]
-pub(super) struct MatrixArgs {
+pub(in crate::cli) struct MatrixArgs {
     /// A target with a range of versions, which are installed and run; or directories of recordings, one a version
     #[arg(value_name = "TARGET@A..B|DIR", required = true)]
     what: Vec<String>,
@@ -55,7 +57,7 @@ pub(super) struct MatrixArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &MatrixArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &MatrixArgs) -> Result<u8, Failure> {
     let folder = Workspace::new(None)?;
     let mut versions = match Versions::find(&args.what, folder.path(), &args.cases, args.discard) {
         Ok(versions) => versions,

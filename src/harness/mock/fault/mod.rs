@@ -11,10 +11,14 @@
 //! # Ok::<(), clawgate::harness::mock::fault::FaultError>(())
 //! ```
 
+pub mod catalogue;
+pub(super) mod choice;
+pub(super) mod reader;
+
 use std::fmt;
 
-use super::fault_catalogue::parameter;
-use super::pace::Pace;
+use crate::harness::mock::fault::catalogue::parameter;
+use crate::harness::mock::pace::Pace;
 
 /// One planned misbehaviour: what, in which turn, and how often.
 ///
@@ -300,7 +304,7 @@ impl CutPoint {
 }
 
 /// Whether a cut leaves no whole head on the wire, and so no status.
-pub(super) fn hides_status(ending: Ending, at: CutPoint) -> bool {
+pub(in crate::harness::mock) fn hides_status(ending: Ending, at: CutPoint) -> bool {
     matches!(at, CutPoint::BeforeHeaders | CutPoint::InHeaders)
         && !matches!(ending, Ending::Stall { for_ms: Some(_) })
 }

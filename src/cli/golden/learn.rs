@@ -7,17 +7,17 @@ use std::path::Path;
 use clap::Args;
 use similar::TextDiff;
 
-use super::diff::{Workspace, tell};
-use super::runs::{CaseArgs, Runner, choose, locate, planned, variable};
-use super::{Failure, complain};
+use crate::cli::diff::{Workspace, tell};
+use crate::cli::runs::{CaseArgs, Runner, choose, locate, planned, variable};
+use crate::cli::{Failure, complain};
 use crate::exit_code;
 use crate::golden::{Normal, learn, normalise};
-use crate::harness::run::Event;
 use crate::harness::surroundings::Surroundings;
 use crate::harness::target::TARGETS;
 use crate::printable::printable;
 use crate::recording::Recording;
 use crate::report::style::CAUTION;
+use crate::run::Event;
 
 /// Run cases several times in different surroundings, and print what to normalise as a patch to the target's file
 ///
@@ -29,7 +29,7 @@ use crate::report::style::CAUTION;
 Example: clawgate golden learn-volatile --target targets/mine.toml --case smoke | patch -p0
 Exit codes: 0 nothing differs, or the patch says what to do; 100 something differs that no entry can hide; 2 usage; 3 the
 target is missing; 4 nothing was selected.")]
-pub(super) struct LearnArgs {
+pub(in crate::cli) struct LearnArgs {
     /// What to run: reference, claude, claude@VERSION, claw=PATH, or a target file
     #[arg(long, value_name = "T", default_value = "reference", env = "CLAWGATE_TARGET")]
     target: String,
@@ -41,7 +41,7 @@ pub(super) struct LearnArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &LearnArgs) -> Result<u8, Failure> {
     let located = match choose(&args.target).and_then(locate) {
         Ok(located) => located,
         Err(error) => return tell(error),
@@ -114,7 +114,7 @@ pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
 
 /// The file that a target was read from, and its text.
 fn target_file(typed: &str, name: &str) -> Result<(String, String), Failure> {
-    let own = super::runs::targets_folder().map(|folder| folder.join(format!("{name}.toml")));
+    let own = crate::cli::runs::targets_folder().map(|folder| folder.join(format!("{name}.toml")));
     let is_file = Path::new(typed).extension().is_some_and(|extension| extension == "toml");
     let path = if is_file { Some(typed.into()) } else { own.filter(|path| path.is_file()) };
     let Some(path) = path else {

@@ -1,11 +1,14 @@
 //! `clawgate contract`: the contracts, what they say, how they differ, and how to learn one.
 
+mod diff;
+mod learn;
+
 use std::io::Write;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{Failure, Format, FormatArg, contract_diff, contract_learn};
+use crate::cli::{Failure, Format, FormatArg};
 use crate::events::Profile;
 use crate::exit_code;
 use crate::printable::printable;
@@ -15,7 +18,7 @@ use crate::schema::{Bundle, Clause, Contract, FileError, Level, built_in, bundle
 
 /// List contracts, show one, compare two, or learn one from recordings
 #[derive(Debug, Args)]
-pub(super) struct ContractArgs {
+pub(in crate::cli) struct ContractArgs {
     #[command(subcommand)]
     command: ContractCommand,
 }
@@ -24,8 +27,8 @@ pub(super) struct ContractArgs {
 enum ContractCommand {
     List(ListArgs),
     Show(ShowArgs),
-    Diff(contract_diff::DiffArgs),
-    Learn(contract_learn::LearnArgs),
+    Diff(diff::DiffArgs),
+    Learn(learn::LearnArgs),
 }
 
 /// List the contracts that clawgate knows
@@ -46,12 +49,12 @@ struct ShowArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &ContractArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &ContractArgs) -> Result<u8, Failure> {
     match &args.command {
         ContractCommand::List(args) => list(args.format.format),
         ContractCommand::Show(args) => show(args),
-        ContractCommand::Diff(args) => contract_diff::run(args),
-        ContractCommand::Learn(args) => contract_learn::run(args),
+        ContractCommand::Diff(args) => diff::run(args),
+        ContractCommand::Learn(args) => learn::run(args),
     }
 }
 
@@ -62,7 +65,7 @@ impl From<FileError> for Failure {
 }
 
 /// A contract with its files.
-pub(super) fn open(name: &str) -> Result<(Contract, Bundle), FileError> {
+pub(in crate::cli) fn open(name: &str) -> Result<(Contract, Bundle), FileError> {
     let bundle = bundle(name)?;
     Ok((Contract::load(&bundle)?, bundle))
 }
@@ -200,7 +203,7 @@ fn policy_json(policy: &Policy) -> serde_json::Value {
 }
 
 /// Why no recording and no log shows that a clause is broken.
-pub(super) fn not_judged(clause: &Clause) -> &'static str {
+pub(in crate::cli) fn not_judged(clause: &Clause) -> &'static str {
     if clause.rule() == "live" { "live only: no log can show it" } else { "no finding of its own" }
 }
 
@@ -216,7 +219,7 @@ fn profiles_json(clause: &Clause) -> serde_json::Value {
 }
 
 /// A clause as JSON, for `show` and for `explain`.
-pub(super) fn clause_json(contract: &Contract, clause: &Clause) -> serde_json::Value {
+pub(in crate::cli) fn clause_json(contract: &Contract, clause: &Clause) -> serde_json::Value {
     json!({
         "clause": format!("{}/{}", contract.name(), clause.id),
         "level": clause.level,

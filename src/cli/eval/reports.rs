@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::reports::{ReportArgs, finish};
-use super::{Failure, Format};
+use crate::cli::reports::{ReportArgs, finish};
+use crate::cli::{Failure, Format};
 use crate::exit_code;
 use crate::report::{Evaluated, Kind, Sinks, Wish, evaluations};
 
 #[derive(Debug, clap::Args)]
-pub(super) struct EvalReportArg {
+pub(in crate::cli) struct EvalReportArg {
     /// A report besides report.html of the iteration: junit, sarif, github, gitlab or markdown. PATH may be `-`; without
     /// it the report goes to its usual file in --out. A case, a control, the triggers and the whole are a test each.
     /// Several at once
@@ -37,20 +37,20 @@ fn wish(text: &str) -> Result<Wish, String> {
 }
 
 /// The reports for CI systems, all evaluations in each.
-pub(super) struct Reports {
+pub(in crate::cli) struct Reports {
     args: ReportArgs,
     sinks: Option<Sinks>,
     started: Instant,
 }
 
 impl Reports {
-    pub(super) fn open(wishes: &EvalReportArg, format: Format, out: &Path) -> Result<Self, Failure> {
+    pub(in crate::cli) fn open(wishes: &EvalReportArg, format: Format, out: &Path) -> Result<Self, Failure> {
         let args = ReportArgs::beside(wishes.report.clone(), format);
         Ok(Self { sinks: args.open_beside(out)?, args, started: Instant::now() })
     }
 
     /// Writes them, and answers with the exit code that follows from that alone.
-    pub(super) fn write(self, done: &[Evaluated]) -> u8 {
+    pub(in crate::cli) fn write(self, done: &[Evaluated]) -> u8 {
         let Some(mut sinks) = self.sinks else { return exit_code::OK };
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         for told in evaluations(done, duration_ms) {

@@ -1,15 +1,17 @@
 //! Every cut point times every fault of one healthy script: the cases, in a fixed order, each with an id that names it.
 
+pub mod play;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Occasion};
-use super::fault::{CutPoint, Ending, Fault, FaultKind, HttpFault};
-use super::matcher::{Agent, Position};
-use super::pace::Pace;
-use super::request::ApiRequest;
-use super::script::{Scenario, Script, Turn};
 use crate::document::nearest;
+use crate::harness::mock::answer::{Answer, Occasion};
+use crate::harness::mock::fault::{CutPoint, Ending, Fault, FaultKind, HttpFault};
+use crate::harness::mock::matcher::{Agent, Position};
+use crate::harness::mock::pace::Pace;
+use crate::harness::mock::request::ApiRequest;
+use crate::harness::mock::script::{Scenario, Script, Turn};
 
 /// The HTTP statuses that a sweep tries.
 pub const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];
@@ -152,14 +154,14 @@ fn kinds(turn: &Turn, index: usize, seed: u64) -> Vec<FaultKind> {
 
 /// A request that a turn answers.
 #[derive(Debug)]
-pub(super) struct Probe {
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Value,
+pub(in crate::harness::mock) struct Probe {
+    pub(in crate::harness::mock) headers: Vec<(String, String)>,
+    pub(in crate::harness::mock) body: Value,
 }
 
 /// The request that asks for a turn, made from its conditions; none when they cannot all be met, or when another turn
 /// would answer.
-pub(super) fn probe(scenario: &Scenario, index: usize) -> Option<Probe> {
+pub(in crate::harness::mock) fn probe(scenario: &Scenario, index: usize) -> Option<Probe> {
     let turn = &scenario.script.turns[index];
     let when = &turn.when;
     if when.auxiliary.is_some() {

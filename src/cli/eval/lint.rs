@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{Failure, Format, complain};
+use crate::cli::{Failure, Format, complain};
 use crate::eval::skill::{Severity, discover, lint};
 use crate::exit_code;
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
 
 /// Lints the skills at these paths.
-pub(super) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<u8, Failure> {
+pub(in crate::cli) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<u8, Failure> {
     let mut files = Vec::new();
     for path in paths {
         let is_project = path.is_dir() && !path.join("SKILL.md").is_file();

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use super::{Failure, Format, FormatArg};
+use crate::cli::{Failure, Format, FormatArg};
 use crate::exit_code;
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
@@ -19,7 +19,7 @@ use crate::schema::{Bundle, CONTRACT_FILE, Diff, Effect, FileError, bundle};
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit codes: 0 nothing is breaking; 100 something is; 2 a contract cannot be read.")]
-pub(super) struct DiffArgs {
+pub(in crate::cli) struct DiffArgs {
     /// The old contract: a name, or the path of a contract or of a directory of .schema.json files
     #[arg(value_name = "OLD")]
     old: String,
@@ -31,7 +31,7 @@ pub(super) struct DiffArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &DiffArgs) -> Result<u8, Failure> {
     let diff = Diff::between(&open(&args.old)?, &open(&args.new)?)?;
     let count = |effect| diff.changes.iter().filter(|change| change.effect == effect).count();
     let (breaking, undecided, additive) =

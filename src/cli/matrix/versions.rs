@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::complain;
-use super::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned, say, variable};
+use crate::cli::complain;
+use crate::cli::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned, say, variable};
 use crate::drift::{CaseSet, Lookup, SourceError};
 use crate::harness::target::{TARGETS, Target, cache_folder, installed, is_whole_version};
 use crate::schema::compare_versions;
 
 /// The versions, and where each comes from.
-pub(super) struct Versions<'a> {
+pub(in crate::cli) struct Versions<'a> {
     order: Vec<String>,
     looked: Vec<String>,
     source: Source<'a>,
@@ -25,7 +25,7 @@ enum Source<'a> {
 
 impl<'a> Versions<'a> {
     /// What was typed: one `TARGET@A..B`, or directories. Recordings go below `folder`.
-    pub(super) fn find(
+    pub(in crate::cli) fn find(
         typed: &'a [String],
         folder: &'a Path,
         cases: &'a CaseArgs,
@@ -96,12 +96,12 @@ impl<'a> Versions<'a> {
     }
 
     /// All of them, in their order.
-    pub(super) fn order(&self) -> &[String] {
+    pub(in crate::cli) fn order(&self) -> &[String] {
         &self.order
     }
 
     /// Those that were looked at, in their order.
-    pub(super) fn looked(&self) -> Vec<String> {
+    pub(in crate::cli) fn looked(&self) -> Vec<String> {
         let mut looked = self.looked.clone();
         looked.sort_by(|a, b| compare_versions(a, b));
         looked

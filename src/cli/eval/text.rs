@@ -19,18 +19,18 @@ const MOST_HISTORY: usize = 10;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Tells people of an evaluation, event by event.
-pub(super) struct EvalText<'r> {
+pub(in crate::cli) struct EvalText<'r> {
     options: &'r Options,
     store: &'r Store,
 }
 
 impl<'r> EvalText<'r> {
-    pub(super) fn new(options: &'r Options, store: &'r Store) -> Self {
+    pub(in crate::cli) fn new(options: &'r Options, store: &'r Store) -> Self {
         Self { options, store }
     }
 
     /// Writes what an event means.
-    pub(super) fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
+    pub(in crate::cli) fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
         match event {
             Event::Started { iteration, trials, finished } => {
                 let stamp = &iteration.stamp;

@@ -135,7 +135,7 @@ pub fn help() -> String {
 }
 
 /// One parameter of a fault in its canonical form.
-pub(super) fn parameter(key: &str, value: impl Display) -> String {
+pub(in crate::harness::mock) fn parameter(key: &str, value: impl Display) -> String {
     let value = value.to_string();
     if value.is_empty() || value.contains([',', '"', '\\']) {
         format!("{key}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))

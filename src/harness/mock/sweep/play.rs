@@ -8,14 +8,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::answer::Occasion;
-use super::engine::{pace_of_attempt, reply_of_turn};
-use super::fault::FaultKind;
-use super::journal::Outcome;
-use super::plan::{Step, Wanted, plan};
-use super::script::Scenario;
-use super::server::{MockApi, Options, StartError};
-use super::sweep::{SweepCase, probe};
+use crate::harness::mock::answer::Occasion;
+use crate::harness::mock::engine::{pace_of_attempt, reply_of_turn};
+use crate::harness::mock::fault::FaultKind;
+use crate::harness::mock::journal::Outcome;
+use crate::harness::mock::plan::{Step, Wanted, plan};
+use crate::harness::mock::script::Scenario;
+use crate::harness::mock::server::{MockApi, Options, StartError};
+use crate::harness::mock::sweep::{SweepCase, probe};
 
 /// How long a case may take before it counts as failed: far more than 50 MB need on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -179,7 +179,7 @@ fn promise(scenario: &Scenario, index: usize, fault: &FaultKind, model: &str) ->
     let turn = &script.turns[index];
     let occasion = Occasion { seed: script.seed, entry: index as u64, earlier: 0 };
     let reply = reply_of_turn(turn, model, true, Some(fault), occasion);
-    let faults = [super::fault::Fault::always(fault.clone())];
+    let faults = [crate::harness::mock::fault::Fault::always(fault.clone())];
     let pace = pace_of_attempt(&faults, 0, &turn.pace);
     let wanted = Wanted { head_only: false, keep_alive: true };
     let plan = plan(&reply, Some(fault), &pace, &mut occasion.chance(4), wanted);

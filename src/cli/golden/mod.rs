@@ -1,5 +1,9 @@
 //! `clawgate golden`: decide about runs that differ from their snapshots.
 
+pub(super) mod flag;
+mod learn;
+mod review;
+
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,14 +11,14 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::golden_flag::{GoldenDir, note, orphans_of};
-use super::golden_learn::LearnArgs;
-use super::{Failure, Format, FormatArg, complain};
+use crate::cli::{Failure, Format, FormatArg, complain};
 use crate::exit_code;
 use crate::golden::{Store, StoreError, snapshot_of};
-use crate::harness::run::{Suite, is_secret};
 use crate::harness::target::{Choice, Located};
 use crate::printable::printable;
+use crate::run::{Suite, is_secret};
+use flag::{GoldenDir, note, orphans_of};
+use learn::LearnArgs;
 
 /// Review, accept or reject runs that differ from their golden snapshots
 ///
@@ -25,7 +29,7 @@ use crate::printable::printable;
 Begin with: clawgate run --golden update, and commit golden/.
 Exit codes: 0 done; 100 a credential was refused; 2 a snapshot cannot be read; 3 it cannot be written, or changed meanwhile;
 4 nothing was selected; 130 interrupted.")]
-pub(super) struct GoldenArgs {
+pub(in crate::cli) struct GoldenArgs {
     #[command(subcommand)]
     command: GoldenCommand,
 }
@@ -48,7 +52,7 @@ enum GoldenCommand {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct PendingArgs {
+pub(in crate::cli) struct PendingArgs {
     /// Only these: a part of the path [default: everything that waits]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
@@ -73,26 +77,26 @@ struct PruneArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &GoldenArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &GoldenArgs) -> Result<u8, Failure> {
     match &args.command {
-        GoldenCommand::Review(args) => super::golden_review::run(args),
+        GoldenCommand::Review(args) => review::run(args),
         GoldenCommand::Accept(args) => {
             args.decide("accepted", |store, path| store.accept(path, None).map(drop))
         }
         GoldenCommand::Reject(args) => args.decide("rejected", |store, path| store.reject(path, None)),
         GoldenCommand::Prune(args) => prune(args),
-        GoldenCommand::LearnVolatile(args) => super::golden_learn::run(args),
+        GoldenCommand::LearnVolatile(args) => learn::run(args),
     }
 }
 
 impl PendingArgs {
-    pub(super) fn store(&self) -> Store {
+    pub(in crate::cli) fn store(&self) -> Store {
         Store::new(&self.dir.golden_dir, is_secret)
     }
 
     /// What waits and is meant; the inner error is the exit code when there is nothing.
-    pub(super) fn pending(&self, store: &Store) -> Result<Result<Vec<PathBuf>, u8>, Failure> {
-        let mut pending = store.pending().map_err(|error| super::golden_flag::usage(&error))?;
+    pub(in crate::cli) fn pending(&self, store: &Store) -> Result<Result<Vec<PathBuf>, u8>, Failure> {
+        let mut pending = store.pending().map_err(|error| flag::usage(&error))?;
         let waiting = pending.len();
         pending.retain(|path| {
             let path = path.to_string_lossy();
@@ -142,7 +146,7 @@ fn tell(format: Format, what: &str, path: &Path) -> io::Result<()> {
     out.flush()
 }
 
-pub(super) fn failed(error: &StoreError) -> u8 {
+pub(in crate::cli) fn failed(error: &StoreError) -> u8 {
     complain(&error.to_string());
     match error {
         StoreError::Snapshot { .. } => exit_code::USAGE,
@@ -152,7 +156,7 @@ pub(super) fn failed(error: &StoreError) -> u8 {
 }
 
 fn prune(args: &PruneArgs) -> Result<u8, Failure> {
-    let usage = |error: crate::harness::run::SuiteError| Failure::Usage(error.to_string());
+    let usage = |error: crate::run::SuiteError| Failure::Usage(error.to_string());
     let mut suite = Suite::built_in().map_err(usage)?;
     let own = Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir();
     for path in args.scenarios.iter().map(PathBuf::as_path).chain(own.then_some(Path::new("scenarios"))) {
@@ -162,7 +166,7 @@ fn prune(args: &PruneArgs) -> Result<u8, Failure> {
     let mut code = exit_code::OK;
     let mut found = false;
     for name in targets(store.root())? {
-        let choice = match Choice::parse(&name, super::runs::targets_folder()) {
+        let choice = match Choice::parse(&name, crate::cli::runs::targets_folder()) {
             Ok(choice) => choice,
             Err(error) => {
                 complain(&format!("{}: left alone: {error}", store.root().join(&name).display()));

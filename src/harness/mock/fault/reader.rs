@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use super::fault::{CutPoint, Ending, Fault, FaultError, FaultKind, HttpFault};
-use super::fault_catalogue::CATALOGUE;
-use super::pace::Pace;
 use crate::document::nearest;
+use crate::harness::mock::fault::catalogue::CATALOGUE;
+use crate::harness::mock::fault::{CutPoint, Ending, Fault, FaultError, FaultKind, HttpFault};
+use crate::harness::mock::pace::Pace;
 
 impl FromStr for Fault {
     type Err = FaultError;

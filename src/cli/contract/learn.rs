@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{Failure, FormatArg};
+use crate::cli::{Failure, FormatArg};
 use crate::exit_code;
 use crate::judge::{Source, find};
 use crate::printable::printable;
@@ -24,7 +24,7 @@ A run that printed nothing, or something that is no JSON, does not fit either.
 
 Exit codes: 0 learned, or everything fits; 100 --check found recordings that do not fit; 2 an input cannot be read;
 4 there was nothing to learn from, or nothing that asked for JSON to check.")]
-pub(super) struct LearnArgs {
+pub(in crate::cli) struct LearnArgs {
     /// Recordings, directories of them, or bare files
     #[arg(required = true, value_name = "RECORDINGS")]
     recordings: Vec<PathBuf>,
@@ -48,7 +48,7 @@ pub(super) struct LearnArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &LearnArgs) -> Result<u8, Failure> {
     let mut samples = Vec::new();
     for path in &args.recordings {
         for input in find(path)? {
@@ -56,7 +56,7 @@ pub(super) fn run(args: &LearnArgs) -> Result<u8, Failure> {
         }
     }
     if samples.is_empty() {
-        super::complain("there is no recording and no .ndjson, .jsonl or .json file in what you named");
+        crate::cli::complain("there is no recording and no .ndjson, .jsonl or .json file in what you named");
         return Ok(exit_code::NOTHING_SELECTED);
     }
     if args.check { check(args, &samples) } else { learn(args, &samples) }
@@ -113,7 +113,7 @@ fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
         learner.add(sample);
     }
     if learner.runs() == 0 {
-        super::complain("none of the inputs holds JSON to learn from");
+        crate::cli::complain("none of the inputs holds JSON to learn from");
         return Ok(exit_code::NOTHING_SELECTED);
     }
     let first = samples.iter().map(|(_, sample)| sample.name.as_str()).find(|name| !name.is_empty());
@@ -156,12 +156,12 @@ fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
         misfits += findings.len();
         for finding in &findings {
             match args.format.format {
-                super::Format::Human => {
+                crate::cli::Format::Human => {
                     let line = finding.line.map_or(String::new(), |line| format!(" line {line}:"));
                     let text = format!("{name}: {}{line} {}", finding.clause, finding.message);
                     writeln!(out, "{}", printable(&text))?;
                 }
-                super::Format::Json => {
+                crate::cli::Format::Json => {
                     let mut line = serde_json::to_value(finding)?;
                     line["input"] = name.clone().into();
                     writeln!(out, "{line}")?;

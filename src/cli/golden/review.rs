@@ -5,8 +5,8 @@ use std::path::Path;
 
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
-use super::Failure;
-use super::golden::{PendingArgs, failed};
+use crate::cli::Failure;
+use crate::cli::golden::{PendingArgs, failed};
 use crate::exit_code;
 use crate::golden::{DiffLine, Normal, StoreError, Tag, hunks, read, snapshot_of};
 use crate::printable::printable;
@@ -20,7 +20,7 @@ const MOST_LINES: usize = 400;
 const CONTEXT: usize = 3;
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &PendingArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &PendingArgs) -> Result<u8, Failure> {
     let store = args.store();
     let pending = match args.pending(&store)? {
         Ok(pending) => pending,
