@@ -15,8 +15,8 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use clawgate::drift::{CaseSet, Terms, diff};
-use clawgate::golden::{Class, Volatile};
+use clawgate::internals::drift::{CaseSet, Terms, diff};
+use clawgate::internals::golden::{Class, Volatile};
 use serde_json::json;
 
 use support::{Seeded, cpu_time, peak_megabytes};

@@ -14,13 +14,13 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use clawgate::eval::skill::Skill;
-use clawgate::eval::spec::Spec;
-use clawgate::eval::{
+use clawgate::internals::eval::skill::Skill;
+use clawgate::internals::eval::spec::Spec;
+use clawgate::internals::eval::{
     Baseline, Evaluation, ExecuteError, Executor, Iteration, Options, Request, Stamp, Store, SystemClock,
     plan, regrade,
 };
-use clawgate::run::Stop;
+use clawgate::internals::run::Stop;
 use serde_json::json;
 
 use support::{cpu_time, peak_megabytes};

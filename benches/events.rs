@@ -17,7 +17,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use clawgate::events::{Limits, Profile};
+use clawgate::internals::events::{Limits, Profile};
 use clawgate::schema::{ContractSet, EventJudge};
 
 use support::{Seeded, cpu_time, peak_megabytes};

@@ -14,8 +14,8 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clawgate::report::merge::{EVENTS_FILE, Log, folders, merge, told};
-use clawgate::report::{Context, Kind, Options, Sinks, Wish};
+use clawgate::internals::report::merge::{EVENTS_FILE, Log, folders, merge, told};
+use clawgate::internals::report::{Context, Kind, Options, Sinks, Wish};
 use serde_json::{Value, json};
 
 use support::{Seeded, cpu_time, peak_megabytes};

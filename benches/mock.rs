@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clawgate::harness::mock::{MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::{MockApi, Options, Scenario};
 
 const AIMOCK_VERSION: &str = "1.43.0";
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, twice, and rests.";

@@ -17,7 +17,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use clawgate::harness::mock::{MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::{MockApi, Options, Scenario};
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::Value;
 use tempfile::TempDir;

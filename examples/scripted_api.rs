@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
-use clawgate::harness::mock::{MockApi, Options, Script};
+use clawgate::internals::harness::mock::{MockApi, Options, Script};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 #[tokio::main(flavor = "current_thread")]

@@ -33,20 +33,15 @@
 //! | [`envelope`] | one JSON document on standard output, read strictly |
 //! | [`classify`] | the verdict: what went wrong, whose fault it was, on what evidence |
 //! | [`schema`] | contracts as data, and the engine that holds a run against them |
-//! | [`golden`] | what a run did the last time somebody looked, and how it differs now |
-//! | [`drift`] | what changed between two sets of recordings, and what that does to a reader |
+//! | `golden` | what a run did the last time somebody looked, and how it differs now |
+//! | `drift` | what changed between two sets of recordings, and what that does to a reader |
 //! | [`judge`] | one pass over an output that feeds all of the above |
-//! | [`harness`] | the scripted API that targets run against |
-//! | [`eval`] | skills measured: trials, controls, statistics |
-//! | [`report`] | results for people and for programs |
-//! | [`document`] | TOML files of the user, read so that every complaint points into them |
-//! | [`config`] | `clawgate.toml` and its profiles |
+//! | `harness` | the scripted API that targets run against |
+//! | `eval` | skills measured: trials, controls, statistics |
+//! | `report` | results for people and for programs |
+//! | `document` | TOML files of the user, read so that every complaint points into them |
+//! | `config` | `clawgate.toml` and its profiles |
 //! | [`exit_code`] | the exit codes of the command, which are API |
-
-#![cfg_attr(
-    not(feature = "cli"),
-    allow(dead_code, unused_imports, reason = "some of it is for the command line alone")
-)]
 
 // What reads and classifies: a few small dependencies, no feature needed.
 pub mod classify;
@@ -57,26 +52,26 @@ pub mod recording;
 pub mod stream_json;
 
 #[cfg(feature = "contracts")]
-pub mod document;
+mod document;
 #[cfg(feature = "contracts")]
-pub mod events;
+mod events;
 #[cfg(feature = "contracts")]
 pub mod judge;
 #[cfg(feature = "contracts")]
 pub mod schema;
 
 #[cfg(feature = "harness")]
-pub mod drift;
+mod drift;
 #[cfg(feature = "harness")]
-pub mod golden;
+mod golden;
 #[cfg(feature = "harness")]
-pub mod harness;
+mod harness;
 #[cfg(feature = "harness")]
-pub mod printable;
+mod printable;
 #[cfg(feature = "harness")]
-pub mod reference;
+mod reference;
 #[cfg(feature = "harness")]
-pub mod run;
+mod run;
 #[cfg(feature = "harness")]
 mod shell;
 
@@ -84,10 +79,14 @@ mod shell;
 pub mod testing;
 
 #[cfg(feature = "cli")]
-pub mod cli;
+mod cli;
 #[cfg(feature = "cli")]
-pub mod config;
+mod config;
 #[cfg(feature = "cli")]
-pub mod eval;
+mod eval;
 #[cfg(feature = "cli")]
-pub mod report;
+mod report;
+
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod internals;

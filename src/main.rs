@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    clawgate::cli::main()
+    clawgate::internals::main()
 }

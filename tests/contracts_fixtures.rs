@@ -77,7 +77,7 @@ fn every_rule_of_event_logs_is_used_by_exactly_one_clause() {
     let mut used: Vec<_> =
         contract.clauses().iter().filter_map(|clause| clause.check()["events"].as_str()).collect();
     used.sort_unstable();
-    let mut rules: Vec<_> = clawgate::events::Rule::ALL.iter().map(|rule| rule.name()).collect();
+    let mut rules: Vec<_> = clawgate::internals::events::Rule::ALL.iter().map(|rule| rule.name()).collect();
     rules.sort_unstable();
     assert_eq!(used, rules);
     let count = |key: &str| contract.clauses().iter().filter(|clause| !clause.check()[key].is_null()).count();

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clawgate::events::Profile;
+use clawgate::internals::events::Profile;
 use clawgate::schema::{ContractSet, Finding, judge_log};
 use serde_json::Value;
 
@@ -91,10 +91,10 @@ fn the_sidecar_of_the_same_run_tells_the_same_story() {
 
 #[test]
 fn real_logs_are_read_whole() {
-    use clawgate::events::{Limits, LogJudge, Observer};
+    use clawgate::internals::events::{Limits, LogJudge, Observer};
     struct Deaf;
     impl Observer for Deaf {
-        fn breach(&mut self, _: clawgate::events::Breach) {}
+        fn breach(&mut self, _: clawgate::internals::events::Breach) {}
     }
     for (file, records) in
         [("server-log-crash-restart.jsonl", 30), ("server-log-soft.jsonl", 137), ("sidecar-soft.log", 136)]
@@ -110,7 +110,7 @@ fn real_logs_are_read_whole() {
 
 #[test]
 fn silence_is_found_by_the_clock_alone() {
-    use clawgate::events::Limits;
+    use clawgate::internals::events::Limits;
     use clawgate::schema::EventJudge;
     let set = contract();
     let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();

@@ -1,6 +1,6 @@
 //! Whatever a log holds, judging it ends, does not panic, and remembers no more than its limits allow.
 
-use clawgate::events::{Breach, Limits, LogJudge, Observer, Profile};
+use clawgate::internals::events::{Breach, Limits, LogJudge, Observer, Profile};
 use clawgate::schema::{ContractSet, judge_log};
 use proptest::prelude::*;
 

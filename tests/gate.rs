@@ -138,7 +138,7 @@ fn the_published_schema_of_the_configuration_says_what_the_reader_takes() {
     let schema: Value = serde_json::from_str(include_str!("../schemas/clawgate/config.schema.json")).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
     let valid = |text: &str| validator.is_valid(&toml::from_str::<Value>(text).unwrap());
-    let takes = |text: &str| clawgate::config::Config::parse("clawgate.toml", text).is_ok();
+    let takes = |text: &str| clawgate::internals::config::Config::parse("clawgate.toml", text).is_ok();
     assert!(valid(include_str!("../src/cli/starter/clawgate.toml")));
     for (text, good) in [
         ("", true),

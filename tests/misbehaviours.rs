@@ -6,7 +6,7 @@
 use std::process::Command;
 
 use assert_cmd::cargo::cargo_bin;
-use clawgate::reference::MISBEHAVIOURS;
+use clawgate::internals::reference::MISBEHAVIOURS;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -17,9 +17,9 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clawgate::harness::mock::journal::Kind;
-use clawgate::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
-use clawgate::harness::scenario::library;
+use clawgate::internals::harness::mock::journal::Kind;
+use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
+use clawgate::internals::harness::scenario::library;
 use serde_json::Value;
 
 fn binary() -> PathBuf {

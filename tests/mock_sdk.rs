@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clawgate::harness::mock::{Journal, MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::{Journal, MockApi, Options, Scenario};
 use serde_json::{Value, json};
 
 const CONVERSATIONS: &str = include_str!("sdk/conversations.toml");

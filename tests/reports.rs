@@ -8,8 +8,8 @@ use std::process::{Command as Process, Stdio};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
-use clawgate::report::told::Told;
-use clawgate::report::{Context, Loudness, Terminal};
+use clawgate::internals::report::told::Told;
+use clawgate::internals::report::{Context, Loudness, Terminal};
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};

@@ -34,7 +34,7 @@ fn conclusions_with(shelf: &Shelf, chunks: &[&[u8]], limits: Limits) -> String {
         judge.push(chunk, &mut watch);
     }
     let judgement = judge.finish(&Ending::with_code(0), &mut watch).unwrap();
-    let json = clawgate::report::judgement_json("x", &judgement).unwrap();
+    let json = clawgate::internals::report::judgement_json("x", &judgement).unwrap();
     format!("{lines:?}\n{json}")
 }
 

@@ -7,7 +7,7 @@
 use std::cell::OnceCell;
 
 use clawgate::judge::{Ending, Judge, Judgement, Protocol, Settings, Shelf};
-use clawgate::report::judgement_json;
+use clawgate::internals::report::judgement_json;
 use clawgate::schema::Run;
 use libfuzzer_sys::fuzz_target;
 

@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 use crate::document::{Document, DocumentError, Item, Table, nearest};
 
 /// The file's name.
-pub const FILE: &str = "clawgate.toml";
+pub(crate) const FILE: &str = "clawgate.toml";
 /// The profile that every other one starts from.
-pub const DEFAULT: &str = "default";
+pub(crate) const DEFAULT: &str = "default";
 
 /// A configuration.
 #[derive(Debug, Clone, Default)]

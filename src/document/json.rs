@@ -11,7 +11,11 @@ use crate::json::{Kind, Node, Scanner};
 impl<'t> Document<'t> {
     /// Parses JSON. A key of `nullable` may be null, which is as if it were left out; elsewhere null is refused, and so
     /// is everything that another reader may understand otherwise, such as a key that stands twice.
-    pub fn parse_json(file: &'t str, text: &'t str, nullable: &[&str]) -> Result<Table<'t>, DocumentError> {
+    pub(crate) fn parse_json(
+        file: &'t str,
+        text: &'t str,
+        nullable: &[&str],
+    ) -> Result<Table<'t>, DocumentError> {
         let document = Document { file, text };
         let mut scanner = Scanner::default();
         let scanned = scanner

@@ -73,14 +73,14 @@ impl fmt::Display for Rendered<'_> {
 
 /// The text of a file and its name: what is needed to turn a span into a place.
 #[derive(Debug, Clone, Copy)]
-pub struct Document<'t> {
+pub(crate) struct Document<'t> {
     file: &'t str,
     text: &'t str,
 }
 
 impl<'t> Document<'t> {
     /// Parses `text`; `file` is only used to name it in errors.
-    pub fn parse(file: &'t str, text: &'t str) -> Result<Table<'t>, DocumentError> {
+    pub(crate) fn parse(file: &'t str, text: &'t str) -> Result<Table<'t>, DocumentError> {
         let document = Document { file, text };
         match DeTable::parse(text) {
             Ok(root) => {
@@ -377,7 +377,7 @@ fn to_json(value: &DeValue<'_>) -> Option<Value> {
 }
 
 /// The known word that a person most probably meant.
-pub fn nearest<'w>(typed: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
+pub(crate) fn nearest<'w>(typed: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let limit = (typed.chars().count() / 3).max(1);
     known
         .into_iter()

@@ -31,8 +31,7 @@ const BUILT_IN: [(&str, &str); 1] = [("documented", include_str!("../../consumer
 
 /// A reader.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Consumer {
+pub(crate) struct Consumer {
     /// Its name.
     pub name: String,
     reads_exit_code: bool,
@@ -62,8 +61,7 @@ type Vec8 = [bool; 6];
 
 /// A change that breaks a reader.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct Broken {
+pub(crate) struct Broken {
     /// What changed.
     pub kind: Kind,
     /// The kind of message.
@@ -78,7 +76,7 @@ pub struct Broken {
 
 impl Consumer {
     /// Reads a manifest; `file` names it in errors.
-    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
         let mut root = Document::parse(file, text)?;
         let mut head = root.require("consumer", "a table with the reader's name")?.into_table()?;
         let mut consumer = Self {
@@ -102,18 +100,18 @@ impl Consumer {
     }
 
     /// A manifest that is built in.
-    pub fn built_in(name: &str) -> Option<Result<Self, DocumentError>> {
+    pub(crate) fn built_in(name: &str) -> Option<Result<Self, DocumentError>> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Some(Self::parse(&format!("consumers/{name}.toml"), text))
     }
 
     /// The names of the manifests that are built in.
-    pub fn built_in_names() -> impl Iterator<Item = &'static str> {
+    pub(crate) fn built_in_names() -> impl Iterator<Item = &'static str> {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
     /// The changes that break it.
-    pub fn broken_by(&self, changes: &[Change]) -> Vec<Broken> {
+    pub(crate) fn broken_by(&self, changes: &[Change]) -> Vec<Broken> {
         let broken = |change: &Change| {
             Some(Broken {
                 kind: change.kind,
@@ -234,8 +232,8 @@ fn choice(item: Item<'_>, yes: &str, no: &str) -> Result<bool, DocumentError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Evidence;
     use super::*;
+    use crate::drift::change::Evidence;
     use serde_json::json;
 
     fn change(kind: Kind, message: &str, pointer: &str, new: Value) -> Change {

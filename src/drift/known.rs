@@ -21,7 +21,7 @@ use crate::run::glob;
 
 /// The list.
 #[derive(Debug)]
-pub struct KnownChanges<'t> {
+pub(crate) struct KnownChanges<'t> {
     entries: Vec<Entry<'t>>,
 }
 
@@ -39,7 +39,7 @@ struct Entry<'t> {
 
 impl<'t> KnownChanges<'t> {
     /// Reads a list; `file` names it in errors.
-    pub fn parse(file: &'t str, text: &'t str) -> Result<Self, DocumentError> {
+    pub(crate) fn parse(file: &'t str, text: &'t str) -> Result<Self, DocumentError> {
         let mut root = Document::parse(file, text)?;
         let items = root.list("known-change")?;
         root.finish()?;
@@ -54,7 +54,7 @@ impl<'t> KnownChanges<'t> {
     }
 
     /// Marks the changes that are accepted today (`YYYY-MM-DD`), and says what is wrong with the list.
-    pub fn apply(mut self, drift: &mut Drift, today: &str) -> Vec<DocumentError> {
+    pub(crate) fn apply(mut self, drift: &mut Drift, today: &str) -> Vec<DocumentError> {
         for change in drift.changes.iter_mut().filter(|change| change.effect == Effect::Breaking) {
             for entry in &mut self.entries {
                 if !entry.matches(change) {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{CaseSet, Change, Effect, SourceError, Terms, diff};
 
 /// Where the cases of a version come from: a folder, or a program that is run.
-pub trait Lookup {
+pub(crate) trait Lookup {
     /// Why there are none.
     type Error: From<SourceError>;
 
@@ -16,8 +16,7 @@ pub trait Lookup {
 
 /// A change, and the versions between which it came.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Found {
+pub(crate) struct Found {
     /// The last version looked at that is without it.
     pub after: String,
     /// The first version looked at that has it.
@@ -29,7 +28,7 @@ pub struct Found {
 }
 
 /// Looks at `sample` of the versions, which are in order, and at no more than `more` others.
-pub fn matrix<L: Lookup>(
+pub(crate) fn matrix<L: Lookup>(
     versions: &[String],
     sample: usize,
     more: usize,

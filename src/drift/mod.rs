@@ -18,16 +18,18 @@ mod shape;
 mod source;
 mod terms;
 
-pub use change::{Change, Evidence};
-pub use compare::compare_case;
-pub use consumer::{Broken, Consumer};
-pub use known::KnownChanges;
-pub use matrix::{Found, Lookup, matrix};
-pub use rows::{Drift, Rows};
-pub use source::{CaseSet, Place, SourceError};
-pub use terms::{Spoken, Terms};
+pub(crate) use change::Change;
+pub(crate) use compare::compare_case;
+pub(crate) use consumer::{Broken, Consumer};
+pub(crate) use known::KnownChanges;
+pub(crate) use matrix::{Found, Lookup, matrix};
+pub(crate) use rows::{Drift, Rows};
+pub use source::CaseSet;
+pub(crate) use source::SourceError;
+pub use terms::Terms;
 
-pub use crate::schema::policy::{Effect, Kind};
+pub(crate) use crate::schema::policy::Effect;
+pub(crate) use crate::schema::policy::Kind;
 
 /// Compares the cases that both sides have. What a change does is for the contract of the old side to say.
 pub fn diff(old: &CaseSet, new: &CaseSet, terms: &Terms<'_>) -> Result<Drift, SourceError> {

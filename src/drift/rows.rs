@@ -51,7 +51,7 @@ type Key = (Kind, Option<String>, Option<String>, String);
 
 /// Gathers the changes of one case after the other.
 #[derive(Debug, Default)]
-pub struct Rows {
+pub(crate) struct Rows {
     changes: BTreeMap<Key, (Change, Effect)>,
     policies: BTreeMap<String, usize>,
     /// The most messages of each kind that one old run had.
@@ -114,7 +114,7 @@ impl Rows {
     }
 
     /// All of them. About what is no contract's matter `standard` decides.
-    pub fn finish(self, standard: &Policy) -> Drift {
+    pub(crate) fn finish(self, standard: &Policy) -> Drift {
         let Self { changes, policies, most, compared, only_old, only_new } = self;
         let mut told = Vec::with_capacity(changes.len());
         for (mut change, if_repeated) in changes.into_values() {

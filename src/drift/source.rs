@@ -23,8 +23,7 @@ pub struct CaseSet {
 
 /// Where a run of a case is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Place {
+pub(crate) enum Place {
     /// A recording's directory.
     Recording(PathBuf),
     /// A golden snapshot.

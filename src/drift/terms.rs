@@ -29,7 +29,7 @@ pub struct Terms<'t> {
 
 /// The contract that a run speaks; without one the default policy counts.
 #[derive(Debug, Clone)]
-pub struct Spoken {
+pub(crate) struct Spoken {
     name: String,
     contract: Option<Rc<Contract>>,
     policy: Rc<Policy>,
@@ -37,12 +37,12 @@ pub struct Spoken {
 
 impl Spoken {
     /// A run that speaks no contract.
-    pub fn nothing() -> Result<Self, FileError> {
+    pub(crate) fn nothing() -> Result<Self, FileError> {
         Ok(Self { name: "default".into(), contract: None, policy: Rc::new(Policy::standard()?) })
     }
 
     /// A run that speaks this contract.
-    pub fn contract(contract: Contract) -> Self {
+    pub(crate) fn contract(contract: Contract) -> Self {
         Self {
             name: contract.name().to_owned(),
             policy: Rc::new(contract.policy().clone()),
@@ -51,12 +51,12 @@ impl Spoken {
     }
 
     /// The contract's name, or `default`.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// The policy that counts.
-    pub fn policy(&self) -> &Policy {
+    pub(crate) fn policy(&self) -> &Policy {
         &self.policy
     }
 

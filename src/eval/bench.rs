@@ -20,8 +20,7 @@ const CONTRACT: &str = "claude-stream-json";
 
 /// Where answers come from.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub enum Api {
+pub(crate) enum Api {
     /// The scripted model of the evaluation.
     Scripted,
     /// The real API, with these names and values of the user's environment.
@@ -29,7 +28,7 @@ pub enum Api {
 }
 
 /// Runs trials on a target.
-pub struct Bench<'b> {
+pub(crate) struct Bench<'b> {
     setting: Setting<'b>,
     spec: &'b Spec,
     target: Arc<Located>,
@@ -41,8 +40,7 @@ pub struct Bench<'b> {
 
 /// Why trials cannot be run at all.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum BenchError {
+pub(crate) enum BenchError {
     /// The target does not speak stream-json.
     #[error("target `{0}` does not promise {CONTRACT}, which evaluations read")]
     Contract(String),
@@ -59,7 +57,7 @@ pub enum BenchError {
 
 impl<'b> Bench<'b> {
     /// A bench for this evaluation.
-    pub fn new(
+    pub(crate) fn new(
         setting: Setting<'b>,
         spec: &'b Spec,
         skill: &Skill,
@@ -75,11 +73,6 @@ impl<'b> Bench<'b> {
         let speaks = speaks.clone();
         let scratch = setting.out;
         Ok(Self { skill_files: skill.staged(&spec.skill)?, setting, spec, target, speaks, api, scratch })
-    }
-
-    /// The target's version.
-    pub fn version(&self) -> String {
-        self.target.version_for(&self.speaks)
     }
 
     fn planned(&self, request: &Request<'_>) -> Planned {

@@ -18,8 +18,7 @@ const LONGEST_ERROR: usize = 200;
 
 /// What a trial comes to.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Grade {
+pub(crate) struct Grade {
     /// What became of it.
     pub status: Status,
     /// Why it failed or was not measured.
@@ -36,8 +35,7 @@ pub struct Grade {
 
 /// What a model said of a trial, where it was asked.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Judgements {
+pub(crate) struct Judgements {
     /// To the expectations.
     pub expectations: Vec<Judged>,
     /// What it found for the sections.
@@ -57,7 +55,7 @@ fn is_allowed(case: &Case, class: Class) -> bool {
 }
 
 /// Grades a trial.
-pub fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Judgements) -> Grade {
+pub(crate) fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Judgements) -> Grade {
     let skill = skill_state(spec, case, arm, observed);
     let Judgements { expectations, extracted } = judged;
     let mut grade =

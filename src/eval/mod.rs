@@ -12,7 +12,7 @@
 //!
 //! Grading reads recordings from disk, so that an evaluation can be [graded again](regrade) without running anything.
 
-pub mod assertion;
+pub(crate) mod assertion;
 mod attempts;
 mod bench;
 mod benchmark;
@@ -22,31 +22,39 @@ mod controls;
 pub mod extraction;
 mod grade;
 mod html;
-pub mod observed;
+pub(crate) mod observed;
 mod plan;
 mod report;
 mod rubric;
 mod runner;
-pub mod skill;
-pub mod spec;
-pub mod statistics;
+pub(crate) mod skill;
+pub(crate) mod spec;
+pub(crate) mod statistics;
 mod store;
 mod transcript;
 mod trial;
 mod urls;
 
-pub use bench::{Api, Bench, BenchError};
+pub(crate) use bench::{Api, Bench, BenchError};
 pub use clock::{Clock, SystemClock};
-pub use grade::{Grade, Judgements, grade};
-pub use plan::{Series, plan};
-pub use report::{
-    ArmReport, AssertionReport, BaselineReport, CaseReport, Comparison, ControlReport, ExampleTrial, Report,
-    ReportStatus, Scope, Shortfall, ShortfallKind, TriggerReport, WrongTrigger,
+pub(crate) use grade::{Judgements, grade};
+pub(crate) use plan::Series;
+pub use plan::plan;
+pub use report::Report;
+pub(crate) use report::{
+    ArmReport, BaselineReport, CaseReport, ReportStatus, Scope, Shortfall, ShortfallKind,
 };
-pub use runner::{ExecuteError, Executor, Halt, Options, Request};
-pub use store::{Iteration, Stamp, Store, StoreError, report};
-pub use trial::{Arm, Attempted, Judged, Outcome, SkillState, Status, Trial, TrialId};
-pub use urls::{CheckUrls, Reach, Reached};
+pub use runner::ExecuteError;
+pub use runner::Executor;
+pub(crate) use runner::Halt;
+pub use runner::Options;
+pub use runner::Request;
+pub use store::Iteration;
+pub use store::Stamp;
+pub use store::Store;
+pub(crate) use store::StoreError;
+pub(crate) use trial::{Outcome, SkillState, Status, Trial, TrialId};
+pub(crate) use urls::CheckUrls;
 
 use std::path::Path;
 

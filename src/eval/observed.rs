@@ -26,8 +26,7 @@ const MOST_STDERR: u64 = 64 << 10;
 
 /// What one attempt did.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Observed {
+pub(crate) struct Observed {
     /// What became of it.
     pub verdict: Verdict,
     /// How many clauses of its contract it broke that it must keep.
@@ -68,8 +67,7 @@ pub struct Observed {
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct ToolCall {
+pub(crate) struct ToolCall {
     /// The tool.
     pub tool: String,
     /// Its arguments; null when they are too long.
@@ -112,8 +110,7 @@ impl Usage {
 
 /// Why an attempt cannot be read.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ObserveError {
+pub(crate) enum ObserveError {
     /// The recording is damaged.
     #[error(transparent)]
     Recording(#[from] RecordingError),
@@ -132,7 +129,7 @@ pub enum ObserveError {
 
 impl Observed {
     /// Reads the recording in this folder. `heuristics` says whether guesses such as a question at the end count.
-    pub fn read(folder: &Path, shelf: &Shelf, heuristics: bool) -> Result<Self, ObserveError> {
+    pub(crate) fn read(folder: &Path, shelf: &Shelf, heuristics: bool) -> Result<Self, ObserveError> {
         let recording = Recording::open(folder)?;
         let facts = &recording.facts;
         let at = |source| ObserveError::Io { path: folder.to_owned(), source };
@@ -184,12 +181,12 @@ impl Observed {
     }
 
     /// Whether the target knew the skill; none when it did not say what it knows.
-    pub fn knows(&self, skill: &str) -> Option<bool> {
+    pub(crate) fn knows(&self, skill: &str) -> Option<bool> {
         Some(self.known.as_ref()?.iter().any(|known| is_same_skill(known, skill)))
     }
 
     /// Whether the model called the skill.
-    pub fn called_skill(&self, skill: &str) -> bool {
+    pub(crate) fn called_skill(&self, skill: &str) -> bool {
         self.calls.iter().any(|call| {
             call.tool == "Skill"
                 && ["skill", "command", "name"]
@@ -200,7 +197,7 @@ impl Observed {
     }
 
     /// The text of a file that it wrote; none when there is no such file.
-    pub fn file(&self, path: &str) -> io::Result<Option<String>> {
+    pub(crate) fn file(&self, path: &str) -> io::Result<Option<String>> {
         let file = match fs::File::open(inside(&self.files, path)) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

@@ -94,8 +94,7 @@ impl Default for Options {
 
 /// Why trials were left undone. A later run goes on with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Halt {
+pub(crate) enum Halt {
     /// The user wanted to stop.
     Interrupted,
     /// The budget is used up.

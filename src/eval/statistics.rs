@@ -96,7 +96,7 @@ impl Difference {
 }
 
 /// The middle of some numbers; none of none.
-pub fn median(numbers: &mut [f64]) -> Option<f64> {
+pub(crate) fn median(numbers: &mut [f64]) -> Option<f64> {
     if numbers.is_empty() {
         return None;
     }
@@ -111,8 +111,7 @@ pub fn median(numbers: &mut [f64]) -> Option<f64> {
 
 /// Mean, standard deviation, least and most, as skill-creator's benchmark has them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Spread {
+pub(crate) struct Spread {
     /// The mean.
     pub mean: f64,
     /// The standard deviation of a sample.
@@ -125,7 +124,7 @@ pub struct Spread {
 
 impl Spread {
     /// Of some numbers; zeros of none.
-    pub fn of(numbers: &[f64]) -> Self {
+    pub(crate) fn of(numbers: &[f64]) -> Self {
         if numbers.is_empty() {
             return Self::default();
         }

@@ -294,7 +294,7 @@ fn lock(folder: &Path) -> Result<fs::File, StoreError> {
 }
 
 /// The report of an iteration, when it has one.
-pub fn report(folder: &Path) -> Option<Value> {
+pub(crate) fn report(folder: &Path) -> Option<Value> {
     serde_json::from_slice(&fs::read(folder.join(REPORT_FILE)).ok()?).ok()
 }
 

@@ -38,8 +38,7 @@ pub enum CheckUrls {
 /// Whether an address answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Reach {
+pub(crate) enum Reach {
     /// With a success.
     Reachable,
     /// There is no such host or page, or nobody listens.
@@ -50,8 +49,7 @@ pub enum Reach {
 
 /// An address and whether it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Reached {
+pub(crate) struct Reached {
     /// The address.
     pub url: String,
     /// Whether it answers.

@@ -1,7 +1,7 @@
 //! Times as they stand in event logs: RFC 3339, read into milliseconds since 1970.
 
 /// Milliseconds since 1970.
-pub type Millis = i64;
+pub(crate) type Millis = i64;
 
 /// How a time is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

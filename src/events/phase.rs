@@ -4,7 +4,6 @@ use super::Profile;
 
 /// A phase of a worker's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are the protocol's own")]
 pub enum Phase {
     Plan,
     Spawn,

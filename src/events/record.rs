@@ -8,8 +8,7 @@ use super::clock::{self, Millis};
 
 /// The shapes in which the same message is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Shape {
+pub(crate) enum Shape {
     /// The server's own log: `topic`, `from`, `ts_server`, `payload`, `sequence`.
     Server,
     /// A delivered or acknowledged command in the server's log: `peerId` instead of `from`.

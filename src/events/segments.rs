@@ -9,7 +9,7 @@ const MAX_DEPTH: usize = 4;
 
 /// The segments below a directory such as `.claws/events/`: files named `NNNN-<hour>.jsonl`, by their number. The
 /// manifest beside them may be stale, so it is not asked. Empty where the directory holds no segments.
-pub fn segments(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn segments(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     walk(directory, 0, &mut found)?;
     found.sort();

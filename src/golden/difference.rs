@@ -9,8 +9,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How two snapshots differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Difference {
+pub(crate) struct Difference {
     /// Lines that are gone.
     pub removed: usize,
     /// Lines that are new.
@@ -31,8 +30,7 @@ const AROUND: usize = 3;
 
 /// One line of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct DiffLine {
+pub(crate) struct DiffLine {
     /// Whether it is gone, new, or as it was.
     pub tag: Tag,
     /// Its number in the old one.
@@ -45,8 +43,7 @@ pub struct DiffLine {
 
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Tag {
+pub(crate) enum Tag {
     /// As it was.
     Same,
     /// Gone.
@@ -56,7 +53,7 @@ pub enum Tag {
 }
 
 /// Counts the difference, and names where it begins.
-pub fn difference(old: &str, new: &str) -> Difference {
+pub(crate) fn difference(old: &str, new: &str) -> Difference {
     let mut found = Difference {
         removed: 0,
         added: 0,
@@ -112,7 +109,7 @@ fn as_diff(hunks: &[Vec<DiffLine>]) -> Vec<String> {
 }
 
 /// The lines around each difference; hunks are apart.
-pub fn hunks(old: &str, new: &str, context: usize) -> Vec<Vec<DiffLine>> {
+pub(crate) fn hunks(old: &str, new: &str, context: usize) -> Vec<Vec<DiffLine>> {
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     let line = |change: similar::Change<&str>| DiffLine {
         tag: match change.tag() {

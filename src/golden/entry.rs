@@ -7,8 +7,7 @@ const MOST_ATTEMPTS: usize = 16;
 
 /// One thing that a program printed.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub enum Entry {
+pub(crate) enum Entry {
     /// A JSON value on lines of its own.
     Message {
         /// What kind of message it is: `system/init`, `result/success`, or [`DOCUMENT`].
@@ -28,11 +27,11 @@ pub enum Entry {
 }
 
 /// The kind of a message that names none.
-pub const DOCUMENT: &str = "document";
+pub(crate) const DOCUMENT: &str = "document";
 
 impl Entry {
     /// The kind of a message; none for text.
-    pub fn kind(&self) -> Option<&str> {
+    pub(crate) fn kind(&self) -> Option<&str> {
         match self {
             Self::Message { kind, .. } => Some(kind),
             Self::Text { .. } => None,
@@ -40,7 +39,7 @@ impl Entry {
     }
 
     /// The line on which it begins.
-    pub fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         match self {
             Self::Message { line, .. } | Self::Text { line, .. } => *line,
         }
@@ -48,7 +47,7 @@ impl Entry {
 }
 
 /// Reads output: one JSON document, one message a line, or text with documents in it. Blank lines are nothing.
-pub fn read_entries(bytes: &[u8], form: Form) -> Vec<Entry> {
+pub(crate) fn read_entries(bytes: &[u8], form: Form) -> Vec<Entry> {
     let mut entries = Vec::new();
     if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
         let line =
@@ -85,8 +84,7 @@ pub fn read_entries(bytes: &[u8], form: Form) -> Vec<Entry> {
 
 /// Which kinds of messages there are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Form {
+pub(crate) enum Form {
     /// Messages that name their kind by `type` and `subtype`.
     Stream,
     /// Documents, all of one kind.

@@ -14,7 +14,7 @@ use super::entry::Entry;
 use crate::recording::Facts;
 
 /// The field of a recording that holds the groups.
-pub const INTERLEAVE: &str = "interleave";
+pub(crate) const INTERLEAVE: &str = "interleave";
 
 /// Groups of kinds that may interleave.
 #[derive(Debug, Clone, Default)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 const WIDTH: usize = 100;
 
 /// The value over as many lines as it needs, without a line end.
-pub fn lay_out(value: &Value) -> String {
+pub(crate) fn lay_out(value: &Value) -> String {
     let mut out = String::new();
     write(value, 0, 0, &mut out);
     out

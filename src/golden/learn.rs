@@ -12,8 +12,7 @@ use super::volatile::Class;
 
 /// Fields that should be normalised, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Proposal {
+pub(crate) struct Proposal {
     /// By how each is to be normalised: the fields, and the values that were seen.
     pub rules: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// Cases that differ in a way that no rule for a field can hide.
@@ -22,8 +21,7 @@ pub struct Proposal {
 
 /// A case that differs in its messages, texts, requests or files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Unsteady {
+pub(crate) struct Unsteady {
     /// The case.
     pub case: String,
     /// What differs.
@@ -32,12 +30,12 @@ pub struct Unsteady {
 
 impl Proposal {
     /// Whether nothing differs.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.unsteady.is_empty()
     }
 
     /// The entries for a target's file.
-    pub fn to_toml(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         let quoted = |text: &str| Value::from(text).to_string();
         let mut toml = String::new();
         for (class, fields) in &self.rules {
@@ -58,7 +56,7 @@ impl Proposal {
 }
 
 /// Compares the runs of each case with its first run.
-pub fn learn(runs: &BTreeMap<String, Vec<Normal>>) -> Proposal {
+pub(crate) fn learn(runs: &BTreeMap<String, Vec<Normal>>) -> Proposal {
     let mut learner = Learner::default();
     for (case, runs) in runs {
         let Some((first, others)) = runs.split_first() else { continue };

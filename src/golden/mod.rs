@@ -17,14 +17,11 @@ mod snapshot;
 mod store;
 mod volatile;
 
-pub use difference::{DiffLine, Difference, Tag, difference, hunks};
-pub use entry::{DOCUMENT, Entry, Form, read_entries};
-pub use interleave::{INTERLEAVE, Interleave};
-pub use layout::lay_out;
-pub use learn::{Proposal, Unsteady, learn};
-pub use normalise::{Normal, normalise, normalise_output};
-pub use snapshot::SnapshotError;
-pub use store::{
-    Mode, Orphan, Outcome, PENDING, SNAP, Store, StoreError, open, pending_of, read, snapshot_of,
-};
+pub(crate) use difference::{DiffLine, Difference, Tag, hunks};
+pub(crate) use entry::{DOCUMENT, Entry, Form, read_entries};
+pub(crate) use interleave::{INTERLEAVE, Interleave};
+pub(crate) use learn::learn;
+pub(crate) use normalise::{Normal, normalise, normalise_output};
+pub(crate) use store::Store;
+pub(crate) use store::{Mode, Orphan, Outcome, SNAP, StoreError, open, read, snapshot_of};
 pub use volatile::{Class, Volatile};

@@ -25,8 +25,7 @@ const MOST_OUTPUT: u64 = 64 << 20;
 
 /// A recording without what differs from run to run.
 #[derive(Debug, Clone, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Normal {
+pub(crate) struct Normal {
     /// The target's name.
     pub target: String,
     /// The scenario's name.
@@ -49,14 +48,13 @@ pub struct Normal {
 
 impl Normal {
     /// As the snapshot of a scenario in this file.
-    #[must_use]
-    pub fn owned_by(self, owner: Option<String>) -> Self {
+    pub(crate) fn owned_by(self, owner: Option<String>) -> Self {
         Self { owner, ..self }
     }
 }
 
 /// Normalises a recording. Only reading its output can fail.
-pub fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Normal> {
+pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Normal> {
     let facts = &recording.facts;
     let form = form(facts);
     let interleave = Interleave::of_recording(facts);
@@ -89,7 +87,7 @@ pub fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Norma
 }
 
 /// Normalises a plain file of messages, of which nothing but its content is known.
-pub fn normalise_output(name: &str, bytes: &[u8], volatile: &Volatile) -> Normal {
+pub(crate) fn normalise_output(name: &str, bytes: &[u8], volatile: &Volatile) -> Normal {
     let mut facts = Facts::default();
     name.clone_into(&mut facts.scenario);
     let mut stdout = read_entries(bytes, Form::Unknown);

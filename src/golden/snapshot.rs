@@ -66,7 +66,7 @@ pub enum SnapshotError {
 
 impl Normal {
     /// The snapshot as text.
-    pub fn to_snapshot(&self) -> String {
+    pub(crate) fn to_snapshot(&self) -> String {
         let mut text = String::from("---\nsource: clawgate\n");
         let on = format!("{} on {}", self.scenario, self.target);
         // Writing to a string cannot fail.
@@ -105,7 +105,7 @@ impl Normal {
     }
 
     /// Reads a snapshot.
-    pub fn from_snapshot(text: &str) -> Result<Self, SnapshotError> {
+    pub(crate) fn from_snapshot(text: &str) -> Result<Self, SnapshotError> {
         let text = text.replace("\r\n", "\n");
         let rest = text.strip_prefix("---\n").ok_or(SnapshotError::Header)?;
         let (header, content) = rest.split_once("\n---\n").ok_or(SnapshotError::Header)?;

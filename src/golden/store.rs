@@ -13,23 +13,22 @@ use super::normalise::Normal;
 use super::snapshot::SnapshotError;
 
 /// How the name of a snapshot ends.
-pub const SNAP: &str = "snap";
+pub(crate) const SNAP: &str = "snap";
 /// How the name of what waits for a decision ends.
-pub const PENDING: &str = "snap.new";
+pub(crate) const PENDING: &str = "snap.new";
 /// A folder tree deeper than this is not walked.
 const MAX_DEPTH: usize = 32;
 
 /// The folder of the snapshots.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub(crate) struct Store {
     root: PathBuf,
     is_secret: fn(&str) -> bool,
 }
 
 /// What is done about a run that differs from its snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mode {
+pub(crate) enum Mode {
     /// It is told, and nothing is written.
     ReadOnly,
     /// It is told, and written beside the snapshot as `.snap.new`.
@@ -40,8 +39,7 @@ pub enum Mode {
 
 /// What a run is, beside its snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The same.
     Same,
     /// There is no snapshot yet.
@@ -54,8 +52,7 @@ pub enum Outcome {
 
 /// A snapshot that no case has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Orphan {
+pub(crate) struct Orphan {
     /// The snapshot.
     pub path: PathBuf,
     /// The file of a scenario outside of the project that it belongs to, and that is not here: it is left alone.
@@ -98,22 +95,22 @@ pub enum StoreError {
 
 impl Store {
     /// The snapshots below this folder. A text that `is_secret` is never written.
-    pub fn new(root: impl Into<PathBuf>, is_secret: fn(&str) -> bool) -> Self {
+    pub(crate) fn new(root: impl Into<PathBuf>, is_secret: fn(&str) -> bool) -> Self {
         Self { root: root.into(), is_secret }
     }
 
     /// The folder.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
     /// Whether there are snapshots of this target.
-    pub fn knows(&self, target: &str) -> bool {
+    pub(crate) fn knows(&self, target: &str) -> bool {
         self.root.join(safe(target)).is_dir()
     }
 
     /// Where the snapshot of a case is.
-    pub fn path(&self, target: &str, case: &str) -> PathBuf {
+    pub(crate) fn path(&self, target: &str, case: &str) -> PathBuf {
         let mut path = self.root.join(safe(target));
         path.extend(case.split('/').map(safe));
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -121,7 +118,7 @@ impl Store {
     }
 
     /// Compares a run with its snapshot, and does what `mode` says about a difference.
-    pub fn check(&self, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
+    pub(crate) fn check(&self, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
         let path = self.path(&normal.target, &normal.scenario);
         let found = normal.to_snapshot();
         if (self.is_secret)(&found) {
@@ -158,23 +155,23 @@ impl Store {
     }
 
     /// What waits for a decision, in the order of the paths.
-    pub fn pending(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub(crate) fn pending(&self) -> Result<Vec<PathBuf>, StoreError> {
         Self::files(&self.root, &format!(".{PENDING}"))
     }
 
     /// All snapshots, in the order of their paths.
-    pub fn all(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub(crate) fn all(&self) -> Result<Vec<PathBuf>, StoreError> {
         Self::files(&self.root, &format!(".{SNAP}"))
     }
 
     /// The snapshots of a target, in the order of their paths.
-    pub fn snapshots(&self, target: &str) -> Result<Vec<PathBuf>, StoreError> {
+    pub(crate) fn snapshots(&self, target: &str) -> Result<Vec<PathBuf>, StoreError> {
         Self::files(&self.root.join(safe(target)), &format!(".{SNAP}"))
     }
 
     /// How a scenario's file is named in its snapshots: the way to it from their folder, which is the same in every copy of
     /// a project.
-    pub fn owner(&self, scenario: &Path) -> String {
+    pub(crate) fn owner(&self, scenario: &Path) -> String {
         let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let (from, to) = (whole(&self.root), whole(scenario));
         let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
@@ -185,7 +182,7 @@ impl Store {
 
     /// The snapshots of a target that none of these cases has. Who else may have one is for its header to say: `has` knows
     /// whether the file of a scenario has a case.
-    pub fn orphans<'c>(
+    pub(crate) fn orphans<'c>(
         &self,
         target: &str,
         cases: impl IntoIterator<Item = &'c str>,
@@ -211,7 +208,7 @@ impl Store {
     }
 
     /// Makes what waits the snapshot. With `shown`, only when it still is what was shown.
-    pub fn accept(&self, pending: &Path, shown: Option<&str>) -> Result<PathBuf, StoreError> {
+    pub(crate) fn accept(&self, pending: &Path, shown: Option<&str>) -> Result<PathBuf, StoreError> {
         let _lock = self.lock()?;
         let text = Self::take(pending, shown)?;
         Normal::from_snapshot(&text)
@@ -225,14 +222,14 @@ impl Store {
     }
 
     /// Removes what waits. With `shown`, only when it still is what was shown.
-    pub fn reject(&self, pending: &Path, shown: Option<&str>) -> Result<(), StoreError> {
+    pub(crate) fn reject(&self, pending: &Path, shown: Option<&str>) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         Self::take(pending, shown)?;
         fs::remove_file(pending).map_err(at(pending))
     }
 
     /// Removes a snapshot that no case has, and what waits beside it.
-    pub fn prune(&self, snapshot: &Path) -> Result<(), StoreError> {
+    pub(crate) fn prune(&self, snapshot: &Path) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         fs::remove_file(snapshot).map_err(at(snapshot))?;
         let pending = pending_of(snapshot);
@@ -301,26 +298,26 @@ impl Store {
 }
 
 /// Where what waits beside a snapshot is.
-pub fn pending_of(snapshot: &Path) -> PathBuf {
+pub(crate) fn pending_of(snapshot: &Path) -> PathBuf {
     let mut name = snapshot.as_os_str().to_owned();
     name.push(".new");
     name.into()
 }
 
 /// The snapshot beside which something waits.
-pub fn snapshot_of(pending: &Path) -> PathBuf {
+pub(crate) fn snapshot_of(pending: &Path) -> PathBuf {
     pending.with_extension("")
 }
 
 /// Reads a snapshot's text.
-pub fn read(path: &Path) -> Result<String, StoreError> {
+pub(crate) fn read(path: &Path) -> Result<String, StoreError> {
     let bytes = fs::read(path).map_err(at(path))?;
     // What is not UTF-8 is not a snapshot of ours, and says so when it is read as one.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads a snapshot.
-pub fn open(path: &Path) -> Result<Normal, StoreError> {
+pub(crate) fn open(path: &Path) -> Result<Normal, StoreError> {
     let text = read(path)?;
     Normal::from_snapshot(&text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
 }

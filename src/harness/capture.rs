@@ -27,7 +27,7 @@ const HUNG_UP: i32 = 5;
 const OUTPUT_LIMIT: &str = "output-limit";
 
 /// What listens to the target's output.
-pub trait Sink {
+pub(crate) trait Sink {
     /// The next bytes of standard output.
     fn stdout(&mut self, bytes: &[u8]) -> io::Result<Seen>;
     /// The next bytes of standard error.
@@ -38,7 +38,7 @@ pub trait Sink {
 
 /// What the output meant for the timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen {
+pub(crate) enum Seen {
     /// Nothing in particular.
     Output,
     /// It may have been the result.
@@ -49,13 +49,13 @@ pub enum Seen {
 
 /// The ends of the pipes that the harness reads.
 #[derive(Debug)]
-pub struct Outlets {
+pub(crate) struct Outlets {
     pub(super) stdout: Option<File>,
     stderr: Option<File>,
 }
 
 /// Pipes for the target's output: what it writes to, and what is read.
-pub fn pipes() -> io::Result<(Streams, Outlets)> {
+pub(crate) fn pipes() -> io::Result<(Streams, Outlets)> {
     let pipe = || -> io::Result<(File, OwnedFd)> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
         // A user whose pipes use up their allowance gets a smaller one; it is drained at once all the same.
@@ -72,7 +72,7 @@ pub fn pipes() -> io::Result<(Streams, Outlets)> {
 
 /// A terminal for all three streams of the target: what it writes to, what is read, what it reads from, and the user's
 /// keyboard.
-pub fn terminal() -> io::Result<(Streams, Outlets, OwnedFd, OwnedFd)> {
+pub(crate) fn terminal() -> io::Result<(Streams, Outlets, OwnedFd, OwnedFd)> {
     let (screen, line) = terminal::open()?;
     let keyboard = screen.try_clone()?;
     let streams = Streams { stdout: line.try_clone()?, stderr: line.try_clone()? };
@@ -81,7 +81,7 @@ pub fn terminal() -> io::Result<(Streams, Outlets, OwnedFd, OwnedFd)> {
 
 /// How a run is watched.
 #[derive(Debug)]
-pub struct Watch<'w> {
+pub(crate) struct Watch<'w> {
     /// The timers.
     pub limits: Limits,
     /// The most that it may print.
@@ -100,8 +100,7 @@ pub struct Watch<'w> {
 
 /// What was seen of a run.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Captured {
+pub(crate) struct Captured {
     /// How it ended.
     pub exit: Exit,
     /// Whether it left a core dump.
@@ -119,7 +118,7 @@ pub struct Captured {
 }
 
 /// Watches a target that was just started until nothing of it is left.
-pub fn watch(
+pub(crate) fn watch(
     supervisor: &mut Supervisor,
     mut outlets: Outlets,
     watch: Watch<'_>,

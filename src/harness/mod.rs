@@ -1,14 +1,14 @@
 //! Makes recordings: what a target is driven by and what is observed of it. The only part of the library with an
 //! asynchronous runtime.
 
-pub mod capture;
-pub mod mock;
-pub mod room;
-pub mod scenario;
-pub mod secrets;
-pub mod supervise;
-pub mod surroundings;
-pub mod target;
-pub mod terminal;
-pub mod timers;
-pub mod user;
+pub(crate) mod capture;
+pub(crate) mod mock;
+pub(crate) mod room;
+pub(crate) mod scenario;
+pub(crate) mod secrets;
+pub(crate) mod supervise;
+pub(crate) mod surroundings;
+pub(crate) mod target;
+pub(crate) mod terminal;
+pub(crate) mod timers;
+pub(crate) mod user;

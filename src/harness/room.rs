@@ -17,7 +17,7 @@ const MOST_FILES: usize = 1000;
 
 /// Three directories that vanish with the value.
 #[derive(Debug)]
-pub struct Room {
+pub(crate) struct Room {
     root: TempDir,
     before: Vec<WrittenFile>,
 }
@@ -52,8 +52,7 @@ impl RoomFile {
 
 /// A file that a run made or changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct WrittenFile {
+pub(crate) struct WrittenFile {
     /// Its path in the room: `work/…`, `home/…` or `tmp/…`.
     pub path: String,
     /// Its size.
@@ -77,7 +76,7 @@ pub struct RoomError {
 
 impl Room {
     /// Makes the directories and the files.
-    pub fn new(files: &[RoomFile]) -> Result<Self, RoomError> {
+    pub(crate) fn new(files: &[RoomFile]) -> Result<Self, RoomError> {
         let temporary = ground();
         let root = tempfile::Builder::new()
             .prefix("clawgate-")
@@ -104,27 +103,27 @@ impl Room {
     }
 
     /// The home directory.
-    pub fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
     /// The working directory.
-    pub fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
     /// The temporary directory.
-    pub fn tmp(&self) -> PathBuf {
+    pub(crate) fn tmp(&self) -> PathBuf {
         self.root.path().join("tmp")
     }
 
     /// The directory that holds the others.
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         self.root.path()
     }
 
     /// Where a scenario's file stands. A path cannot leave the room.
-    pub fn place(&self, path: &str) -> PathBuf {
+    pub(crate) fn place(&self, path: &str) -> PathBuf {
         let (base, rest) = match path.strip_prefix("~/") {
             Some(rest) => (self.home(), rest),
             None => (self.work(), path),
@@ -134,7 +133,7 @@ impl Room {
     }
 
     /// What was made or changed since the room was made.
-    pub fn written(&self) -> Vec<WrittenFile> {
+    pub(crate) fn written(&self) -> Vec<WrittenFile> {
         let mut files = self.list();
         files.retain(|file| !self.before.contains(file));
         files

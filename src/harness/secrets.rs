@@ -12,7 +12,7 @@ const MASK: u8 = b'*';
 
 /// Masks one stream, however it is cut into chunks.
 #[derive(Debug, Clone)]
-pub struct Masker {
+pub(crate) struct Masker {
     /// Values that are known to be secret.
     literals: Vec<Vec<u8>>,
     /// The end of what was seen, which may be the beginning of a secret.
@@ -24,26 +24,26 @@ pub struct Masker {
 
 impl Masker {
     /// A masker that also knows these values. Short ones are left alone: they would mask ordinary text.
-    pub fn new<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
+    pub(crate) fn new<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
         let literals =
             values.into_iter().filter(|value| value.len() >= 8).map(|value| value.as_bytes().to_vec());
         Self { literals: literals.collect(), held: Vec::new(), in_token: false, masked: 0 }
     }
 
     /// Takes the next bytes; `out` gets all but those that may still turn out to be secret.
-    pub fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn push(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.held.extend_from_slice(bytes);
         let end = self.undecided();
         self.release(end, out);
     }
 
     /// The stream is over: `out` gets the rest.
-    pub fn finish(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
         self.release(self.held.len(), out);
     }
 
     /// Masks a whole text.
-    pub fn mask(&self, text: &str) -> String {
+    pub(crate) fn mask(&self, text: &str) -> String {
         let (mut whole, mut out) = (Self { held: Vec::new(), in_token: false, ..self.clone() }, Vec::new());
         whole.push(text.as_bytes(), &mut out);
         whole.finish(&mut out);
@@ -52,7 +52,7 @@ impl Masker {
     }
 
     /// How many secrets were masked.
-    pub fn masked(&self) -> u64 {
+    pub(crate) fn masked(&self) -> u64 {
         self.masked
     }
 

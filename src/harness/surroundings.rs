@@ -31,16 +31,14 @@ const PLAIN: [&str; 2] = ["C", "POSIX"];
 
 /// What can be made other here.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Surroundings {
+pub(crate) struct Surroundings {
     clock: Result<PathBuf, NoClock>,
     locale: Option<String>,
 }
 
 /// Why the clock cannot be moved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum NoClock {
+pub(crate) enum NoClock {
     /// The library is not there.
     #[error(
         "libfaketime is not installed (apt install faketime, dnf install libfaketime, or name it with CLAWGATE_FAKETIME)"
@@ -56,7 +54,7 @@ pub enum NoClock {
 
 impl Surroundings {
     /// What can be made other for a program.
-    pub fn of(program: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    pub(crate) fn of(program: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let named = variable("CLAWGATE_FAKETIME").map(PathBuf::from);
         let clock = match named {
             Some(path) if path.is_file() => Ok(path),
@@ -71,17 +69,17 @@ impl Surroundings {
     }
 
     /// Why the clock is not moved, if it is not.
-    pub fn no_clock(&self) -> Option<&NoClock> {
+    pub(crate) fn no_clock(&self) -> Option<&NoClock> {
         self.clock.as_ref().err()
     }
 
     /// Whether the locales are no others than those that every system has.
-    pub fn only_plain_locales(&self) -> bool {
+    pub(crate) fn only_plain_locales(&self) -> bool {
         self.locale.is_none()
     }
 
     /// The environment of a repetition, which begin with 1; the first has none but its own.
-    pub fn env(&self, repetition: u32) -> Vec<(String, String)> {
+    pub(crate) fn env(&self, repetition: u32) -> Vec<(String, String)> {
         let Some(at) = repetition.checked_sub(2).map(|at| at as usize % CLOCKS.len()) else {
             return Vec::new();
         };

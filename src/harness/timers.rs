@@ -6,8 +6,7 @@ use crate::recording::Timer;
 
 /// How long a target may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Limits {
+pub(crate) struct Limits {
     /// For everything.
     pub wall: Duration,
     /// Until it prints something.
@@ -31,7 +30,7 @@ impl Default for Limits {
 
 /// What the timers go by.
 #[derive(Debug, Clone, Copy)]
-pub struct Progress {
+pub(crate) struct Progress {
     started: Instant,
     last_output: Option<Instant>,
     result: Option<Instant>,
@@ -39,27 +38,27 @@ pub struct Progress {
 
 impl Progress {
     /// A target that was started now.
-    pub fn new(now: Instant) -> Self {
+    pub(crate) fn new(now: Instant) -> Self {
         Self { started: now, last_output: None, result: None }
     }
 
     /// It printed something.
-    pub fn printed(&mut self, now: Instant) {
+    pub(crate) fn printed(&mut self, now: Instant) {
         self.last_output = Some(now);
     }
 
     /// It printed its result; a later one counts anew.
-    pub fn gave_result(&mut self, now: Instant) {
+    pub(crate) fn gave_result(&mut self, now: Instant) {
         self.result = Some(now);
     }
 
     /// It goes on after its result, as a run with background work does: the result was not the last.
-    pub fn goes_on(&mut self) {
+    pub(crate) fn goes_on(&mut self) {
         self.result = None;
     }
 
     /// The timer that fires next if nothing happens before, and when.
-    pub fn next(&self, limits: &Limits) -> (Timer, Instant) {
+    pub(crate) fn next(&self, limits: &Limits) -> (Timer, Instant) {
         let wall = (Timer::Wall, self.started + limits.wall);
         let quiet = match (self.result, self.last_output) {
             (Some(result), _) => (Timer::AfterResult, result + limits.after_result),

@@ -76,11 +76,11 @@ pub const MISBEHAVIOURS: &[(&str, &str)] = &[
 
 /// One of [`MISBEHAVIOURS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Misbehaviour(&'static str);
+pub(crate) struct Misbehaviour(&'static str);
 
 impl Misbehaviour {
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         self.0
     }
 }

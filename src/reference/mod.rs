@@ -17,7 +17,8 @@ mod misbehaviour;
 mod process;
 mod worker;
 
-pub use misbehaviour::{MISBEHAVIOURS, Misbehaviour};
+pub use misbehaviour::MISBEHAVIOURS;
+pub(crate) use misbehaviour::Misbehaviour;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;

@@ -7,7 +7,7 @@ use std::path::Path;
 /// Why a report could not be made. It is our own fault, whatever the target did.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct RenderError(pub(super) String);
+pub(crate) struct RenderError(pub(super) String);
 
 /// Writes a whole document: a reader sees the old one or the new one, never half of one.
 pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {

@@ -10,7 +10,7 @@ use crate::printable::printable;
 const NAMED: usize = 4;
 
 /// Writes the changes for a terminal; what no contract promises only when `all` is wanted.
-pub fn drift_text(
+pub(crate) fn drift_text(
     out: &mut impl Write,
     drift: &Drift,
     consumers: &[(&str, Vec<Broken>)],
@@ -98,7 +98,7 @@ fn listed(cases: &[String]) -> String {
 }
 
 /// Writes the changes as Markdown.
-pub fn drift_markdown(
+pub(crate) fn drift_markdown(
     out: &mut impl Write,
     sides: (&str, &str),
     drift: &Drift,
@@ -168,7 +168,12 @@ fn cell(text: &str) -> String {
 }
 
 /// Writes the table of when each thing changed, of the versions that were looked at among all that there are.
-pub fn matrix_text(out: &mut impl Write, found: &[Found], looked: &[String], all: usize) -> io::Result<()> {
+pub(crate) fn matrix_text(
+    out: &mut impl Write,
+    found: &[Found],
+    looked: &[String],
+    all: usize,
+) -> io::Result<()> {
     let mut last = None;
     for found in found {
         let place = (found.after.as_str(), found.since.as_str());

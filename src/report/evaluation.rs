@@ -14,8 +14,7 @@ use crate::run::{RunFinished, Source, Status, TargetInfo};
 
 /// An evaluation that is over.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Evaluated {
+pub(crate) struct Evaluated {
     /// What was evaluated.
     spec: Spec,
     /// What it comes to.
@@ -25,7 +24,7 @@ pub struct Evaluated {
 }
 
 /// What is told of these evaluations, which took so long together.
-pub fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Told> {
+pub(crate) fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Told> {
     let mut targets: Vec<TargetInfo> = Vec::new();
     let mut finished = RunFinished { duration_ms, ..RunFinished::default() };
     let mut cases = Vec::new();
@@ -61,7 +60,7 @@ pub fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Told> {
 
 impl Evaluated {
     /// An evaluation with the command that evaluates it again.
-    pub fn new(spec: Spec, report: Report, again: String) -> Self {
+    pub(crate) fn new(spec: Spec, report: Report, again: String) -> Self {
         Self { spec, report, again }
     }
 

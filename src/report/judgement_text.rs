@@ -19,7 +19,7 @@ const MAX_FINDINGS: usize = 12;
 const MAX_WARNINGS: usize = 5;
 
 /// Writes the view of one input.
-pub fn write_judgement(out: &mut dyn Write, input: &str, judgement: &Judgement) -> io::Result<()> {
+pub(crate) fn write_judgement(out: &mut dyn Write, input: &str, judgement: &Judgement) -> io::Result<()> {
     let verdict = &judgement.verdict;
     let style = if verdict.is_ok() { GOOD } else { BAD };
     let detail =

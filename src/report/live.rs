@@ -11,7 +11,7 @@ use crate::printable::printable;
 const WIDTH: usize = 96;
 
 /// What a line of the stream says, in a few words; `None` for what is not worth a line.
-pub fn live_line(line: &Line<'_>) -> Option<String> {
+pub(crate) fn live_line(line: &Line<'_>) -> Option<String> {
     let said = match line {
         Line::Message(message) => describe(message)?,
         other => format!("! {}", other.problem().unwrap_or_default()),

@@ -18,7 +18,7 @@ const SCHEMA_VERSION: u64 = 1;
 const MAX_FINDINGS: usize = 40;
 
 /// The judgement of an event log as `judge --format json` prints it. There is no verdict.
-pub fn log_judgement_json(input: &str, judgement: &LogJudgement) -> serde_json::Result<String> {
+pub(crate) fn log_judgement_json(input: &str, judgement: &LogJudgement) -> serde_json::Result<String> {
     let summary = judgement.summary;
     let whole = json!({
         "schema_version": SCHEMA_VERSION,
@@ -44,7 +44,11 @@ pub fn log_judgement_json(input: &str, judgement: &LogJudgement) -> serde_json::
 }
 
 /// Writes the view of one event log.
-pub fn write_log_judgement(out: &mut dyn Write, input: &str, judgement: &LogJudgement) -> io::Result<()> {
+pub(crate) fn write_log_judgement(
+    out: &mut dyn Write,
+    input: &str,
+    judgement: &LogJudgement,
+) -> io::Result<()> {
     let at = |level| judgement.findings.iter().filter(|finding| finding.level == level).count() as u64;
     let (broken, warnings) = (at(Level::Must), at(Level::Should));
     let rest = judgement.findings.len() as u64 - broken - warnings;

@@ -13,7 +13,7 @@ const MOST: u64 = 16 << 20;
 
 /// What the runs on each target showed of each contract.
 #[derive(Debug, Default)]
-pub struct Measure {
+pub(crate) struct Measure {
     surveys: BTreeMap<String, Survey>,
     /// By target, then by contract.
     targets: BTreeMap<String, BTreeMap<String, Coverage>>,
@@ -23,7 +23,7 @@ pub struct Measure {
 
 impl Measure {
     /// Reads the recordings of a run.
-    pub fn of(whole: &Whole, context: &Context) -> Self {
+    pub(crate) fn of(whole: &Whole, context: &Context) -> Self {
         let mut measure = Self::default();
         for case in whole.cases.iter().filter(|case| case.recording.is_some() && !case.contract.is_empty()) {
             if !measure.surveys.contains_key(&case.contract) {
@@ -50,7 +50,7 @@ impl Measure {
     }
 
     /// The contracts that were looked at, each once, by name, with what they declare.
-    pub fn contracts(&self) -> Vec<(&Contract, &Declared)> {
+    pub(crate) fn contracts(&self) -> Vec<(&Contract, &Declared)> {
         let mut found: BTreeMap<&str, (&Contract, &Declared)> = BTreeMap::new();
         for (contract, declared) in self.surveys.values().flat_map(Survey::contracts) {
             found.entry(contract.name()).or_insert((contract, declared));
@@ -59,12 +59,12 @@ impl Measure {
     }
 
     /// What a target showed of a contract; none when it does not promise it.
-    pub fn coverage(&self, target: &str, contract: &str) -> Option<&Coverage> {
+    pub(crate) fn coverage(&self, target: &str, contract: &str) -> Option<&Coverage> {
         self.targets.get(target)?.get(contract)
     }
 
     /// How many clauses can be judged at all, and how many of them a run of any target put to the test.
-    pub fn clauses(&self) -> (usize, usize) {
+    pub(crate) fn clauses(&self) -> (usize, usize) {
         let mut counts = (0, 0);
         for (contract, _) in self.contracts() {
             for clause in contract.clauses().iter().filter(|clause| clause.is_judged()) {

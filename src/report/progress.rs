@@ -12,7 +12,7 @@ use crate::run::Event;
 
 /// The line at the bottom of standard error; nothing where that is no terminal.
 #[derive(Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     state: Option<Arc<Mutex<State>>>,
     /// Dropped to end the clock.
     end: Option<Sender<()>>,
@@ -31,7 +31,7 @@ struct State {
 
 impl Progress {
     /// Starts it, if there is a terminal and somebody to look.
-    pub fn start(wanted: bool) -> Self {
+    pub(crate) fn start(wanted: bool) -> Self {
         if !wanted || !io::stderr().is_terminal() {
             return Self { state: None, end: None, clock: None };
         }
@@ -49,7 +49,7 @@ impl Progress {
     }
 
     /// Takes note of an event, and lets others write in between.
-    pub fn around(&self, event: &Event, write: impl FnOnce()) {
+    pub(crate) fn around(&self, event: &Event, write: impl FnOnce()) {
         let Some(state) = &self.state else { return write() };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
@@ -128,7 +128,7 @@ impl State {
 }
 
 /// How wide a terminal is; none when it is no terminal.
-pub fn columns_of(terminal: &impl std::os::fd::AsFd) -> Option<usize> {
+pub(crate) fn columns_of(terminal: &impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(terminal).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }

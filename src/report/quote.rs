@@ -11,7 +11,7 @@ use crate::printable::printable;
 
 /// A part of a line, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Quote {
+pub(crate) struct Quote {
     /// The text: control characters and bytes that are no UTF-8 are visible, cuts are marked by `…`.
     pub text: String,
     /// Where the marker begins, in columns.
@@ -21,7 +21,7 @@ pub struct Quote {
 }
 
 /// Quotes a file around a byte; none when there is no such byte.
-pub fn quote_file(file: &Path, offset: u64, columns: usize) -> io::Result<Option<Quote>> {
+pub(crate) fn quote_file(file: &Path, offset: u64, columns: usize) -> io::Result<Option<Quote>> {
     // Four bytes make the widest escape of a byte, so this is more than is shown.
     let reach = columns as u64 * 4;
     let start = offset.saturating_sub(reach);
@@ -36,7 +36,7 @@ pub fn quote_file(file: &Path, offset: u64, columns: usize) -> io::Result<Option
 }
 
 /// Quotes the line around byte `at` in at most so many columns. `cut` says that more stands before the bytes.
-pub fn quote(bytes: &[u8], at: usize, columns: usize, cut: bool) -> Quote {
+pub(crate) fn quote(bytes: &[u8], at: usize, columns: usize, cut: bool) -> Quote {
     let at = at.min(bytes.len());
     let line_start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
     let line_end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
@@ -75,7 +75,7 @@ fn token(text: &str) -> usize {
 }
 
 /// Bytes as text in which nothing is hidden.
-pub fn visible(bytes: &[u8]) -> String {
+pub(crate) fn visible(bytes: &[u8]) -> String {
     let mut out = String::new();
     for chunk in bytes.utf8_chunks() {
         out.push_str(&printable(chunk.valid()));

@@ -3,12 +3,12 @@
 use anstyle::{AnsiColor, Style};
 
 /// Something is wrong.
-pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
 /// Something is right.
-pub const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 /// Something to look at.
-pub const CAUTION: Style = AnsiColor::Yellow.on_default();
+pub(crate) const CAUTION: Style = AnsiColor::Yellow.on_default();
 /// Names of things.
-pub const NAME: Style = Style::new().bold();
+pub(crate) const NAME: Style = Style::new().bold();
 /// What matters less.
-pub const FAINT: Style = Style::new().dimmed();
+pub(crate) const FAINT: Style = Style::new().dimmed();

@@ -46,8 +46,7 @@ const MOST_KEPT_BYTES: u64 = 64 << 20;
 
 /// What all cases of a run share.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Setting<'r> {
+pub(crate) struct Setting<'r> {
     /// The runtime of the scripted APIs.
     pub runtime: Handle,
     /// What holds the targets.
@@ -68,8 +67,7 @@ pub struct Setting<'r> {
 
 /// What became of an attempt.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct Attempt {
+pub(crate) struct Attempt {
     /// What became of the run; none when it was an event log.
     pub verdict: Option<Verdict>,
     /// Clauses that were broken.
@@ -88,7 +86,7 @@ pub struct Attempt {
 
 impl Attempt {
     /// Whether it was as expected.
-    pub fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         if self.failures.is_empty() { Status::Pass } else { Status::Fail }
     }
 }
@@ -119,7 +117,7 @@ pub enum AttemptError {
 
 impl<'r> Setting<'r> {
     /// Runs with the targets' own limits, and away from the network where the kernel allows it.
-    pub fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
+    pub(crate) fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
         Self {
             runtime,
             pool: Arc::new(Pool::new(containment)),
@@ -133,33 +131,34 @@ impl<'r> Setting<'r> {
     }
 
     /// With this wish about the network.
-    #[must_use]
-    pub fn with_network(self, network: NetworkMode) -> Self {
+    pub(crate) fn with_network(self, network: NetworkMode) -> Self {
         Self { network, ..self }
     }
 
     /// With clauses of this level failing a case.
-    #[must_use]
-    pub fn with_fail_on(self, fail_on: Level) -> Self {
+    pub(crate) fn with_fail_on(self, fail_on: Level) -> Self {
         Self { fail_on, ..self }
     }
 
     /// With snapshots to compare runs with.
-    #[must_use]
-    pub fn with_golden(self, golden: Option<Golden>) -> Self {
+    pub(crate) fn with_golden(self, golden: Option<Golden>) -> Self {
         Self { golden, ..self }
     }
 
     /// With this wall limit instead of the targets' own.
-    #[must_use]
-    pub fn with_wall(self, wall: Option<Duration>) -> Self {
+    pub(crate) fn with_wall(self, wall: Option<Duration>) -> Self {
         Self { wall, ..self }
     }
 }
 
 impl Setting<'_> {
     /// Runs a case once.
-    pub fn attempt(&self, planned: &Planned, shelf: &Shelf, number: u32) -> Result<Attempt, AttemptError> {
+    pub(crate) fn attempt(
+        &self,
+        planned: &Planned,
+        shelf: &Shelf,
+        number: u32,
+    ) -> Result<Attempt, AttemptError> {
         let room = Room::new(&planned.run.files)?;
         let (streams, outlets, screen) = if planned.run.terminal {
             let (streams, outlets, line, keyboard) = capture::terminal()?;

@@ -14,7 +14,7 @@ const GOLDEN: &str = "golden";
 
 /// The snapshots that runs are compared with.
 #[derive(Debug, Clone)]
-pub struct Golden {
+pub(crate) struct Golden {
     store: Store,
     mode: Mode,
     /// Whether a target that has no snapshots at all is left alone.
@@ -28,23 +28,22 @@ pub(crate) fn is_secret(text: &str) -> bool {
 
 impl Golden {
     /// Compares with the snapshots of this folder.
-    pub fn new(folder: &Path, mode: Mode) -> Self {
+    pub(crate) fn new(folder: &Path, mode: Mode) -> Self {
         Self { store: Store::new(folder, is_secret), mode, known_only: false }
     }
 
     /// Leaves alone targets of which there are no snapshots.
-    #[must_use]
-    pub fn known_only(self) -> Self {
+    pub(crate) fn known_only(self) -> Self {
         Self { known_only: true, ..self }
     }
 
     /// The snapshots.
-    pub fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Store {
         &self.store
     }
 
     /// Whether runs of this target are compared.
-    pub fn covers(&self, target: &str) -> bool {
+    pub(crate) fn covers(&self, target: &str) -> bool {
         !self.known_only || self.store.knows(target)
     }
 

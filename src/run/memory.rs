@@ -14,13 +14,13 @@ const FILE: &str = "last-run.json";
 
 /// The cases of the last run.
 #[derive(Debug, Clone, Default)]
-pub struct LastRun {
+pub(crate) struct LastRun {
     cases: BTreeMap<(String, String), (String, f64)>,
 }
 
 impl LastRun {
     /// Reads what is in the output folder; nothing when there is none.
-    pub fn read(out: &Path) -> Self {
+    pub(crate) fn read(out: &Path) -> Self {
         Self::parse(&fs::read(out.join(FILE)).unwrap_or_default())
     }
 
@@ -38,7 +38,7 @@ impl LastRun {
 
     /// Reads a file that [`save`](Self::save) wrote; an error when it holds no durations, since a part that is cut by
     /// none would not fit the others.
-    pub fn read_file(path: &Path) -> Result<Self, String> {
+    pub(crate) fn read_file(path: &Path) -> Result<Self, String> {
         let text = fs::read(path).map_err(|error| {
             format!("{}: {error}; every run leaves its durations in OUT/{FILE}", path.display())
         })?;
@@ -54,23 +54,23 @@ impl LastRun {
     }
 
     /// Whether there was a run.
-    pub fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         !self.cases.is_empty()
     }
 
     /// Whether the case failed.
-    pub fn failed(&self, key: &(String, String)) -> bool {
+    pub(crate) fn failed(&self, key: &(String, String)) -> bool {
         self.cases.get(key).is_some_and(|(status, _)| status == "fail")
     }
 
     /// How long the case took.
-    pub fn duration(&self, key: &(String, String)) -> Option<Duration> {
+    pub(crate) fn duration(&self, key: &(String, String)) -> Option<Duration> {
         let (_, ms) = self.cases.get(key)?;
         Duration::try_from_secs_f64(ms / 1000.0).ok()
     }
 
     /// Takes note of a case. What was not run stays as it was.
-    pub fn note(&mut self, target: &str, case: &str, status: Status, duration_ms: f64) {
+    pub(crate) fn note(&mut self, target: &str, case: &str, status: Status, duration_ms: f64) {
         if status != Status::Skipped {
             let key = (target.to_owned(), case.to_owned());
             self.cases.insert(key, (status.name().to_owned(), duration_ms));
@@ -78,7 +78,7 @@ impl LastRun {
     }
 
     /// Writes it down.
-    pub fn save(&self, out: &Path) -> io::Result<()> {
+    pub(crate) fn save(&self, out: &Path) -> io::Result<()> {
         let cases: Vec<Value> = self
             .cases
             .iter()

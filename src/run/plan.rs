@@ -15,8 +15,7 @@ use crate::shell::shell_word;
 
 /// A case on a target.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Planned {
+pub(crate) struct Planned {
     /// The case.
     pub case: Arc<Case>,
     /// What the API answers.
@@ -43,7 +42,7 @@ pub struct Planned {
 }
 
 /// Every case on every target that promises its contract.
-pub fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<Planned> {
+pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<Planned> {
     let mut planned = Vec::new();
     for target in targets {
         for (case, script) in suite.cases() {
@@ -81,7 +80,7 @@ pub(super) fn targets_of(planned: &[Planned]) -> Vec<TargetInfo> {
 
 impl Planned {
     /// The case as it is, once.
-    pub fn new(case: Arc<Case>, script: Arc<Script>, target: Arc<Located>, speaks: Speaks) -> Self {
+    pub(crate) fn new(case: Arc<Case>, script: Arc<Script>, target: Arc<Located>, speaks: Speaks) -> Self {
         Self {
             run: case.run.clone(),
             expect: case.expect.clone(),
@@ -98,17 +97,17 @@ impl Planned {
     }
 
     /// The target as it was chosen.
-    pub fn target_label(&self) -> &str {
+    pub(crate) fn target_label(&self) -> &str {
         &self.target.choice.label
     }
 
     /// What tells it from every other case of a run.
-    pub fn key(&self) -> (String, String) {
+    pub(crate) fn key(&self) -> (String, String) {
         (self.target_label().to_owned(), self.case.name.clone())
     }
 
     /// The command that runs exactly this case again.
-    pub fn replay(&self) -> String {
+    pub(crate) fn replay(&self) -> String {
         // A scenario of the user's is found by its file, wherever it is.
         let file = self
             .case
@@ -123,7 +122,7 @@ impl Planned {
     }
 
     /// How long it will probably take: as long as the last time, or as the timer that it waits for.
-    pub fn cost(&self, last: &LastRun) -> Duration {
+    pub(crate) fn cost(&self, last: &LastRun) -> Duration {
         if let Some(known) = last.duration(&self.key()) {
             return known;
         }

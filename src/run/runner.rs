@@ -17,8 +17,7 @@ use crate::printable::printable;
 
 /// How cases are run.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// How many at a time.
     pub jobs: usize,
     /// How often a case that failed is tried again.
@@ -39,7 +38,7 @@ impl Default for RunOptions {
 }
 
 /// Runs the cases; `on_event` hears of everything, in order, on this thread.
-pub fn run(
+pub(crate) fn run(
     planned: Vec<Planned>,
     setting: &Setting<'_>,
     options: &RunOptions,

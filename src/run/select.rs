@@ -5,7 +5,7 @@ use crate::schema::{self, ContractSet};
 
 /// Keeps the cases that any of the filters selects; all of them without a filter. A filter is a glob over names, the
 /// beginning of a name, a tag, a contract, or a clause.
-pub fn select(planned: Vec<Planned>, filters: &[String]) -> Vec<Planned> {
+pub(crate) fn select(planned: Vec<Planned>, filters: &[String]) -> Vec<Planned> {
     let filters: Vec<Filter<'_>> = filters.iter().map(|filter| Filter::new(filter)).collect();
     planned
         .into_iter()
@@ -14,7 +14,7 @@ pub fn select(planned: Vec<Planned>, filters: &[String]) -> Vec<Planned> {
 }
 
 /// The first filter that selects none of the cases. A name that was mistyped must not make a run smaller in silence.
-pub fn idle_filter<'f>(planned: &[Planned], filters: &'f [String]) -> Option<&'f str> {
+pub(crate) fn idle_filter<'f>(planned: &[Planned], filters: &'f [String]) -> Option<&'f str> {
     let is_idle = |filter: &&'f String| {
         let filter = Filter::new(filter);
         !planned.iter().any(|planned| filter.selects(planned))

@@ -11,7 +11,7 @@ use super::plan::{Planned, targets_of};
 
 /// One part of several: `2/5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
+pub(crate) struct Shard {
     number: u64,
     of: u64,
 }
@@ -32,10 +32,10 @@ impl FromStr for Shard {
 
 impl Shard {
     /// The whole.
-    pub const WHOLE: Self = Self { number: 1, of: 1 };
+    pub(crate) const WHOLE: Self = Self { number: 1, of: 1 };
 
     /// Part `number` of `of`, if there is such a part.
-    pub fn new(number: u64, of: u64) -> Option<Self> {
+    pub(crate) fn new(number: u64, of: u64) -> Option<Self> {
         (number >= 1 && number <= of && of <= MOST).then_some(Self { number, of })
     }
 
@@ -44,7 +44,7 @@ impl Shard {
     /// `strategy.job-index` and `strategy.job-total`, Kubernetes' `JOB_COMPLETION_INDEX` with `JOB_COMPLETIONS`.
     ///
     /// None when nothing is said; an error when it is said and makes no sense, since guessing would leave cases out.
-    pub fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
+    pub(crate) fn from_environment(env: impl Fn(&str) -> Option<String>) -> Result<Option<Self>, String> {
         if let Some(text) = env("CLAWGATE_SHARD").filter(|text| !text.is_empty()) {
             return text.parse().map(Some).map_err(|reason| format!("CLAWGATE_SHARD is `{text}`: {reason}"));
         }
@@ -75,7 +75,11 @@ impl Shard {
 ///
 /// With recorded durations the parts take about equally long: the longest case first, each to the part that has least
 /// to do. Without them a case always belongs to the same part, whatever else there is.
-pub fn cut(planned: Vec<Planned>, shard: Shard, durations: Option<&LastRun>) -> (Vec<Planned>, PlanInfo) {
+pub(crate) fn cut(
+    planned: Vec<Planned>,
+    shard: Shard,
+    durations: Option<&LastRun>,
+) -> (Vec<Planned>, PlanInfo) {
     let id = identity(&planned, shard, durations);
     let targets = targets_of(&planned);
     let info = PlanInfo { id, cases: planned.len(), shard: shard.number, of: shard.of, targets };

@@ -11,14 +11,13 @@ use crate::harness::scenario::{Case, Scenario};
 
 /// Cases, each with the script of its API.
 #[derive(Debug, Default)]
-pub struct Suite {
+pub(crate) struct Suite {
     cases: Vec<(Arc<Case>, Arc<Script>)>,
 }
 
 /// Why a scenario cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SuiteError {
+pub(crate) enum SuiteError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
@@ -37,7 +36,7 @@ pub enum SuiteError {
 
 impl Suite {
     /// The built-in scenarios.
-    pub fn built_in() -> Result<Self, SuiteError> {
+    pub(crate) fn built_in() -> Result<Self, SuiteError> {
         let mut suite = Self::default();
         for (name, text) in SCENARIOS {
             let mut scenario = Scenario::parse(&format!("scenarios/{name}.toml"), text)?;
@@ -49,7 +48,7 @@ impl Suite {
     }
 
     /// Adds the cases of a scenario.
-    pub fn add(&mut self, scenario: Scenario) -> Result<(), SuiteError> {
+    pub(crate) fn add(&mut self, scenario: Scenario) -> Result<(), SuiteError> {
         let script = Arc::new(scenario.script);
         for case in scenario.cases {
             if self.cases.iter().any(|(known, _)| known.name == case.name) {
@@ -61,7 +60,7 @@ impl Suite {
     }
 
     /// Adds a file, or every `.toml` file below a directory.
-    pub fn add_path(&mut self, path: &Path) -> Result<(), SuiteError> {
+    pub(crate) fn add_path(&mut self, path: &Path) -> Result<(), SuiteError> {
         let at = |source| SuiteError::Io { path: path.to_owned(), source };
         if !fs::metadata(path).map_err(at)?.is_dir() {
             let text = fs::read_to_string(path).map_err(at)?;
@@ -80,7 +79,7 @@ impl Suite {
     }
 
     /// The cases, in the order of their files.
-    pub fn cases(&self) -> &[(Arc<Case>, Arc<Script>)] {
+    pub(crate) fn cases(&self) -> &[(Arc<Case>, Arc<Script>)] {
         &self.cases
     }
 }

@@ -31,7 +31,6 @@ pub struct Scenarios {
 
 /// Why there are no tests to run.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub(super) enum ScenariosError {
     /// A scenario cannot be read.
     #[error(transparent)]

@@ -1,9 +1,9 @@
 //! Our assertions give the answers that clauditor gives. `tests/data/eval/clauditor-l1.json` holds texts, assertions
 //! and what clauditor-eval 0.1.3 answered to each of them on each text.
 
-use clawgate::eval::assertion::TextAssertions;
-use clawgate::eval::extraction;
-use clawgate::eval::spec::Section;
+use clawgate::internals::eval::assertion::TextAssertions;
+use clawgate::internals::eval::extraction;
+use clawgate::internals::eval::spec::Section;
 use serde_json::Value;
 
 const TABLE: &str = include_str!("../data/eval/clauditor-l1.json");

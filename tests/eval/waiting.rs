@@ -6,13 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use clawgate::eval::skill::Skill;
-use clawgate::eval::spec::Spec;
-use clawgate::eval::{
+use clawgate::internals::eval::skill::Skill;
+use clawgate::internals::eval::spec::Spec;
+use clawgate::internals::eval::{
     Baseline, Clock, Evaluation, ExecuteError, Executor, Options, Report, Request, Stamp, Store, plan,
 };
+use clawgate::internals::run::Stop;
 use clawgate::recording::Facts;
-use clawgate::run::Stop;
 use serde_json::json;
 
 use super::support::Project;

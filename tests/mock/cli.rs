@@ -301,7 +301,7 @@ fn unknown_names_are_answered_with_a_suggestion() {
 fn help_names_every_fault() {
     let output = clawgate(&["mock", "--help"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    for entry in clawgate::harness::mock::fault::catalogue::CATALOGUE {
+    for entry in clawgate::internals::harness::mock::fault::catalogue::CATALOGUE {
         assert!(text.contains(&format!("--fault {}", entry.example)), "{}", entry.name);
     }
 }

@@ -1,7 +1,7 @@
 //! The scripted API as any HTTP client sees it: endpoints, framing, matching, findings and the journal.
 
 use crate::support::{End, SCRIPT, Server, post, post_with, question};
-use clawgate::harness::mock::journal::{Kind, Outcome};
+use clawgate::internals::harness::mock::journal::{Kind, Outcome};
 use serde_json::{Value, json};
 
 fn turns(text: &str) -> Server {
@@ -289,10 +289,10 @@ fn a_listener_from_elsewhere_is_served() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let script = clawgate::harness::mock::Scenario::parse("t.toml", SCRIPT).unwrap().script;
-    let mut options = clawgate::harness::mock::Options::default();
+    let script = clawgate::internals::harness::mock::Scenario::parse("t.toml", SCRIPT).unwrap().script;
+    let mut options = clawgate::internals::harness::mock::Options::default();
     options.listener = Some(listener);
-    let api = runtime.block_on(clawgate::harness::mock::MockApi::start(script, options)).unwrap();
+    let api = runtime.block_on(clawgate::internals::harness::mock::MockApi::start(script, options)).unwrap();
     assert_eq!(api.address(), address);
     let stream = std::net::TcpStream::connect(address).unwrap();
     assert_eq!(
@@ -308,9 +308,12 @@ fn many_servers_start_and_stop_inside_one_task() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for round in 0..150 {
-            let script = clawgate::harness::mock::Scenario::parse("t.toml", SCRIPT).unwrap().script;
-            let api =
-                clawgate::harness::mock::MockApi::start(script, clawgate::harness::mock::Options::default());
+            let script =
+                clawgate::internals::harness::mock::Scenario::parse("t.toml", SCRIPT).unwrap().script;
+            let api = clawgate::internals::harness::mock::MockApi::start(
+                script,
+                clawgate::internals::harness::mock::Options::default(),
+            );
             let api = api.await.unwrap();
             if round % 2 == 0 {
                 api.stop().await;

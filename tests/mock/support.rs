@@ -4,8 +4,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use clawgate::harness::mock::journal::JournalEntry;
-use clawgate::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::journal::JournalEntry;
+use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
 use serde_json::{Value, json};
 
 /// Only how long a failing test may take.

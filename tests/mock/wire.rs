@@ -6,8 +6,8 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::support::{self, Client, DEADLINE, End, Response, SCRIPT, Server, find, post, question};
-use clawgate::harness::mock::fault::catalogue::CATALOGUE;
-use clawgate::harness::mock::journal::Outcome;
+use clawgate::internals::harness::mock::fault::catalogue::CATALOGUE;
+use clawgate::internals::harness::mock::journal::Outcome;
 
 /// The healthy response, byte for byte: the measure of every fault. The seed makes it the same in every server.
 struct Healthy {
@@ -50,7 +50,7 @@ fn fetch(fault: &str, stream: bool) -> (Vec<u8>, End) {
     let entry = server.ended(1);
     assert_eq!(
         entry.fault.as_deref(),
-        Some(fault.parse::<clawgate::harness::mock::Fault>().unwrap().to_string().as_str())
+        Some(fault.parse::<clawgate::internals::harness::mock::Fault>().unwrap().to_string().as_str())
     );
     assert_eq!(entry.sent_bytes, seen.0.len() as u64, "the journal counts what is on the wire");
     seen

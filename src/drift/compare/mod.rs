@@ -19,7 +19,7 @@ use crate::schema::policy::{Effect, Kind};
 type Run = (String, Normal);
 
 /// Compares the runs of a case on the old side with those on the new, by the contract that the old ones speak.
-pub fn compare_case(case: &str, spoken: &Spoken, old: &[Run], new: &[Run], rows: &mut Rows) {
+pub(crate) fn compare_case(case: &str, spoken: &Spoken, old: &[Run], new: &[Run], rows: &mut Rows) {
     let input = |side: &[Run]| side.first().map(|(name, _)| name.clone());
     let inputs = (input(old), input(new));
     let mut comparison = Comparison { case, spoken, rows, place: Place::default(), inputs };

@@ -13,8 +13,8 @@ mod reader;
 mod text;
 mod tools;
 
-pub use format::Format;
-pub use pattern::{Pattern, Undecided};
+pub(crate) use format::Format;
+pub(crate) use pattern::Pattern;
 pub(crate) use reader::{Dialect, read};
 
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ const MOST_STEPS: usize = 2_000_000;
 
 /// A pattern, compiled.
 #[derive(Debug, Clone)]
-pub struct Pattern {
+pub(crate) struct Pattern {
     text: String,
     regex: Regex,
 }
@@ -20,11 +20,11 @@ pub struct Pattern {
 /// Why a pattern gives no answer.
 #[derive(Debug, thiserror::Error)]
 #[error("the pattern takes too long on this text")]
-pub struct Undecided;
+pub(crate) struct Undecided;
 
 impl Pattern {
     /// Compiles a pattern; the error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let wrong = |why: &dyn std::fmt::Display| format!("not a regular expression: {why}");
         let rewritten = Rewriter::new(text).run().map_err(|why| wrong(&why))?;
         let regex = RegexBuilder::new(&rewritten)
@@ -35,18 +35,18 @@ impl Pattern {
     }
 
     /// The pattern as it was written.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// The first match.
-    pub fn find<'t>(&self, text: &'t str) -> Result<Option<&'t str>, Undecided> {
+    pub(crate) fn find<'t>(&self, text: &'t str) -> Result<Option<&'t str>, Undecided> {
         let found = self.regex.find(text).map_err(|_| Undecided)?;
         Ok(found.map(|found| found.as_str()))
     }
 
     /// Every match as Python's `findall` counts them: an empty one may follow a match at once. `show` sees each.
-    pub fn count(&self, text: &str, show: &mut dyn FnMut(&str)) -> Result<u64, Undecided> {
+    pub(crate) fn count(&self, text: &str, show: &mut dyn FnMut(&str)) -> Result<u64, Undecided> {
         let (mut count, mut from) = (0, 0);
         let mut empty_at = None;
         while from <= text.len() {
@@ -65,7 +65,7 @@ impl Pattern {
     }
 
     /// Whether the whole text is a match.
-    pub fn is_whole(&self, text: &str) -> Result<bool, Undecided> {
+    pub(crate) fn is_whole(&self, text: &str) -> Result<bool, Undecided> {
         // The engine has no such question; anchoring the pattern asks it.
         let whole = RegexBuilder::new(&format!(r"\A(?:{})\z", self.regex.as_str()))
             .backtrack_limit(MOST_STEPS)

@@ -4,7 +4,7 @@ mod gate;
 mod series;
 mod tally;
 
-pub use gate::{Scope, Shortfall, ShortfallKind};
+pub(crate) use gate::{Scope, Shortfall, ShortfallKind};
 pub(super) use tally::Tally;
 
 use std::collections::BTreeMap;

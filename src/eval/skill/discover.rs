@@ -119,7 +119,7 @@ fn contents(path: &Path, texts: &mut Vec<Vec<u8>>) -> io::Result<()> {
 }
 
 /// The skills and commands of a project, by name.
-pub fn discover(project: &Path) -> Vec<Skill> {
+pub(crate) fn discover(project: &Path) -> Vec<Skill> {
     let entries = |folder: &str| {
         let mut entries: Vec<PathBuf> = fs::read_dir(project.join(folder))
             .into_iter()
@@ -138,7 +138,7 @@ pub fn discover(project: &Path) -> Vec<Skill> {
 }
 
 /// The skill of that name, in this directory's project or in one above it.
-pub fn find(name: &str, from: &Path) -> Result<Skill, DiscoverError> {
+pub(crate) fn find(name: &str, from: &Path) -> Result<Skill, DiscoverError> {
     let start =
         fs::canonicalize(from).map_err(|source| DiscoverError::Io { path: from.to_owned(), source })?;
     let mut known = Vec::new();

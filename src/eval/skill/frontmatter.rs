@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 /// What stands between the two `---` lines, and what comes after.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Frontmatter<'t> {
+pub(crate) struct Frontmatter<'t> {
     /// The entries in their order, each with its line.
     pub entries: Vec<(String, Value, usize)>,
     /// Lines on which a value without quotes contains `: `, which other readers take for a mapping.
@@ -17,8 +16,7 @@ pub struct Frontmatter<'t> {
 
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Value {
+pub(crate) enum Value {
     /// A text.
     Text(String),
     /// A number, `true`, `false` or `null`, as it stands there.
@@ -31,8 +29,7 @@ pub enum Value {
 
 /// Why there is no frontmatter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FrontmatterError {
+pub(crate) enum FrontmatterError {
     /// The file does not begin with `---`.
     #[error("the file does not begin with a line `---`")]
     Missing,
@@ -48,7 +45,7 @@ pub enum FrontmatterError {
 
 impl<'t> Frontmatter<'t> {
     /// Reads the text of a `SKILL.md`.
-    pub fn parse(text: &'t str) -> Result<Self, FrontmatterError> {
+    pub(crate) fn parse(text: &'t str) -> Result<Self, FrontmatterError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = text.split_inclusive('\n');
         let (mut skipped, mut number) = (0, 0);
@@ -81,12 +78,12 @@ impl<'t> Frontmatter<'t> {
     }
 
     /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub(crate) fn get(&self, key: &str) -> Option<&Value> {
         self.entries.iter().find(|(name, ..)| name == key).map(|(_, value, _)| value)
     }
 
     /// The text of a key.
-    pub fn text(&self, key: &str) -> Option<&str> {
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
         match self.get(key)? {
             Value::Text(text) => Some(text),
             _ => None,

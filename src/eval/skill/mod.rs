@@ -4,6 +4,7 @@ mod discover;
 mod frontmatter;
 mod lint;
 
-pub use discover::{DiscoverError, Layout, Skill, discover, find};
-pub use frontmatter::{Frontmatter, FrontmatterError, Value};
-pub use lint::{Issue, Severity, lint};
+pub use discover::Skill;
+pub(crate) use discover::{DiscoverError, discover, find};
+pub(crate) use lint::Severity;
+pub use lint::lint;

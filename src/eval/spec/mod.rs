@@ -15,10 +15,12 @@ mod settings;
 mod skill_creator;
 mod values;
 
-pub use case::{Case, Expectation, Input, Kind};
-pub use model::{ScriptRule, ScriptedModel};
-pub use sections::{Field, Section, Tier};
-pub use settings::{JudgeSettings, RunSettings, Thresholds};
+pub use case::Kind;
+pub(crate) use case::{Case, Expectation, Input};
+pub(crate) use model::{ScriptRule, ScriptedModel};
+pub use sections::Section;
+pub(crate) use sections::{Field, Tier};
+pub(crate) use settings::{JudgeSettings, RunSettings, Thresholds};
 
 use std::fs;
 use std::io;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::fault::HttpFault;
 
 /// The error type and message that the API sends with a status.
-pub fn error_of_status(status: u16) -> (&'static str, &'static str) {
+pub(crate) fn error_of_status(status: u16) -> (&'static str, &'static str) {
     match status {
         401 => ("authentication_error", "invalid x-api-key"),
         402 => ("billing_error", "Your account has an issue with billing."),

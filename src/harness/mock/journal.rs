@@ -14,7 +14,7 @@ use super::request::ApiRequest;
 use super::validate::RequestFinding;
 
 /// Entries kept; later requests are counted only.
-pub const MOST_ENTRIES: usize = 10_000;
+pub(crate) const MOST_ENTRIES: usize = 10_000;
 
 /// Everything that was asked of one server.
 #[derive(Debug, Clone, Default, Serialize)]

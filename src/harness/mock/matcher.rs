@@ -268,7 +268,7 @@ pub(super) fn shorten(text: &str, limit: usize) -> String {
 }
 
 /// The turn that came nearest to answering, with what kept it from doing so.
-pub fn nearest<'s>(turns: &'s [Turn], request: &ApiRequest) -> Option<(&'s Turn, Vec<Comparison>)> {
+pub(crate) fn nearest<'s>(turns: &'s [Turn], request: &ApiRequest) -> Option<(&'s Turn, Vec<Comparison>)> {
     let failing = |turn: &Turn| -> Vec<Comparison> {
         turn.when.compare(request).into_iter().filter(|comparison| !comparison.holds).collect()
     };

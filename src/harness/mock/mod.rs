@@ -28,16 +28,16 @@
 //! # }
 //! ```
 
-pub mod auxiliary;
-pub mod error_body;
-pub mod fault;
-pub mod journal;
-pub mod matcher;
-pub mod pace;
-pub mod request;
-pub mod script;
-pub mod sweep;
-pub mod validate;
+pub(crate) mod auxiliary;
+pub(crate) mod error_body;
+pub(crate) mod fault;
+pub(crate) mod journal;
+pub(crate) mod matcher;
+pub(crate) mod pace;
+pub(crate) mod request;
+pub(crate) mod script;
+pub(crate) mod sweep;
+pub(crate) mod validate;
 
 mod answer;
 mod engine;

@@ -30,11 +30,11 @@ impl Pace {
 
 /// A small generator (splitmix64): the same seed and labels give the same numbers on every machine, for ever.
 #[derive(Debug, Clone)]
-pub struct Chance(u64);
+pub(crate) struct Chance(u64);
 
 impl Chance {
     /// A generator for one purpose: `labels` tell it apart from others with the same seed.
-    pub fn new(seed: u64, labels: &[u64]) -> Self {
+    pub(crate) fn new(seed: u64, labels: &[u64]) -> Self {
         let mut chance = Chance(seed ^ 0x5DEE_CE66_D1CE_CAFE);
         for label in labels {
             chance.0 ^= label.wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -45,7 +45,7 @@ impl Chance {
 
     /// The next number.
     #[expect(clippy::should_implement_trait, reason = "an endless generator, not an iterator to adapt")]
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -54,12 +54,12 @@ impl Chance {
     }
 
     /// A number below `limit`, which is not zero.
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit.max(1)
     }
 
     /// Letters and digits for an id.
-    pub fn token(&mut self, length: usize) -> String {
+    pub(crate) fn token(&mut self, length: usize) -> String {
         const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
         (0..length).map(|_| char::from(LETTERS[self.below(62) as usize])).collect()
     }

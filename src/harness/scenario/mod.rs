@@ -23,9 +23,9 @@ pub mod library;
 mod reader;
 mod run;
 
-pub use expect::{Expect, ExpectedFile};
+pub(crate) use expect::{Expect, ExpectedFile};
 pub(crate) use reader::import;
-pub use run::{First, OutputMode, RunPart};
+pub(crate) use run::{OutputMode, RunPart};
 
 use super::mock::{Fault, Script};
 use crate::golden::Interleave;

@@ -14,7 +14,7 @@ use super::serve::serve_on_thread;
 
 /// What holds the processes of a target.
 #[derive(Debug, Clone)]
-pub enum Containment {
+pub(crate) enum Containment {
     /// A supervisor process, started from this binary.
     Supervisor(PathBuf),
     /// The process group alone.
@@ -23,7 +23,7 @@ pub enum Containment {
 
 impl Containment {
     /// The name in recordings.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Supervisor(_) => "supervisor",
             Self::Group => "process-group",
@@ -31,7 +31,7 @@ impl Containment {
     }
 
     /// The strongest there is: the binary that `CLAWGATE_BIN` names, or the running executable if it is clawgate.
-    pub fn strongest(named: Option<PathBuf>) -> Self {
+    pub(crate) fn strongest(named: Option<PathBuf>) -> Self {
         let own = || {
             let own = std::env::current_exe().ok()?;
             (own.file_stem()? == "clawgate").then_some(own)
@@ -40,7 +40,7 @@ impl Containment {
     }
 
     /// The strongest there is for clawgate itself, whatever its file is called.
-    pub fn of_clawgate(named: Option<PathBuf>) -> Self {
+    pub(crate) fn of_clawgate(named: Option<PathBuf>) -> Self {
         let own = || std::env::current_exe().ok();
         named.or_else(own).map_or(Self::Group, Self::Supervisor)
     }
@@ -48,7 +48,7 @@ impl Containment {
 
 /// The ends of the target's output that the target writes to.
 #[derive(Debug)]
-pub struct Streams {
+pub(crate) struct Streams {
     /// Standard output.
     pub stdout: OwnedFd,
     /// Standard error.
@@ -83,14 +83,14 @@ impl From<io::Error> for SuperviseError {
 
 /// A supervisor that is ready, or at work.
 #[derive(Debug)]
-pub struct Supervisor {
+pub(crate) struct Supervisor {
     process: Option<Child>,
     channel: Channel,
 }
 
 impl Supervisor {
     /// Starts one.
-    pub fn start(containment: &Containment) -> Result<Self, SuperviseError> {
+    pub(crate) fn start(containment: &Containment) -> Result<Self, SuperviseError> {
         let (near, far) = Channel::pair()?;
         let process = match containment {
             Containment::Supervisor(binary) => Some(Self::spawn(binary, far.into())?),
@@ -120,7 +120,7 @@ impl Supervisor {
 
     /// Lets it prepare the target's network and the places around the room; a listener in that network comes along
     /// when there is one.
-    pub fn prepare(
+    pub(crate) fn prepare(
         &mut self,
         network: NetworkMode,
         room: &Path,
@@ -138,7 +138,7 @@ impl Supervisor {
 
     /// Starts the target with these streams; without `stdin` it finds its standard input closed. They are closed here,
     /// so that the end of the target is their end.
-    pub fn launch(
+    pub(crate) fn launch(
         &self,
         start: Start,
         streams: Streams,
@@ -153,12 +153,12 @@ impl Supervisor {
     }
 
     /// Gives an order.
-    pub fn order(&self, order: &Order) -> io::Result<()> {
+    pub(crate) fn order(&self, order: &Order) -> io::Result<()> {
         self.channel.send(order, &[])
     }
 
     /// Reads the reports that have come. None when the supervisor is gone.
-    pub fn reports(&mut self) -> io::Result<Option<Vec<Report>>> {
+    pub(crate) fn reports(&mut self) -> io::Result<Option<Vec<Report>>> {
         self.channel.read()?;
         let mut reports = Vec::new();
         while let Some(report) = self.channel.next_read()? {

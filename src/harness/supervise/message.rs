@@ -9,7 +9,7 @@ use crate::recording::SpawnError;
 
 /// What the harness says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Order {
+pub(crate) enum Order {
     /// Get ready: isolate the network if that is wanted and possible.
     Prepare {
         /// Whether the target may see other networks than the mock's.
@@ -29,7 +29,7 @@ pub enum Order {
 
 /// How to start a target.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Start {
+pub(crate) struct Start {
     /// The program.
     pub program: String,
     /// Its arguments.
@@ -52,7 +52,7 @@ pub struct Start {
 
 /// What the supervisor says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum Report {
+pub(crate) enum Report {
     /// Ready to start; a listener inside the target's network comes along when there is one.
     Ready(Isolation),
     /// The target runs under this id.
@@ -85,7 +85,7 @@ impl Report {
 
 /// What was found when the target had exited.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// Processes that still ran, and were ended.
     pub leftovers: Vec<Leftover>,
     /// Ports on which somebody still listened; known only in a network of its own.
@@ -98,7 +98,7 @@ pub struct Ended {
 
 /// A process that outlived the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leftover {
+pub(crate) struct Leftover {
     /// Its id.
     pub pid: u32,
     /// Its command line, shortened.

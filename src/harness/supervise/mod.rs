@@ -25,11 +25,12 @@ mod pool;
 mod serve;
 mod spawn;
 
-pub use client::{Containment, Streams, SuperviseError, Supervisor};
+pub(crate) use client::{Containment, Streams, SuperviseError, Supervisor};
 pub(crate) use descendants::end_strays;
-pub use message::{Ended, Leftover, Order, Report, Start};
-pub use network::{Isolation, NetworkMode};
-pub use pool::{Pool, Prepared};
+pub(crate) use message::Report;
+pub(crate) use message::{Ended, Order, Start};
+pub(crate) use network::{Isolation, NetworkMode};
+pub(crate) use pool::Pool;
 pub(crate) use serve::main;
 
 /// The word that makes the clawgate binary a supervisor.

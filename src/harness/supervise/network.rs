@@ -24,7 +24,7 @@ pub enum NetworkMode {
 
 /// What became of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Isolation {
+pub(crate) struct Isolation {
     /// `namespace`: the target saw nothing but the mock. `none`: it shared the network of the harness.
     pub network: String,
     /// Why there is none.
@@ -50,7 +50,7 @@ impl Isolation {
     }
 
     /// Whether the target saw nothing but the mock.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.network == "namespace"
     }
 }

@@ -9,14 +9,14 @@ use super::network::{Isolation, NetworkMode};
 
 /// The supervisors that nobody uses at the moment.
 #[derive(Debug)]
-pub struct Pool {
+pub(crate) struct Pool {
     containment: Containment,
     idle: Mutex<Vec<(NetworkMode, Supervisor)>>,
 }
 
 /// A supervisor that is ready for a case.
 #[derive(Debug)]
-pub struct Prepared {
+pub(crate) struct Prepared {
     /// The supervisor.
     pub supervisor: Supervisor,
     /// What keeps the target away from everything else.
@@ -28,17 +28,17 @@ pub struct Prepared {
 
 impl Pool {
     /// An empty one.
-    pub fn new(containment: Containment) -> Self {
+    pub(crate) fn new(containment: Containment) -> Self {
         Self { containment, idle: Mutex::default() }
     }
 
     /// What holds the targets.
-    pub fn containment(&self) -> &Containment {
+    pub(crate) fn containment(&self) -> &Containment {
         &self.containment
     }
 
     /// A supervisor for a case in this room.
-    pub fn prepare(&self, mode: NetworkMode, room: &Path) -> Result<Prepared, SuperviseError> {
+    pub(crate) fn prepare(&self, mode: NetworkMode, room: &Path) -> Result<Prepared, SuperviseError> {
         if let Some(mut supervisor) = self.take(mode)
             && let Ok((isolation, listener)) = supervisor.prepare(mode, room)
         {
@@ -51,7 +51,7 @@ impl Pool {
     }
 
     /// Takes back one that has nothing left to do.
-    pub fn give_back(&self, mode: NetworkMode, supervisor: Supervisor) {
+    pub(crate) fn give_back(&self, mode: NetworkMode, supervisor: Supervisor) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((mode, supervisor));
     }
 
@@ -64,7 +64,7 @@ impl Pool {
 
 impl Prepared {
     /// What to give it back with.
-    pub fn mode(&self) -> NetworkMode {
+    pub(crate) fn mode(&self) -> NetworkMode {
         self.mode
     }
 }

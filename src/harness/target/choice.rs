@@ -9,8 +9,7 @@ use crate::reference::Misbehaviour;
 
 /// `claude`, `claude@2.1.197`, `claw=./path`, `my-target.toml`, or `reference+misbehaviour`.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Choice {
+pub(crate) struct Choice {
     /// What was typed.
     pub label: String,
     /// The target.
@@ -30,7 +29,7 @@ pub struct ChoiceError(String);
 
 impl Choice {
     /// Reads what was typed. `folder` is where a user's own target files are looked for by name.
-    pub fn parse(typed: &str, folder: Option<&Path>) -> Result<Self, ChoiceError> {
+    pub(crate) fn parse(typed: &str, folder: Option<&Path>) -> Result<Self, ChoiceError> {
         if Path::new(typed).extension().is_some_and(|extension| extension == "toml") {
             return Ok(Self::plain(typed, read(Path::new(typed))?));
         }

@@ -13,8 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A target whose program was found.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Located {
+pub(crate) struct Located {
     /// What was chosen.
     pub choice: Choice,
     /// The program.
@@ -50,7 +49,7 @@ pub enum LocateError {
 }
 
 /// Where `target install` puts programs: below `CLAWGATE_CACHE`, else the user's cache.
-pub fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub(crate) fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let own = variable("CLAWGATE_CACHE").map(PathBuf::from);
     let shared = variable("XDG_CACHE_HOME").map(|cache| PathBuf::from(cache).join("clawgate"));
     let home = variable("HOME").map(|home| PathBuf::from(home).join(".cache/clawgate"));
@@ -60,7 +59,7 @@ pub fn cache_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathB
 }
 
 /// Where the cache holds this version of a target.
-pub fn installed(cache: &Path, name: &str, version: &str) -> PathBuf {
+pub(crate) fn installed(cache: &Path, name: &str, version: &str) -> PathBuf {
     cache.join("targets").join(format!("{name}@{version}"))
 }
 
@@ -76,7 +75,7 @@ pub(super) fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
 
 impl Choice {
     /// Finds the program: the one that was named, `CLAWGATE_<NAME>_BIN`, the cache for a version, the `PATH`.
-    pub fn locate(self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Located, LocateError> {
+    pub(crate) fn locate(self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Located, LocateError> {
         let program = self.find(&variable)?;
         let version = if self.target.version.is_empty() {
             String::new()
@@ -148,12 +147,12 @@ impl Choice {
 
 impl Located {
     /// A target whose program nobody needs: to know which cases there are.
-    pub fn unlocated(choice: Choice) -> Self {
+    pub(crate) fn unlocated(choice: Choice) -> Self {
         Self { choice, program: PathBuf::new(), version: String::new() }
     }
 
     /// The version that counts when it keeps this contract.
-    pub fn version_for(&self, speaks: &Speaks) -> String {
+    pub(crate) fn version_for(&self, speaks: &Speaks) -> String {
         speaks.version.clone().unwrap_or_else(|| self.version.clone())
     }
 }

@@ -35,10 +35,10 @@ mod locate;
 mod npm;
 mod reader;
 
-pub use choice::{Choice, ChoiceError};
+pub(crate) use choice::{Choice, ChoiceError};
 pub(crate) use locate::clawgate;
-pub use locate::{LocateError, Located, cache_folder, installed};
-pub use npm::{Npm, NpmError, is_whole_version};
+pub(crate) use locate::{LocateError, Located, cache_folder, installed};
+pub(crate) use npm::{Npm, NpmError, is_whole_version};
 
 use std::path::PathBuf;
 
@@ -46,12 +46,11 @@ use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 
 /// Name and text of each built-in target.
-pub const TARGETS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/targets.rs"));
+pub(crate) const TARGETS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/targets.rs"));
 
 /// A command line under test.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Target {
+pub(crate) struct Target {
     /// Its name.
     pub name: String,
     /// What it is, in a sentence.
@@ -80,8 +79,7 @@ pub struct Target {
 
 /// One contract that a target promises.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Speaks {
+pub(crate) struct Speaks {
     /// The contract.
     pub contract: String,
     /// Where a contract of the user's own is.
@@ -100,7 +98,7 @@ pub struct Speaks {
 
 impl Target {
     /// How it keeps a contract; none when it does not promise it.
-    pub fn speaking(&self, contract: &str) -> Option<&Speaks> {
+    pub(crate) fn speaking(&self, contract: &str) -> Option<&Speaks> {
         self.speaks.iter().find(|speaks| speaks.contract == contract)
     }
 }

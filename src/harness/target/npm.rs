@@ -31,8 +31,7 @@ use crate::schema::{VersionRange, compare_versions};
 
 /// Where npm has a target.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Npm {
+pub(crate) struct Npm {
     /// The package whose versions are those of the target.
     pub package: String,
     programs: Vec<Packed>,
@@ -48,8 +47,7 @@ struct Packed {
 
 /// Why a version cannot be had.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum NpmError {
+pub(crate) enum NpmError {
     /// The target's file does not say where npm has it.
     #[error("`{0}` is not published on npm, as far as its target file says: name a program with {0}=PATH")]
     Unpublished(String),
@@ -163,7 +161,7 @@ fn packed(mut table: Table<'_>) -> Result<Packed, DocumentError> {
 }
 
 /// Whether a text is a version as npm has them: three numbers, and perhaps more after a hyphen.
-pub fn is_whole_version(text: &str) -> bool {
+pub(crate) fn is_whole_version(text: &str) -> bool {
     let (core, rest) = text.split_once('-').map_or((text, None), |(core, rest)| (core, Some(rest)));
     let is_number =
         |part: &str| !part.is_empty() && part.len() < 10 && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -175,7 +173,7 @@ pub fn is_whole_version(text: &str) -> bool {
 
 impl Target {
     /// The versions that npm has, in their order.
-    pub fn published(&self) -> Result<Vec<String>, NpmError> {
+    pub(crate) fn published(&self) -> Result<Vec<String>, NpmError> {
         let npm = self.npm.as_ref().ok_or_else(|| NpmError::Unpublished(self.name.clone()))?;
         let said = ask(&["view", &npm.package, "versions", "--json"], &npm.package)?;
         // A package with a single version has no list of them.
@@ -191,7 +189,7 @@ impl Target {
 
     /// Installs a version into the cache, unless it is there, and says where its program is. `begin` hears what is
     /// fetched before that takes its time.
-    pub fn install(
+    pub(crate) fn install(
         &self,
         version: &str,
         cache: Option<&Path>,

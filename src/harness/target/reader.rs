@@ -14,7 +14,7 @@ const MOST_STDOUT: u64 = 256 << 20;
 
 impl Target {
     /// Reads a target; `file` names it in errors.
-    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
         let mut root = Document::parse(file, text)?;
         let mut head = root.require("target", "a table with the target's name and program")?.into_table()?;
         let name = head.require("name", "what the target is called")?;

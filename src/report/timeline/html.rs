@@ -25,7 +25,7 @@ summary{cursor:pointer}
 ";
 
 /// Writes the timeline of a log as an HTML document.
-pub fn write_html(out: &mut dyn Write, input: &str, timeline: &Timeline) -> io::Result<()> {
+pub(crate) fn write_html(out: &mut dyn Write, input: &str, timeline: &Timeline) -> io::Result<()> {
     let title = escape(input);
     write!(
         out,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Entry, EntryKind, Lane, Measure, Timeline};
 
 /// The timeline of a log as one JSON object; `schemas/clawgate/timeline.schema.json` says what is in it.
-pub fn timeline_json(input: &str, timeline: &Timeline) -> Value {
+pub(crate) fn timeline_json(input: &str, timeline: &Timeline) -> Value {
     json!({
         "schema_version": 1,
         "input": input,

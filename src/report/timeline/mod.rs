@@ -5,7 +5,7 @@ mod json;
 mod model;
 mod text;
 
-pub use html::write_html;
-pub use json::timeline_json;
-pub use model::{Entry, EntryKind, Lane, Measure, Timeline};
-pub use text::write_text;
+pub(crate) use html::write_html;
+pub(crate) use json::timeline_json;
+pub(crate) use model::{Entry, EntryKind, Lane, Measure, Timeline};
+pub(crate) use text::write_text;

@@ -14,8 +14,7 @@ const MAX_TEXT: usize = 120;
 
 /// Everything that happened, in lanes.
 #[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Timeline {
+pub(crate) struct Timeline {
     /// One life of one peer each, in the order of appearance.
     pub lanes: Vec<Lane>,
     /// Findings that are about no peer.
@@ -37,8 +36,7 @@ pub struct Timeline {
 
 /// One life of one peer.
 #[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct Lane {
+pub(crate) struct Lane {
     /// The session, counted from 1.
     pub session: u64,
     /// The peer's id.
@@ -66,8 +64,7 @@ pub struct Lane {
 
 /// Something on a lane.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Entry {
+pub(crate) struct Entry {
     /// When, by the log's clock.
     pub time: Option<Millis>,
     /// When it ended, for what lasts.
@@ -82,8 +79,7 @@ pub struct Entry {
 
 /// What an [`Entry`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum EntryKind {
+pub(crate) enum EntryKind {
     /// A phase.
     Phase(Phase),
     /// A request, until its answer.
@@ -102,8 +98,7 @@ pub enum EntryKind {
 
 /// Durations, summed up.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-#[non_exhaustive]
-pub struct Measure {
+pub(crate) struct Measure {
     /// How many.
     pub count: u64,
     /// Their sum.
@@ -121,20 +116,20 @@ impl Measure {
     }
 
     /// The mean, if there is one.
-    pub fn mean(&self) -> Option<Millis> {
+    pub(crate) fn mean(&self) -> Option<Millis> {
         (self.count > 0).then(|| self.total / i64::try_from(self.count).unwrap_or(i64::MAX))
     }
 }
 
 impl Timeline {
     /// From the first to the last moment.
-    pub fn span(&self) -> Option<(Millis, Millis)> {
+    pub(crate) fn span(&self) -> Option<(Millis, Millis)> {
         let spans = self.lanes.iter().filter_map(|lane| lane.span);
         spans.reduce(|(from, to), (start, end)| (from.min(start), to.max(end)))
     }
 
     /// The lanes of a session with their depth in the tree, parents before children.
-    pub fn tree(&self, session: u64) -> Vec<(usize, &Lane)> {
+    pub(crate) fn tree(&self, session: u64) -> Vec<(usize, &Lane)> {
         let lanes: Vec<_> =
             self.lanes.iter().enumerate().filter(|(_, lane)| lane.session == session).collect();
         let mut children: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -170,7 +165,7 @@ impl Timeline {
     }
 
     /// How many sessions there are.
-    pub fn sessions(&self) -> u64 {
+    pub(crate) fn sessions(&self) -> u64 {
         self.session.max(1)
     }
 
@@ -188,7 +183,7 @@ impl Timeline {
     }
 
     /// Ends the log: what is still open stays so until its end.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         for lane in &mut self.lanes {
             let end = lane.span.map(|(_, end)| end);
             for entry in lane.entries.iter_mut().rev() {

@@ -11,7 +11,7 @@ use super::{Entry, EntryKind, Lane, Measure, Timeline};
 use crate::printable::printable;
 
 /// Writes the timeline of a log.
-pub fn write_text(out: &mut dyn Write, input: &str, timeline: &Timeline) -> io::Result<()> {
+pub(crate) fn write_text(out: &mut dyn Write, input: &str, timeline: &Timeline) -> io::Result<()> {
     let lasted = timeline.span().map(|(from, to)| format!(", {}", span(to.saturating_sub(from))));
     writeln!(
         out,

@@ -117,7 +117,7 @@ pub const CATALOGUE: &[CatalogueEntry] = &[
 ];
 
 /// The catalogue as the last section of `--help`.
-pub fn help() -> String {
+pub(crate) fn help() -> String {
     let mut text = String::from(
         "Faults, as name:key=value,key:\n\n\
          \x20 All but refuse also take turn=NAME|N and times=N. Events are counted from 1, and pings count.\n\

@@ -11,7 +11,7 @@
 //! # Ok::<(), clawgate::harness::mock::fault::FaultError>(())
 //! ```
 
-pub mod catalogue;
+pub(crate) mod catalogue;
 pub(super) mod choice;
 pub(super) mod reader;
 

@@ -1,6 +1,6 @@
 //! Every cut point times every fault of one healthy script: the cases, in a fixed order, each with an id that names it.
 
-pub mod play;
+pub(crate) mod play;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -14,12 +14,11 @@ use crate::harness::mock::request::ApiRequest;
 use crate::harness::mock::script::{Scenario, Script, Turn};
 
 /// The HTTP statuses that a sweep tries.
-pub const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];
+pub(crate) const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];
 
 /// One fault in one turn.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct SweepCase {
+pub(crate) struct SweepCase {
     /// `scenario::turn::fault`; the same for the same script, whatever the machine.
     pub id: String,
     /// The turn in which it happens; none for a fault of the whole server.
@@ -34,7 +33,7 @@ fn as_text<S: serde::Serializer>(fault: &Fault, serializer: S) -> Result<S::Ok, 
 }
 
 /// Every case of a scenario.
-pub fn cases(scenario: &Scenario) -> Vec<SweepCase> {
+pub(crate) fn cases(scenario: &Scenario) -> Vec<SweepCase> {
     let mut cases = Vec::new();
     for (index, turn) in scenario.script.turns.iter().enumerate() {
         for kind in kinds(turn, index, scenario.script.seed) {
@@ -53,7 +52,7 @@ pub fn cases(scenario: &Scenario) -> Vec<SweepCase> {
 
 /// Every place in the answers of a script where the fault of this name leaves an answer that is not whole, each with an
 /// id; the reason when there is none.
-pub fn places(script: &Script, named: &str) -> Result<Vec<(String, Fault)>, String> {
+pub(crate) fn places(script: &Script, named: &str) -> Result<Vec<(String, Fault)>, String> {
     let mut places = Vec::new();
     let mut known: Vec<&'static str> = Vec::new();
     for (index, turn) in script.turns.iter().enumerate() {

@@ -22,8 +22,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What a client saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Played {
+pub(crate) struct Played {
     /// Bytes that came.
     pub bytes: usize,
     /// The HTTP status, if a head came.
@@ -37,8 +36,7 @@ pub struct Played {
 /// How a connection ended, as the client saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum WireEnd {
+pub(crate) enum WireEnd {
     /// The response came in full and the connection stays open.
     Complete,
     /// FIN.
@@ -57,8 +55,7 @@ pub enum WireEnd {
 
 /// Why a case could not be played.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PlayError {
+pub(crate) enum PlayError {
     /// The server did not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -71,7 +68,7 @@ pub enum PlayError {
 }
 
 /// Plays one case on a server of its own.
-pub async fn play(scenario: &Scenario, case: &SweepCase) -> Result<Played, PlayError> {
+pub(crate) async fn play(scenario: &Scenario, case: &SweepCase) -> Result<Played, PlayError> {
     let options = Options { faults: vec![case.fault.clone()], ..Options::default() };
     let api = MockApi::start(scenario.script.clone(), options).await?;
     let played = match timeout(DEADLINE, observe(&api, scenario, case)).await {

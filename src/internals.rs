@@ -1,0 +1,69 @@
+//! What our own benchmarks, fuzzing and tests reach that is no API: it changes without notice.
+
+pub use crate::cli::main;
+
+pub mod config {
+    pub use crate::config::Config;
+}
+pub mod document {
+    pub use crate::document::DocumentError;
+}
+pub mod drift {
+    pub use crate::drift::{CaseSet, Terms, diff};
+}
+pub mod eval {
+    pub use crate::eval::extraction;
+    pub use crate::eval::{
+        Baseline, Clock, Evaluation, ExecuteError, Executor, Iteration, Options, Report, Request, Stamp,
+        Store, SystemClock, plan, regrade,
+    };
+    pub mod assertion {
+        pub use crate::eval::assertion::TextAssertions;
+    }
+    pub mod skill {
+        pub use crate::eval::skill::{Skill, lint};
+    }
+    pub mod spec {
+        pub use crate::eval::spec::{Kind, Section, Spec};
+    }
+    pub mod statistics {
+        pub use crate::eval::statistics::Rate;
+    }
+}
+pub mod events {
+    pub use crate::events::{Breach, Limits, LogJudge, Observer, Profile, Rule};
+}
+pub mod golden {
+    pub use crate::golden::{Class, Volatile};
+}
+pub mod harness {
+    pub mod mock {
+        pub use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, Script, StartError};
+        pub mod fault {
+            pub use crate::harness::mock::fault::{Fault, FaultError};
+            pub mod catalogue {
+                pub use crate::harness::mock::fault::catalogue::CATALOGUE;
+            }
+        }
+        pub mod journal {
+            pub use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
+        }
+        pub mod script {
+            pub use crate::harness::mock::script::{Block, Turn};
+        }
+    }
+    pub mod scenario {
+        pub use crate::harness::scenario::library;
+    }
+}
+pub mod reference {
+    pub use crate::reference::MISBEHAVIOURS;
+}
+pub mod report {
+    pub use crate::report::merge;
+    pub use crate::report::told;
+    pub use crate::report::{Context, Kind, Loudness, Options, Sinks, Terminal, Wish, judgement_json};
+}
+pub mod run {
+    pub use crate::run::Stop;
+}
