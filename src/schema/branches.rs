@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use super::contract::Contract;
-use super::datum::Datum;
 use super::instance::Validator;
+use super::view::JsonView;
 
 /// Deeper values than this are those of a recursive schema.
 pub(super) const DEEPEST: usize = 10;
@@ -105,7 +105,7 @@ impl Branches {
         let takes = move |branch: &&Branch| {
             self.all.get(branch).is_some_and(|test| {
                 let validator = self.validators.get(&test.schema);
-                validator.is_some_and(|known| known.is_valid(Datum::from(value)) == test.valid)
+                validator.is_some_and(|known| known.is_valid(JsonView::from(value)) == test.valid)
             })
         };
         both.filter(takes).collect::<Vec<_>>().into_iter()

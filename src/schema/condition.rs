@@ -3,12 +3,12 @@
 use regex::Regex;
 use serde_json::Value;
 
-use super::datum::Datum;
 use super::facts::{Fact, Facts};
 use super::json_type::JsonType;
 use super::pointer::Pointer;
 use super::tree::{FileError, Node, suggestion};
 use super::version::VersionRange;
+use super::view::JsonView;
 
 /// A list of alternatives, each a list of terms that must all hold.
 #[derive(Debug, Clone)]
@@ -93,7 +93,7 @@ impl Condition {
     }
 
     /// Which alternatives the message leaves open.
-    pub(crate) fn mask(&self, message: Datum<'_>) -> Mask {
+    pub(crate) fn mask(&self, message: JsonView<'_>) -> Mask {
         let mut mask = 0;
         for (bit, terms) in self.alternatives.iter().enumerate() {
             if terms.iter().all(|term| term.of_message(message).unwrap_or(true)) {
@@ -120,7 +120,7 @@ impl Condition {
     }
 
     /// Whether a condition on messages alone holds.
-    pub(crate) fn holds(&self, message: Datum<'_>) -> bool {
+    pub(crate) fn holds(&self, message: JsonView<'_>) -> bool {
         self.mask(message) != 0
     }
 
@@ -169,7 +169,7 @@ impl Condition {
     }
 
     /// The first term that does not hold: where it looked, what it saw and what it wanted.
-    pub(crate) fn failure<'v>(&self, message: Option<Datum<'v>>, facts: &'v Facts) -> Option<Failure<'v>> {
+    pub(crate) fn failure<'v>(&self, message: Option<JsonView<'v>>, facts: &'v Facts) -> Option<Failure<'v>> {
         let terms = self.alternatives.first()?;
         terms.iter().find_map(|term| {
             let failed = message.and_then(|message| term.of_message(message)) == Some(false)
@@ -182,7 +182,7 @@ impl Condition {
                         message.and_then(|message| pointer.get(message)),
                     ),
                     Subject::Fact(fact) => {
-                        (None, fact.name().to_string(), facts.get(*fact).map(Datum::Built))
+                        (None, fact.name().to_string(), facts.get(*fact).map(JsonView::Built))
                     }
                 };
                 Failure { pointer, name, seen, expected: term.test.describe() }
@@ -205,7 +205,7 @@ fn asked_of<'t>(field: &str, terms: &'t [Term]) -> Option<&'t str> {
 pub(crate) struct Failure<'v> {
     pub(crate) pointer: Option<String>,
     pub(crate) name: String,
-    pub(crate) seen: Option<Datum<'v>>,
+    pub(crate) seen: Option<JsonView<'v>>,
     pub(crate) expected: String,
 }
 
@@ -252,7 +252,7 @@ impl Term {
     }
 
     /// Whether the term holds of the message; none when it is about the run.
-    fn of_message(&self, message: Datum<'_>) -> Option<bool> {
+    fn of_message(&self, message: JsonView<'_>) -> Option<bool> {
         let Subject::Message(pointer) = &self.subject else { return None };
         if let Test::Present(wanted) = self.test {
             return Some(pointer.get(message).is_some() == wanted);
@@ -328,7 +328,7 @@ impl Test {
         }
     }
 
-    fn holds(&self, value: Datum<'_>) -> bool {
+    fn holds(&self, value: JsonView<'_>) -> bool {
         match self {
             Self::Equal(wanted) => value.same(wanted),
             Self::OneOf(wanted) => wanted.iter().any(|wanted| value.same(wanted)),

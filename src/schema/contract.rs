@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::condition::{Condition, Truth};
-use super::datum::Datum;
 use super::facts::{End, Facts, Run};
 use super::finding::Level;
 use super::frame::Root;
@@ -15,6 +14,7 @@ use super::policy::Policy;
 use super::rule::Check;
 use super::schemas::Schemas;
 use super::tree::FileError;
+use super::view::JsonView;
 use crate::events::Profile;
 use crate::json::Name;
 use crate::recording::Exit;
@@ -262,7 +262,7 @@ impl Kinds {
     }
 
     /// The first kind whose condition a message meets.
-    pub(crate) fn of(&self, message: Datum<'_>, facts: &Facts) -> Option<usize> {
+    pub(crate) fn of(&self, message: JsonView<'_>, facts: &Facts) -> Option<usize> {
         self.candidates(message).iter().copied().find(|kind| {
             let condition = &self.conditions[*kind];
             let mask = condition.mask(message);
@@ -271,9 +271,11 @@ impl Kinds {
     }
 
     /// The kinds that a message could be, in order.
-    fn candidates(&self, message: Datum<'_>) -> &[usize] {
-        let typed =
-            message.member(&self.type_name).and_then(Datum::text).and_then(|name| self.by_type.get(&*name));
+    fn candidates(&self, message: JsonView<'_>) -> &[usize] {
+        let typed = message
+            .member(&self.type_name)
+            .and_then(JsonView::text)
+            .and_then(|name| self.by_type.get(&*name));
         typed.unwrap_or(&self.untyped)
     }
 }

@@ -6,9 +6,9 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 
 use serde_json::Value;
 
-use super::datum::{Datum, Shape};
 use super::pointer::{Step, Trail};
 use super::schemas::Schemas;
+use super::view::{JsonView, Shape};
 use crate::json::{Name, Node};
 
 /// The fields of an object, and what is known of their values. `None` inside means: nothing to check there.
@@ -76,7 +76,7 @@ impl FieldTree {
     }
 
     /// Shows each place in `value` that no schema names. A schema without any field says nothing about fields.
-    pub(crate) fn unknown(&self, value: Datum<'_>, show: &mut dyn FnMut(&Trail<'_>, Datum<'_>)) {
+    pub(crate) fn unknown(&self, value: JsonView<'_>, show: &mut dyn FnMut(&Trail<'_>, JsonView<'_>)) {
         self.walk(value, None, show);
     }
 
@@ -89,7 +89,12 @@ impl FieldTree {
         Some(&self.fields[index].1)
     }
 
-    fn walk(&self, value: Datum<'_>, trail: Option<&Trail<'_>>, show: &mut dyn FnMut(&Trail<'_>, Datum<'_>)) {
+    fn walk(
+        &self,
+        value: JsonView<'_>,
+        trail: Option<&Trail<'_>>,
+        show: &mut dyn FnMut(&Trail<'_>, JsonView<'_>),
+    ) {
         if value.shape() == Shape::Array {
             let Some(tree) = &self.items else { return };
             for (index, inner) in value.items().enumerate().filter(|(_, inner)| inner.is_container()) {
@@ -103,13 +108,13 @@ impl FieldTree {
         let mut cursor = 0;
         match value {
             // The scanner knows the hashes of its keys.
-            Datum::Scanned(node) => {
+            JsonView::Scanned(node) => {
                 for (key, inner) in node.members() {
                     let known = self.find(|name| key.is_name(name), &mut cursor);
-                    self.member(known, || key_text(key), Datum::Scanned(inner), trail, show);
+                    self.member(known, || key_text(key), JsonView::Scanned(inner), trail, show);
                 }
             }
-            Datum::Built(_) => {
+            JsonView::Built(_) => {
                 for (key, inner) in value.members() {
                     let known = self.find(|name| name.as_str() == key, &mut cursor);
                     self.member(known, || key.clone(), inner, trail, show);
@@ -123,9 +128,9 @@ impl FieldTree {
         &self,
         known: Option<&Self>,
         key: impl Fn() -> Cow<'k, str>,
-        inner: Datum<'_>,
+        inner: JsonView<'_>,
         trail: Option<&Trail<'_>>,
-        show: &mut dyn FnMut(&Trail<'_>, Datum<'_>),
+        show: &mut dyn FnMut(&Trail<'_>, JsonView<'_>),
     ) {
         match known {
             Some(tree) if inner.is_container() => {

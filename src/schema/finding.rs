@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::datum::Datum;
+use super::view::JsonView;
 
 /// How much a clause weighs. Only `must` fails a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -171,7 +171,7 @@ impl Sink {
 const SHOWN: usize = 160;
 
 /// The value, shortened to what a reader can take in.
-pub(crate) fn excerpt<'v>(value: impl Into<Datum<'v>>) -> Value {
+pub(crate) fn excerpt<'v>(value: impl Into<JsonView<'v>>) -> Value {
     let value = value.into().to_value();
     match &*value {
         Value::String(text) => Value::String(shorten(text)),

@@ -1,4 +1,4 @@
-//! [`Datum`] as an instance of the schema validator, so that messages are validated where they stand.
+//! [`JsonView`] as an instance of the schema validator, so that messages are validated where they stand.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use jsonschema::json::{Array, Json, JsonNumber, Node as Instance, NodeIdentity, 
 use jsonschema::types::JsonType;
 use serde_json::{Number, Value};
 
-use super::datum::{Datum, Items, Members, Shape};
+use super::view::{Items, JsonView, Members, Shape};
 use crate::json::{Kind, Name, Node};
 
 /// A validator of messages.
@@ -17,7 +17,7 @@ pub(crate) type Validator = jsonschema::Validator<Messages>;
 pub(crate) struct Messages;
 
 impl Json for Messages {
-    type Node<'a> = Datum<'a>;
+    type Node<'a> = JsonView<'a>;
     type PreparedKey = Name;
     type StringBuffer = Value;
 
@@ -28,13 +28,13 @@ impl Json for Messages {
         Name::new(key)
     }
 
-    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Datum<'_>) -> T) -> T {
+    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(JsonView<'_>) -> T) -> T {
         *buffer = Value::String(string.to_owned());
-        f(Datum::Built(buffer))
+        f(JsonView::Built(buffer))
     }
 }
 
-impl<'a> Instance<'a, Messages> for Datum<'a> {
+impl<'a> Instance<'a, Messages> for JsonView<'a> {
     type Object = Fields<'a>;
     type Array = Elements<'a>;
     type Number = Numeral<'a>;
@@ -112,23 +112,23 @@ impl<'a> Instance<'a, Messages> for Datum<'a> {
 
 /// An object.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields<'a>(Datum<'a>);
+pub(crate) struct Fields<'a>(JsonView<'a>);
 
 impl<'a> Object<'a, Messages> for Fields<'a> {
-    type Node = Datum<'a>;
+    type Node = JsonView<'a>;
     type MemberName = Cow<'a, str>;
     type MembersIter = Members<'a>;
 
     #[inline]
     fn len(&self) -> usize {
         match self.0 {
-            Datum::Scanned(node) => node.members().count(),
-            Datum::Built(value) => value.as_object().map_or(0, serde_json::Map::len),
+            JsonView::Scanned(node) => node.members().count(),
+            JsonView::Built(value) => value.as_object().map_or(0, serde_json::Map::len),
         }
     }
 
     #[inline]
-    fn get(&self, key: &Name) -> Option<Datum<'a>> {
+    fn get(&self, key: &Name) -> Option<JsonView<'a>> {
         self.0.member(key)
     }
 
@@ -140,10 +140,10 @@ impl<'a> Object<'a, Messages> for Fields<'a> {
 
 /// An array.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Elements<'a>(Datum<'a>);
+pub(crate) struct Elements<'a>(JsonView<'a>);
 
 impl<'a> Array<'a, Messages> for Elements<'a> {
-    type Node = Datum<'a>;
+    type Node = JsonView<'a>;
     type ElementsIter = Items<'a>;
 
     #[inline]
@@ -204,7 +204,7 @@ impl JsonNumber for Numeral<'_> {
     #[inline]
     fn is_integer(&self) -> bool {
         match *self {
-            Self::Scanned(node) => Datum::Scanned(node).is_integer(),
+            Self::Scanned(node) => JsonView::Scanned(node).is_integer(),
             Self::Built(number) => {
                 number.is_i64()
                     || number.is_u64()
@@ -276,10 +276,15 @@ mod tests {
         assert_eq!(document.root().to_value(), built);
         for (schema, answer) in questions() {
             let validator = jsonschema::options_for::<Messages>().build(&schema).unwrap();
-            assert_eq!(validator.is_valid(Datum::Scanned(document.root())), answer, "in its text: {schema}");
-            assert_eq!(validator.is_valid(Datum::Built(&built)), answer, "in memory: {schema}");
-            let complaint = |datum| validator.iter_errors(datum).next().map(|error| error.to_string());
-            let (scanned, memory) = (complaint(Datum::Scanned(document.root())), complaint((&built).into()));
+            assert_eq!(
+                validator.is_valid(JsonView::Scanned(document.root())),
+                answer,
+                "in its text: {schema}"
+            );
+            assert_eq!(validator.is_valid(JsonView::Built(&built)), answer, "in memory: {schema}");
+            let complaint = |view| validator.iter_errors(view).next().map(|error| error.to_string());
+            let (scanned, memory) =
+                (complaint(JsonView::Scanned(document.root())), complaint((&built).into()));
             assert_eq!(scanned.is_none(), answer);
             assert_eq!(scanned, memory, "{schema}");
         }

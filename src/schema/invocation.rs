@@ -1,9 +1,9 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
-use super::datum::Datum;
 use super::facts::Run;
 use super::pointer::Pointer;
 use super::tree::{FileError, Node};
+use super::view::JsonView;
 
 /// How a contract reads `argv`.
 #[derive(Debug, Clone, Default)]
@@ -60,7 +60,7 @@ impl Invocation {
     }
 
     /// The command that a message itself names, for a run whose command line is not known.
-    pub(crate) fn named_by(&self, message: Datum<'_>) -> Option<(String, bool)> {
+    pub(crate) fn named_by(&self, message: JsonView<'_>) -> Option<(String, bool)> {
         let command = self.command_at.as_ref()?.get(message)?.text()?;
         let known = self.verbs.iter().any(|verb| *verb == command);
         Some((command.into_owned(), known))

@@ -1,6 +1,6 @@
 //! The types that conditions can ask for.
 
-use super::datum::{Datum, Shape};
+use super::view::{JsonView, Shape};
 
 /// The types of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ impl JsonType {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    pub(super) fn holds(self, value: Datum<'_>) -> bool {
+    pub(super) fn holds(self, value: JsonView<'_>) -> bool {
         match self {
             Self::Null => value.shape() == Shape::Null,
             Self::Boolean => value.shape() == Shape::Boolean,

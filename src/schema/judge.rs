@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::condition::Truth;
 use super::contract::{Clause, Contract, Protocol};
-use super::datum::Datum;
 use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
 use super::frame::{self, FrameOddity, OddityName};
 use super::rule::{Message, Watch};
+use super::view::JsonView;
 use crate::stream_json::Line;
 
 /// An observer of one run.
@@ -18,21 +18,21 @@ use crate::stream_json::Line;
 /// Call [`line`](Self::line) for each line of a stream (or [`document`](Self::document) with the whole stdout of
 /// a document), then [`finish`](Self::finish).
 pub struct Judge<'c> {
-    courts: Vec<Court<'c>>,
+    contracts: Vec<ContractState<'c>>,
 }
 
 /// One contract and how it stands.
-struct Court<'c> {
+struct ContractState<'c> {
     contract: &'c Contract,
     facts: Facts,
-    states: Vec<State<'c>>,
+    states: Vec<ClauseState<'c>>,
     seen_kinds: Vec<bool>,
     messages: u64,
     framing: Vec<OddityName>,
     wants_version: bool,
 }
 
-struct State<'c> {
+struct ClauseState<'c> {
     clause: &'c Clause,
     /// Begun when there is something to watch: of a hundred clauses a run concerns a few.
     watch: Option<Box<dyn Watch + 'c>>,
@@ -41,7 +41,7 @@ struct State<'c> {
     open: bool,
 }
 
-impl<'c> State<'c> {
+impl<'c> ClauseState<'c> {
     fn watch(&mut self) -> (&mut (dyn Watch + 'c), &mut Sink) {
         let watch = self.watch.get_or_insert_with(|| self.clause.check.rule.watch());
         (&mut **watch, &mut self.sink)
@@ -51,17 +51,17 @@ impl<'c> State<'c> {
 impl<'c> Judge<'c> {
     /// Starts to judge a run against some contracts.
     pub fn begin(contracts: impl IntoIterator<Item = &'c Contract>, run: &Run) -> Self {
-        Self { courts: contracts.into_iter().map(|contract| Court::new(contract, run)).collect() }
+        Self { contracts: contracts.into_iter().map(|contract| ContractState::new(contract, run)).collect() }
     }
 
     /// Sees a message that is in memory: the one on a line, counted from 1, that starts at a byte of stdout.
     pub fn message(&mut self, line: u64, offset: u64, value: &Value) {
-        self.datum(line, offset, value.into());
+        self.view(line, offset, value.into());
     }
 
-    fn datum(&mut self, line: u64, offset: u64, value: Datum<'_>) {
-        for court in &mut self.courts {
-            court.message(line, offset, value);
+    fn view(&mut self, line: u64, offset: u64, value: JsonView<'_>) {
+        for contract in &mut self.contracts {
+            contract.message(line, offset, value);
         }
     }
 
@@ -82,7 +82,7 @@ impl<'c> Judge<'c> {
                 }
                 // Rules see what strict JSON can hold; where the text holds something else, it is repaired first.
                 if message.document.odd_count() == 0 {
-                    self.datum(message.line, message.offset, Datum::Scanned(message.root()));
+                    self.view(message.line, message.offset, JsonView::Scanned(message.root()));
                 } else {
                     self.message(message.line, message.offset, &message.root().to_value());
                 }
@@ -118,19 +118,19 @@ impl<'c> Judge<'c> {
 
     /// Sees the whole stdout of a run that prints one document.
     pub fn document(&mut self, stdout: &[u8], end: &End<'_>) {
-        for court in &mut self.courts {
-            court.facts.at_end(end);
-            let frame = frame::document(stdout, end.stderr, court.contract.root);
+        for contract in &mut self.contracts {
+            contract.facts.at_end(end);
+            let frame = frame::document(stdout, end.stderr, contract.contract.root);
             // In text mode stdout is for people; nothing about its bytes is promised.
-            let text_mode = court.facts.get(Fact::Mode).is_some_and(|mode| mode == "text");
+            let text_mode = contract.facts.get(Fact::Mode).is_some_and(|mode| mode == "text");
             if text_mode {
                 continue;
             }
             for oddity in &frame.oddities {
-                court.oddity(oddity);
+                contract.oddity(oddity);
             }
             if let Some(value) = &frame.value {
-                court.message(frame.line, frame.offset, value.into());
+                contract.message(frame.line, frame.offset, value.into());
             }
         }
     }
@@ -148,14 +148,14 @@ impl<'c> Judge<'c> {
         exercised: &mut dyn FnMut(&str, &str),
     ) -> Vec<Finding> {
         let mut findings: Vec<_> =
-            self.courts.into_iter().flat_map(|court| court.finish(end, exercised)).collect();
+            self.contracts.into_iter().flat_map(|contract| contract.finish(end, exercised)).collect();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
         findings
     }
 
     fn oddity(&mut self, oddity: &FrameOddity) {
-        for court in &mut self.courts {
-            court.oddity(oddity);
+        for contract in &mut self.contracts {
+            contract.oddity(oddity);
         }
     }
 }
@@ -165,10 +165,10 @@ fn can_apply(clause: &Clause, facts: &Facts) -> bool {
     clause.applies.of_run(facts) != Truth::Fails
 }
 
-impl<'c> Court<'c> {
+impl<'c> ContractState<'c> {
     fn new(contract: &'c Contract, run: &Run) -> Self {
         let facts = Facts::at_start(run, &contract.invocation);
-        let state = |clause: &'c Clause| State {
+        let state = |clause: &'c Clause| ClauseState {
             clause,
             watch: None,
             sink: Sink::default(),
@@ -185,7 +185,7 @@ impl<'c> Court<'c> {
         }
     }
 
-    fn message(&mut self, line: u64, offset: u64, value: Datum<'_>) {
+    fn message(&mut self, line: u64, offset: u64, value: JsonView<'_>) {
         if self.wants_version
             && let Some(at) = &self.contract.version_at
             && let Some(version) = at.get(value)

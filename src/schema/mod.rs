@@ -9,7 +9,6 @@ mod branches;
 mod condition;
 mod contract;
 mod coverage;
-mod datum;
 mod declared;
 mod diff;
 mod events;
@@ -33,6 +32,7 @@ mod rule;
 mod schemas;
 mod tree;
 mod version;
+mod view;
 
 pub use audit::{Audit, Mutant, Tally};
 pub use branches::Branch;

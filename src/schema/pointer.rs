@@ -2,7 +2,7 @@
 
 use std::hash::{Hash as _, Hasher};
 
-use super::datum::{Datum, Shape};
+use super::view::{JsonView, Shape};
 use crate::json::Name;
 
 /// A compiled pointer.
@@ -116,7 +116,7 @@ impl Pointer {
 
     /// The one value a pointer without `*` leads to, or the first that one with `*` leads to.
     #[inline]
-    pub(crate) fn get<'v>(&self, value: Datum<'v>) -> Option<Datum<'v>> {
+    pub(crate) fn get<'v>(&self, value: JsonView<'v>) -> Option<JsonView<'v>> {
         if !self.many {
             return self.segments.iter().try_fold(value, |value, segment| segment.of(value));
         }
@@ -132,8 +132,8 @@ impl Pointer {
     /// shown.
     pub(crate) fn visit<'v>(
         &self,
-        value: Datum<'v>,
-        show: &mut dyn FnMut(Datum<'v>, Place<'_>) -> bool,
+        value: JsonView<'v>,
+        show: &mut dyn FnMut(JsonView<'v>, Place<'_>) -> bool,
     ) -> bool {
         if !self.many {
             return self.get(value).is_none_or(|found| show(found, Place::Written(&self.text)));
@@ -152,7 +152,7 @@ impl Pointer {
 
 impl Segment {
     #[inline]
-    fn of<'v>(&self, value: Datum<'v>) -> Option<Datum<'v>> {
+    fn of<'v>(&self, value: JsonView<'v>) -> Option<JsonView<'v>> {
         match (self, value.shape()) {
             (Self::Key { name, .. }, Shape::Object) => value.member(name),
             (Self::Key { index: Some(index), .. }, Shape::Array) => value.items().nth(*index),
@@ -163,9 +163,9 @@ impl Segment {
 
 fn walk<'v>(
     segments: &[Segment],
-    value: Datum<'v>,
+    value: JsonView<'v>,
     trail: Option<&Trail<'_>>,
-    show: &mut dyn FnMut(Datum<'v>, Place<'_>) -> bool,
+    show: &mut dyn FnMut(JsonView<'v>, Place<'_>) -> bool,
 ) -> bool {
     let Some((segment, rest)) = segments.split_first() else {
         return show(value, Place::Found(trail));

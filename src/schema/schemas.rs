@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use jsonschema::{Draft, PatternOptions, Registry, ValidationError};
 use serde_json::{Value, json};
 
-use super::datum::Datum;
 use super::finding::{Evidence, excerpt};
 use super::instance::{Messages, Validator};
 use super::tree::{FileError, line_of, suggestion};
+use super::view::JsonView;
 use crate::json::Scanner;
 
 /// The schemas of one contract.
@@ -310,7 +310,7 @@ fn uri(reference: &str) -> String {
 }
 
 /// The schema errors of a value as evidence. `base` is where the value stands in its message.
-pub(crate) fn evidence(validator: &Validator, value: Datum<'_>, base: &str) -> Vec<Evidence> {
+pub(crate) fn evidence(validator: &Validator, value: JsonView<'_>, base: &str) -> Vec<Evidence> {
     validator.iter_errors(value).take(20).map(|error| explain(&error, base)).collect()
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::datum::Datum;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::view::JsonView;
 use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
 
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Watching<'_> {
         for (index, side) in self.sides().into_iter().enumerate() {
             values[index] = match side {
                 Side::Pointer(pointer) => pointer.get(message.value),
-                Side::Latest(_) => self.latest[index].as_ref().map(Datum::Built),
+                Side::Latest(_) => self.latest[index].as_ref().map(JsonView::Built),
                 Side::Fact(_) => {
                     late = true;
                     None
@@ -119,14 +119,14 @@ impl Watching<'_> {
             return;
         }
         if self.open.len() < 20 {
-            let values = values.map(|value| value.map(|value: Datum<'_>| value.to_value().into_owned()));
+            let values = values.map(|value| value.map(|value: JsonView<'_>| value.to_value().into_owned()));
             self.open.push(Open { values, line: message.line, offset: message.offset });
         } else {
             self.more += 1;
         }
     }
 
-    fn differ(&self, values: [Option<Datum<'_>>; 2]) -> bool {
+    fn differ(&self, values: [Option<JsonView<'_>>; 2]) -> bool {
         match values {
             [Some(left), Some(right)] => !left.equals(right),
             _ => self.rule.missing_is_broken,
@@ -159,10 +159,10 @@ impl Watch for Watching<'_> {
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let open = std::mem::take(&mut self.open);
         for Open { values, line, offset } in open {
-            let mut known = [&values[0], &values[1]].map(|value| value.as_ref().map(Datum::Built));
+            let mut known = [&values[0], &values[1]].map(|value| value.as_ref().map(JsonView::Built));
             for (value, side) in known.iter_mut().zip(self.sides()) {
                 if let Side::Fact(fact) = side {
-                    *value = facts.get(*fact).map(Datum::Built);
+                    *value = facts.get(*fact).map(JsonView::Built);
                     if value.is_none() {
                         return;
                     }
@@ -170,7 +170,7 @@ impl Watch for Watching<'_> {
             }
             if self.differ(known) {
                 let [left, right] = self.sides();
-                let show = |value: Option<Datum<'_>>| {
+                let show = |value: Option<JsonView<'_>>| {
                     value.map_or("missing".into(), |value| excerpt(value).to_string())
                 };
                 sink.push(Evidence {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::datum::Shape;
 use super::super::finding::{Evidence, Sink};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError};
+use super::super::view::Shape;
 use super::select::pointer;
 use super::{Message, Names, Rule, Selector, Watch};
 

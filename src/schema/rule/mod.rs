@@ -24,7 +24,6 @@ use std::sync::Arc;
 pub(crate) use select::{Pick, Selector, Source};
 
 use super::condition::Condition;
-use super::datum::Datum;
 use super::facts::Facts;
 use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt};
@@ -32,13 +31,14 @@ use super::frame::FrameOddity;
 use super::instance::Validator;
 use super::schemas::Schemas;
 use super::tree::{Fields, FileError, suggestion};
+use super::view::JsonView;
 
 /// A message as a rule sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Message<'m> {
     pub(crate) line: u64,
     pub(crate) offset: u64,
-    pub(crate) value: Datum<'m>,
+    pub(crate) value: JsonView<'m>,
     /// Index of its kind in the contract.
     pub(crate) kind: Option<usize>,
 }
@@ -50,7 +50,7 @@ impl Message<'_> {
     }
 
     /// Evidence that points at a value in this message.
-    pub(crate) fn evidence_at(&self, pointer: &str, seen: Option<Datum<'_>>, message: String) -> Evidence {
+    pub(crate) fn evidence_at(&self, pointer: &str, seen: Option<JsonView<'_>>, message: String) -> Evidence {
         Evidence { pointer: Some(pointer.to_string()), seen: seen.map(excerpt), ..self.evidence(message) }
     }
 }

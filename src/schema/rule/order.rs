@@ -1,9 +1,9 @@
 //! `first`, `last`, `before`, `never-after` and `nothing-after`: rules about the order of messages.
 
-use super::super::datum::Datum;
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink};
 use super::super::tree::{Fields, FileError};
+use super::super::view::JsonView;
 use super::{Message, Names, Rule, Selector, Watch};
 
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Last {
         let Self { line, offset, names } = last.get_or_insert_default();
         (*line, *offset) = (message.line, message.offset);
         for (name, key) in names.iter_mut().zip(["type", "subtype"]) {
-            let field = message.value.get(key).and_then(Datum::text);
+            let field = message.value.get(key).and_then(JsonView::text);
             *name = field.map(|text| {
                 let mut name = name.take().unwrap_or_default();
                 name.clear();

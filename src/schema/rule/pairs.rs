@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::datum::Datum;
 use super::super::facts::Facts;
 use super::super::finding::{Evidence, Sink, excerpt, shorten};
 use super::super::tree::{Fields, FileError};
+use super::super::view::JsonView;
 use super::{Message, Names, Rule, Source, Watch};
 
 #[derive(Debug)]
@@ -68,7 +68,7 @@ struct Id {
 }
 
 impl Id {
-    fn of(value: Datum<'_>) -> Self {
+    fn of(value: JsonView<'_>) -> Self {
         match value.text() {
             Some(text) => Self { is_text: true, text: text.into_owned() },
             None => Self { is_text: false, text: value.to_value().to_string() },

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::datum::Datum;
 use super::super::finding::{Evidence, Sink};
 use super::super::instance::Validator;
 use super::super::pointer::{Place, Pointer};
 use super::super::schemas;
 use super::super::tree::{Fields, FileError};
+use super::super::view::JsonView;
 use super::select::pointer;
 use super::{Message, Names, Rule, Selector, Watch};
 
@@ -41,7 +41,7 @@ impl Rule for SchemaRule {
 struct Watching<'r>(&'r SchemaRule);
 
 impl Watching<'_> {
-    fn judge(&self, value: Datum<'_>, base: Place<'_>, message: &Message<'_>, sink: &mut Sink) {
+    fn judge(&self, value: JsonView<'_>, base: Place<'_>, message: &Message<'_>, sink: &mut Sink) {
         // Whether it is valid is far cheaper to ask than why it is not.
         if self.0.validator.is_valid(value) {
             return;

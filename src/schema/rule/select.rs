@@ -1,9 +1,9 @@
 //! Which messages, and which values in them, a rule looks at.
 
 use super::super::condition::{Condition, Scope};
-use super::super::datum::{Datum, Shape};
 use super::super::pointer::{Pointer, Step, Trail};
 use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::view::{JsonView, Shape};
 use super::{Message, Names};
 
 /// Which messages a rule looks at.
@@ -141,7 +141,7 @@ impl Source {
     pub(crate) fn visit<'m>(
         &self,
         message: &Message<'m>,
-        show: &mut dyn FnMut(Datum<'m>, &dyn Fn() -> String),
+        show: &mut dyn FnMut(JsonView<'m>, &dyn Fn() -> String),
     ) {
         if !self.on.takes(message) {
             return;
@@ -154,7 +154,7 @@ impl Source {
             return;
         };
         each.visit(message.value, &mut |container, outer| {
-            let mut element = |step: Step<'_>, element: Datum<'m>| {
+            let mut element = |step: Step<'_>, element: JsonView<'m>| {
                 if self.filter.holds(element) {
                     self.at.visit(element, &mut |value, inner| {
                         show(value, &|| {

@@ -4,11 +4,11 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::super::condition::regex;
-use super::super::datum::Datum;
 use super::super::facts::{Fact, Facts};
 use super::super::finding::{Evidence, Sink, excerpt};
 use super::super::pointer::Pointer;
 use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::view::JsonView;
 use super::{Message, Names, Rule, Selector, Watch};
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ fn load(fields: &Fields<'_>, names: &Names<'_>, test: Test) -> Result<Box<dyn Ru
 }
 
 impl ValueRule {
-    fn holds(&self, value: Datum<'_>) -> bool {
+    fn holds(&self, value: JsonView<'_>) -> bool {
         match &self.test {
             Test::OneOf(values) => values.iter().any(|known| value.same(known)),
             // Another type is the schema's business.
@@ -80,7 +80,7 @@ impl ValueRule {
         }
     }
 
-    fn evidence(&self, place: &str, value: Datum<'_>) -> Evidence {
+    fn evidence(&self, place: &str, value: JsonView<'_>) -> Evidence {
         let what = match self.test {
             Test::OneOf(_) => "which is not among the known values",
             Test::Matches(_) => "which does not have the promised form",
@@ -131,7 +131,7 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         if let At::Fact(fact) = self.0.at
-            && let Some(value) = facts.get(fact).map(Datum::Built)
+            && let Some(value) = facts.get(fact).map(JsonView::Built)
             && !self.0.holds(value)
         {
             sink.push(self.0.evidence(fact.name(), value));

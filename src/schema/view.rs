@@ -12,14 +12,14 @@ use crate::json::{Kind, Name, Node};
 
 /// One value.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Datum<'v> {
+pub(crate) enum JsonView<'v> {
     /// A value in the text of a message that has nothing odd.
     Scanned(Node<'v>),
     /// A value in memory.
     Built(&'v Value),
 }
 
-impl<'v> From<&'v Value> for Datum<'v> {
+impl<'v> From<&'v Value> for JsonView<'v> {
     fn from(value: &'v Value) -> Self {
         Self::Built(value)
     }
@@ -36,7 +36,7 @@ pub(crate) enum Shape {
     Object,
 }
 
-impl<'v> Datum<'v> {
+impl<'v> JsonView<'v> {
     #[inline]
     pub(crate) fn shape(self) -> Shape {
         match self {
@@ -175,9 +175,9 @@ impl<'v> Datum<'v> {
     }
 
     /// Whether this equals another.
-    pub(crate) fn equals(self, other: Datum<'_>) -> bool {
+    pub(crate) fn equals(self, other: JsonView<'_>) -> bool {
         match (self, other) {
-            (own, Datum::Built(value)) => own.same(value),
+            (own, JsonView::Built(value)) => own.same(value),
             (Self::Built(value), other) => other.same(value),
             (own, other) => own.same(&other.to_value()),
         }
@@ -204,13 +204,13 @@ pub(crate) enum Items<'v> {
 }
 
 impl<'v> Iterator for Items<'v> {
-    type Item = Datum<'v>;
+    type Item = JsonView<'v>;
 
     #[inline]
-    fn next(&mut self) -> Option<Datum<'v>> {
+    fn next(&mut self) -> Option<JsonView<'v>> {
         match self {
-            Self::Scanned(items) => items.next().map(Datum::Scanned),
-            Self::Built(items) => items.next().map(Datum::Built),
+            Self::Scanned(items) => items.next().map(JsonView::Scanned),
+            Self::Built(items) => items.next().map(JsonView::Built),
         }
     }
 }
@@ -223,18 +223,18 @@ pub(crate) enum Members<'v> {
 }
 
 impl<'v> Iterator for Members<'v> {
-    type Item = (Cow<'v, str>, Datum<'v>);
+    type Item = (Cow<'v, str>, JsonView<'v>);
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         match self {
             Self::Scanned(members) => {
-                members.next().map(|(key, value)| (key.text().unwrap_or_default(), Datum::Scanned(value)))
+                members.next().map(|(key, value)| (key.text().unwrap_or_default(), JsonView::Scanned(value)))
             }
             Self::Built(members) => members
                 .as_mut()?
                 .next()
-                .map(|(key, value)| (Cow::Borrowed(key.as_str()), Datum::Built(value))),
+                .map(|(key, value)| (Cow::Borrowed(key.as_str()), JsonView::Built(value))),
         }
     }
 }
