@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the published Anthropic clients, pinned, into the directory given, and prints the settings by which the
-# ignored tests of tests/mock_sdk.rs find them:
+# ignored tests of tests/real/sdk.rs find them:
 #
 #   eval "$(tests/sdk/install.sh "$(mktemp -d)")"
-#   cargo test --test mock_sdk -- --ignored
+#   cargo test --test real -- --ignored sdk::
 set -euo pipefail
 to=$(cd "${1:?which directory?}" && pwd)
 python3 -m venv "$to/python" >&2

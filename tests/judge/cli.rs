@@ -1,0 +1,367 @@
+//! `clawgate judge` as a user types it.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn clawgate() -> Command {
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CLAWGATE_FORMAT").env_remove("NO_COLOR");
+    command
+}
+
+/// A plain run of the real CLI.
+const OK: &str = include_str!("../corpus/claude-2.1.197/plain/stdout");
+
+fn json_lines(command: &mut Command) -> (i32, Vec<Value>) {
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.code().unwrap(), text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+}
+
+#[test]
+fn the_sample_of_the_readme_is_explained_in_one_screen() {
+    let output = clawgate().args(["judge", "samples/rate-limit.ndjson"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(100));
+    insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
+}
+
+#[test]
+fn a_good_run_exits_0() {
+    clawgate()
+        .args(["judge", "-", "-q"])
+        .write_stdin(OK)
+        .assert()
+        .code(0)
+        .stdout(predicate::str::contains("ok"));
+}
+
+#[test]
+fn lines_are_shown_while_they_arrive_unless_quiet() {
+    clawgate()
+        .args(["judge", "-"])
+        .write_stdin(OK)
+        .assert()
+        .code(0)
+        .stderr(predicate::str::contains("assistant: Hello"));
+    clawgate().args(["judge", "-", "--quiet"]).write_stdin(OK).assert().stderr("");
+    clawgate().args(["judge", "-", "--format", "json"]).write_stdin(OK).assert().stderr("");
+}
+
+#[test]
+fn allowed_classes_do_not_fail() {
+    let directory = "tests/corpus/claude-2.1.197/question_text_missing";
+    clawgate().args(["judge", directory]).assert().code(2);
+    let question = "tests/corpus/claude-2.1.197/ask_then_question";
+    clawgate().args(["judge", question]).assert().code(100);
+    clawgate().args(["judge", question, "--allow", "interactive"]).assert().code(0);
+    clawgate().args(["judge", question, "--no-heuristics"]).assert().code(0);
+    clawgate()
+        .args(["judge", question, "--allow", "interactiv"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("the classes are"));
+}
+
+#[test]
+fn exit_code_stderr_and_environment_complete_a_bare_file() {
+    let directory = TempDir::new().unwrap();
+    let stream = directory.path().join("run.ndjson");
+    let stderr = directory.path().join("stderr");
+    fs::write(&stream, "").unwrap();
+    fs::write(&stderr, "error: unknown option '--x'\n").unwrap();
+    let (code, lines) = json_lines(
+        clawgate()
+            .args(["judge", "--format", "json", "--exit-code", "1", "--stderr"])
+            .arg(&stderr)
+            .arg(&stream),
+    );
+    assert_eq!(code, 100);
+    assert_eq!(lines[0]["verdict"]["class"], "usage");
+    assert_eq!(lines[0]["run"]["error"], "error: unknown option '--x'\n");
+
+    let launch = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","input":{"run_in_background":true}}]}}
+{"type":"result","num_turns":1,"result":"ok"}"#;
+    fs::write(&stream, launch).unwrap();
+    let category = |env: &[&str]| {
+        let (_, lines) = json_lines(clawgate().args(["judge", "--format", "json"]).args(env).arg(&stream));
+        lines[0]["run"]["error_category"].clone()
+    };
+    assert_eq!(category(&[]), "background-task");
+    assert_eq!(category(&["--env", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"]), Value::Null);
+    clawgate()
+        .args(["judge", "--env", "X"])
+        .arg(&stream)
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("NAME=VALUE"));
+}
+
+#[test]
+fn a_directory_stands_for_what_is_below_it() {
+    let directory = TempDir::new().unwrap();
+    let below = directory.path().join("a/b");
+    fs::create_dir_all(&below).unwrap();
+    fs::write(below.join("two.jsonl"), OK).unwrap();
+    fs::write(directory.path().join("a/one.ndjson"), OK).unwrap();
+    fs::write(directory.path().join("ignored.txt"), "x").unwrap();
+    let names = |path: &Path| -> Vec<String> {
+        let (_, lines) = json_lines(clawgate().args(["judge", "--format", "json"]).arg(path));
+        lines
+            .iter()
+            .map(|line| line["input"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(names(directory.path()), ["two.jsonl", "one.ndjson"]);
+
+    // Once there are recordings, they are what is meant.
+    let recording = directory.path().join("recording");
+    fs::create_dir(&recording).unwrap();
+    fs::write(
+        recording.join("recording.json"),
+        r#"{"schema_version":1,"target":"claude","target_version":"2.1.197","scenario":"s","exit":{"code":0},"argv":["claude","--output-format","stream-json"]}"#,
+    )
+    .unwrap();
+    fs::write(recording.join("stdout"), OK).unwrap();
+    assert_eq!(names(directory.path()), ["recording"]);
+}
+
+#[test]
+fn bad_inputs_get_a_sentence_and_the_right_code() {
+    let directory = TempDir::new().unwrap();
+    clawgate()
+        .args(["judge", "nowhere.ndjson"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("nowhere.ndjson: "));
+    clawgate()
+        .arg("judge")
+        .arg(directory.path())
+        .assert()
+        .code(4)
+        .stderr(predicate::str::contains("there is no recording"));
+    clawgate().arg("judge").assert().code(2).stderr(predicate::str::contains("INPUT"));
+
+    let recording = directory.path().join("r");
+    fs::create_dir(&recording).unwrap();
+    fs::write(recording.join("recording.json"), r#"{"schema_version":99}"#).unwrap();
+    clawgate()
+        .arg("judge")
+        .arg(&recording)
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("recording.json: schema_version 99 is newer"));
+    fs::write(recording.join("recording.json"), "{\n  nonsense").unwrap();
+    clawgate().arg("judge").arg(&recording).assert().code(2).stderr(predicate::str::contains("line 2"));
+}
+
+#[test]
+fn an_unreadable_input_does_not_hide_the_others() {
+    let directory = TempDir::new().unwrap();
+    for name in ["a", "b"] {
+        fs::create_dir(directory.path().join(name)).unwrap();
+        fs::write(directory.path().join(name).join("recording.json"), "{}").unwrap();
+    }
+    fs::write(
+        directory.path().join("b/recording.json"),
+        r#"{"schema_version":1,"target":"claude","target_version":"x","scenario":"s","exit":{"spawn_error":{"kind":"not_found","message":"no such file"}}}"#,
+    )
+    .unwrap();
+    clawgate()
+        .arg("judge")
+        .arg(directory.path())
+        .assert()
+        .code(2)
+        .stdout(predicate::str::contains("spawn (not_found)"))
+        .stderr(predicate::str::contains("schema_version"));
+}
+
+#[test]
+fn garbage_is_judged_and_controls_nothing() {
+    let garbage = b"\x1b]0;owned\x07\xff\xfe{\x00}\r\n\x1b[2J".repeat(50);
+    let output = clawgate().args(["judge", "-"]).write_stdin(garbage).output().unwrap();
+    assert_eq!(output.status.code(), Some(100));
+    let shown = [output.stdout, output.stderr].concat();
+    assert!(!shown.contains(&0x1b) && !shown.contains(&7), "{}", String::from_utf8_lossy(&shown));
+    assert!(String::from_utf8_lossy(&shown).contains("protocol"));
+}
+
+#[test]
+fn a_closed_pipe_is_success() {
+    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("clawgate"))
+        .args(["judge", "--format", "json", "tests/corpus/claude-2.1.197"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn the_json_fits_its_published_schema() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../schemas/clawgate/judge.schema.json")).unwrap();
+    let schema = jsonschema::draft202012::new(&schema).unwrap();
+    let folders = ["claude-2.1.197", "claude-2.1.325", "claw-rust-head", "claw-py-71830d7d"];
+    let inputs = folders.map(|folder| format!("tests/corpus/{folder}"));
+    let (_, lines) = json_lines(clawgate().args(["judge", "--format", "json"]).args(inputs));
+    assert!(lines.len() > 300);
+    for line in lines {
+        let errors: Vec<_> = schema.iter_errors(&line).map(|error| error.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:?}", line["input"]);
+    }
+}
+
+#[test]
+fn control_characters_of_the_target_survive_in_json() {
+    let stream = "{\"type\":\"result\",\"is_error\":true,\"result\":\"boom\u{7f}\u{9b}31m\"}\n";
+    let (_, lines) = json_lines(clawgate().args(["judge", "-", "--format", "json"]).write_stdin(stream));
+    assert_eq!(lines[0]["run"]["error"], "boom\u{7f}\u{9b}31m");
+}
+
+#[test]
+fn known_failures_do_not_fail_until_they_are_stale_or_expired() {
+    let directory = TempDir::new().unwrap();
+    let list = directory.path().join("known-failures.toml");
+    let run = "tests/corpus/claude-2.1.325/bash_bg_never";
+    let judge = |entries: &str| {
+        fs::write(&list, entries).unwrap();
+        clawgate().args(["judge", run, "--allow", "background-task", "--known-failures"]).arg(&list).assert()
+    };
+    let entry = |clause: &str, expires: &str| {
+        format!(
+            "[[known-failure]]\nclause = \"claude-stream-json/{clause}\"\ntarget = \"claude\"\nscenario = \"bash_*\"\nreason = \"upstream\"\nlink = \"https://example.org\"\nexpires = {expires}\n"
+        )
+    };
+    judge("").code(100).stdout(predicate::str::contains("1 must clause broken"));
+    judge(&entry("exits-after-result", "2999-01-01")).code(0).stdout(predicate::str::contains("known"));
+    judge(&entry("exits-after-result", "2001-01-01"))
+        .code(100)
+        .stderr(predicate::str::contains("expired on 2001-01-01"));
+    let stale = entry("exits-after-result", "2999-01-01") + &entry("result-present", "2999-01-01");
+    judge(&stale).code(100).stderr(predicate::str::contains("known-failures.toml:8: "));
+    judge(&entry("no-such-clause", "2999-01-01"))
+        .code(2)
+        .stderr(predicate::str::contains("there is no clause"));
+}
+
+#[test]
+fn a_contract_can_be_named_and_a_guess_is_always_told() {
+    let recording = "tests/corpus/claw-py-71830d7d/route";
+    let contract = |arguments: &[&str]| {
+        let (_, lines) =
+            json_lines(clawgate().args(["judge", "--format", "json", recording]).args(arguments));
+        (lines[0]["contract"].clone(), lines[0]["contract_detected"].clone())
+    };
+    assert_eq!(contract(&[]), ("claw-1.0".into(), true.into()));
+    assert_eq!(contract(&["--contract", "claw-flat"]), ("claw-flat".into(), false.into()));
+    clawgate().args(["judge", recording]).assert().stdout(predicate::str::contains("(a guess;"));
+    clawgate()
+        .args(["judge", recording, "--contract", "claw-flt"])
+        .assert()
+        .code(2)
+        .stderr(predicate::str::contains("claw-flat"));
+}
+
+#[test]
+fn what_nobody_can_tell_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let judge = |arguments: &[&str]| {
+        clawgate().current_dir(folder.path()).arg("judge").args(arguments).assert().get_output().status.code()
+    };
+    write("foo.json", "{\"foo\":1}\n");
+    write("version.json", "{\"kind\":\"version\",\"status\":\"ok\"}\n");
+    assert_eq!(judge(&["foo.json"]), Some(100), "an object of no contract");
+    assert_eq!(judge(&["foo.json", "--contract", "claw-stdout"]), Some(0), "somebody said what it is");
+    assert_eq!(judge(&["version.json"]), Some(0));
+
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    assert_eq!(judge(&["version.json", "empty"]), Some(4), "a directory that holds nothing");
+    assert_eq!(judge(&["version.json", "--exit-code", "256"]), Some(2), "no exit code");
+}
+
+#[test]
+fn a_stream_of_another_agent_is_judged_by_its_own_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let contract = folder.path().join("mine");
+    fs::create_dir(&contract).unwrap();
+    fs::write(
+        contract.join("contract.toml"),
+        r#"
+[contract]
+name = "mine"
+title = "pings are answered"
+protocol = "stream"
+sources = ["its manual"]
+
+[[kind]]
+name = "ping"
+when = { "/type" = "ping" }
+
+[[kind]]
+name = "pong"
+when = { "/type" = "pong" }
+
+[[clause]]
+id = "answered"
+level = "must"
+source = "its manual"
+since = "1.0"
+text = "Each ping is answered."
+why = "Nobody waits for ever."
+fix = "Answer it."
+check = { rule = "pairs", open = { on = "ping", at = "/id" }, close = { on = "pong", at = "/id" } }
+"#,
+    )
+    .unwrap();
+    let judge = |stream: &str, code: &str| {
+        fs::write(folder.path().join("s.ndjson"), stream).unwrap();
+        let mut command = clawgate();
+        command.current_dir(folder.path()).args([
+            "judge",
+            "s.ndjson",
+            "--contract",
+            "./mine",
+            "--exit-code",
+            code,
+        ]);
+        command.assert().get_output().status.code()
+    };
+    let answered = "{\"type\":\"ping\",\"id\":1}\n{\"type\":\"pong\",\"id\":1}\n";
+    assert_eq!(judge(answered, "0"), Some(0));
+    assert_eq!(judge(answered, "1"), Some(100), "it says that it failed");
+    assert_eq!(judge("{\"type\":\"ping\",\"id\":1}\n{\"type\":\"pong\",\"id\":\"1\"}\n", "0"), Some(100));
+}
+
+#[test]
+fn a_finding_says_which_type_was_expected() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(
+        folder.path().join("status.json"),
+        "{\"kind\":\"status\",\"status\":\"ok\",\"model_source\":null}\n",
+    )
+    .unwrap();
+    let (_, lines) = json_lines(clawgate().current_dir(folder.path()).args([
+        "judge",
+        "status.json",
+        "--contract",
+        "claw-flat",
+        "--format",
+        "json",
+    ]));
+    let findings = lines[0]["findings"].as_array().unwrap();
+    let source = findings.iter().find(|finding| finding["pointer"] == "/model_source").unwrap();
+    assert_eq!(source["expected"], "string");
+}

@@ -1,0 +1,258 @@
+//! A broken contract of a user is an error with file, line and reason, never a panic or a hang.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use predicates::prelude::*;
+
+const CONTRACT: &str = r#"[contract]
+name = "mine"
+title = "my own"
+protocol = "document"
+
+[[kind]]
+name = "answer"
+when = { "/message" = { present = true } }
+
+[[clause]]
+id = "shape"
+level = "must"
+source = "me"
+since = "1"
+check = { schema = "answer.schema.json", on = "answer" }
+text = "It has a message."
+why = "Readers."
+fix = "Print it."
+"#;
+
+const SCHEMA: &str = r#"{
+  "type": "object",
+  "required": ["message"],
+  "properties": {
+    "message": { "type": "string" }
+  }
+}
+"#;
+
+/// A directory with the contract `mine` in it.
+fn directory(contract: &str, schema: &str) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let mine = directory.path().join("mine");
+    fs::create_dir(&mine).unwrap();
+    fs::write(mine.join("contract.toml"), contract).unwrap();
+    fs::write(mine.join("answer.schema.json"), schema).unwrap();
+    directory
+}
+
+/// Shows the contract and answers with the complaint.
+fn complaint(contract: &str, schema: &str) -> String {
+    let directory = directory(contract, schema);
+    let start = Instant::now();
+    let output = Command::cargo_bin("clawgate")
+        .unwrap()
+        .args(["contract", "show", "."])
+        .current_dir(directory.path().join("mine"))
+        .timeout(Duration::from_secs(60))
+        .output()
+        .unwrap();
+    assert!(start.elapsed() < Duration::from_secs(30), "it hangs");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}{}", String::from_utf8_lossy(&output.stdout));
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+#[test]
+fn a_good_contract_of_a_user_works() {
+    let directory = directory(CONTRACT, SCHEMA);
+    for path in [".", "contract.toml", "./contract.toml"] {
+        let mut command = Command::cargo_bin("clawgate").unwrap();
+        command.args(["contract", "show", path]).current_dir(directory.path().join("mine"));
+        command.assert().success().stdout(predicate::str::contains("It has a message."));
+    }
+}
+
+#[test]
+fn complaints_about_contract_files_name_the_line() {
+    let swap = |from: &str, to: &str| {
+        assert!(CONTRACT.contains(from), "{from}");
+        complaint(&CONTRACT.replace(from, to), SCHEMA)
+    };
+    for (from, to, wanted) in [
+        ("title = \"my own\"", "title = = 1", "contract.toml:3: "),
+        ("title = \"my own\"", "titel = \"my own\"", "contract.toml:2: `title` is missing"),
+        (
+            "protocol = \"document\"",
+            "protocol = \"xml\"",
+            "contract.toml:4: `xml` is none of document, stream",
+        ),
+        (
+            "level = \"must\"",
+            "level = \"always\"",
+            "contract.toml:12: a level is must, should, note or ambiguous",
+        ),
+        ("why = \"Readers.\"", "reason = \"x\"\nwhy = \"y\"", "contract.toml:17: unknown key `reason`"),
+        ("on = \"answer\"", "on = \"answr\"", "contract.toml:15: no kind `answr`; did you mean `answer`?"),
+        (
+            "answer.schema.json",
+            "answers.schema.json",
+            "contract.toml:15: no file `answers.schema.json`; did you mean",
+        ),
+        (
+            "answer.schema.json",
+            "answer.schema.json#/$defs/x",
+            "contract.toml:15: `answer.schema.json` has nothing at",
+        ),
+        (
+            "{ schema = \"answer.schema.json\", on = \"answer\" }",
+            "{ rule = \"implise\" }",
+            "contract.toml:15: unknown rule `implise`; did you mean `implies`?",
+        ),
+        (
+            "{ schema = \"answer.schema.json\", on = \"answer\" }",
+            "{ rule = \"matches\", at = \"/a\", regex = \"(a{1000}){1000}{1000}\" }",
+            "contract.toml:15: the regular expression does not compile",
+        ),
+        (
+            "{ schema = \"answer.schema.json\", on = \"answer\" }",
+            "{ rule = \"matches\", at = \"/a\", regex = \"(?<=x)a\" }",
+            "contract.toml:15: the regular expression does not compile",
+        ),
+        (
+            "{ schema = \"answer.schema.json\", on = \"answer\" }",
+            "{ rule = \"implies\", then = { exti = 0 } }",
+            "contract.toml:15: `exti` is neither a pointer nor a fact; did you mean `exit`?",
+        ),
+        (
+            "{ schema = \"answer.schema.json\", on = \"answer\" }",
+            "{ rule = \"one-of\", at = \"/a\" }",
+            "contract.toml:15: `one-of` needs either",
+        ),
+        ("id = \"shape\"", "id = \"The Shape\"", "contract.toml:11: `The Shape` is no id"),
+        (
+            "when = { \"/message\"",
+            "when = { \"message\"",
+            "contract.toml:8: `message` is neither a pointer nor a fact",
+        ),
+    ] {
+        let text = swap(from, to);
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+    let twice = format!("{CONTRACT}\n{}", &CONTRACT[CONTRACT.find("[[clause]]").unwrap()..]);
+    assert!(complaint(&twice, SCHEMA).contains("contract.toml:21: the clause `shape` is already on line 10"));
+    assert!(complaint("", SCHEMA).contains("`contract` is missing"));
+    assert!(complaint("\u{0}\u{1}", SCHEMA).contains("contract.toml:1: "));
+    let deep = format!("{CONTRACT}\n[detect]\nwhen = {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(complaint(&deep, SCHEMA).contains("contract.toml:"));
+}
+
+#[test]
+fn complaints_about_schemas_name_file_and_line() {
+    let swap = |from: &str, to: &str| complaint(CONTRACT, &SCHEMA.replace(from, to));
+    for (from, to, wanted) in [
+        ("\"type\": \"object\",", "\"type\": \"object\"", "answer.schema.json:3: not JSON"),
+        ("\"type\": \"string\"", "\"type\": \"sting\"", "answer.schema.json:5: not a schema"),
+        (
+            "\"type\": \"string\"",
+            "\"$ref\": \"#/$defs/nowhere\"",
+            "answer.schema.json:5: `#/$defs/nowhere` leads to nothing",
+        ),
+        (
+            "\"type\": \"string\"",
+            "\"$ref\": \"https://example.org/x.json\"",
+            "answer.schema.json:5: `https://example.org/x.json` leads to nothing",
+        ),
+        ("\"type\": \"string\"", "\"$ref\": \"file:///etc/passwd\"", "leads to nothing in this contract"),
+        ("\"type\": \"string\"", "\"pattern\": \"(?<=x)a\"", "answer.schema.json:5: not a schema"),
+        (
+            "\"type\": \"string\"",
+            "\"pattern\": \"((a{1000}){1000}){100}\"",
+            "answer.schema.json:5: not a schema",
+        ),
+        ("\"type\": \"string\"", "\"format\": \"telephone\"", "answer.schema.json"),
+        ("\"type\": \"string\"", "\"multipleOf\": 0", "answer.schema.json:5: not a schema"),
+    ] {
+        let text = swap(from, to);
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+    let deep = format!("{}{}", "{\"not\":".repeat(20_000), "}".repeat(20_000));
+    assert!(complaint(CONTRACT, &deep).contains("answer.schema.json:1: not JSON: recursion limit"));
+}
+
+#[test]
+fn a_schema_that_would_take_forever_is_refused() {
+    let mut definitions = String::new();
+    for level in 0..40 {
+        let next = level + 1;
+        let _ = writeln!(
+            definitions,
+            "\"d{level}\": {{\"allOf\": [{{\"$ref\": \"#/$defs/d{next}\"}}, {{\"$ref\": \"#/$defs/d{next}\"}}]}},"
+        );
+    }
+    let schema = format!(
+        "{{\"$ref\": \"#/$defs/d0\", \"$defs\": {{\n{definitions}\"d40\": {{\"type\": \"object\"}}}}}}"
+    );
+    assert!(complaint(CONTRACT, &schema).contains("checks one value against more than 10000 schemas"));
+    let own_tail =
+        r##"{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}"##;
+    let directory = directory(CONTRACT, own_tail);
+    // A cycle promises nothing; it must only not hang.
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command
+        .args(["contract", "show", "."])
+        .current_dir(directory.path().join("mine"))
+        .timeout(Duration::from_secs(30));
+    let output = command.output().unwrap();
+    assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
+}
+
+#[test]
+fn a_contract_that_is_not_there_is_one_sentence() {
+    for (name, wanted) in [
+        ("claw-flta", "did you mean `claw-flat`?"),
+        ("/nonexistent/x", "neither a built-in contract nor a directory"),
+    ] {
+        let mut command = Command::cargo_bin("clawgate").unwrap();
+        command.args(["contract", "show", name]);
+        command.assert().code(2).stderr(predicate::str::contains(wanted));
+    }
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command.args(["contract", "show"]).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    command.assert().code(2).stderr(predicate::str::contains("no contract.toml in this directory"));
+}
+
+#[test]
+fn regression_a_contract_that_extends_nothing_known_was_an_error_without_its_place() {
+    let extending = |parent: &str| {
+        let head = format!("protocol = \"document\"\nextends = [{parent:?}]\n");
+        directory(&CONTRACT.replacen("protocol = \"document\"\n", &head, 1), SCHEMA)
+    };
+    let judge = |directory: &tempfile::TempDir| {
+        fs::write(directory.path().join("a.json"), "{\"message\":\"hi\"}\n").unwrap();
+        let mut command = Command::cargo_bin("clawgate").unwrap();
+        command.args(["judge", "a.json", "--contract", "./mine"]).current_dir(directory.path());
+        command.assert()
+    };
+    let complaint = "mine/contract.toml:5: extends `nope`: neither a built-in contract nor a directory";
+    judge(&extending("nope")).code(2).stderr(predicate::str::contains(complaint));
+    judge(&extending("claw-stdout")).code(0);
+}
+
+#[test]
+fn regression_a_contract_whose_name_is_not_its_directorys_was_taken() {
+    let text = complaint(&CONTRACT.replacen("name = \"mine\"", "name = \"yours\"", 1), SCHEMA);
+    assert!(
+        text.contains("contract.toml:2: a contract has the name of its directory, which is `mine`"),
+        "{text}"
+    );
+    // An old version that stands aside is compared all the same.
+    let (old, new) = (directory(CONTRACT, SCHEMA), directory(CONTRACT, SCHEMA));
+    let aside = old.path().join("mine.old");
+    fs::rename(old.path().join("mine"), &aside).unwrap();
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command.args(["contract", "diff"]).arg(aside).arg(new.path().join("mine"));
+    command.assert().success();
+}

@@ -1,0 +1,10 @@
+//! Contracts: those that ship, against their fixtures and the corpus, and those of users.
+
+mod audit;
+mod broken;
+mod claude;
+mod cli;
+mod diff;
+mod fixtures;
+mod learn;
+mod verdicts;

@@ -1,0 +1,213 @@
+//! The labelled event logs: exactly the expected clauses at the expected lines, under each profile, and nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clawgate::internals::events::Profile;
+use clawgate::schema::{ContractSet, Finding, judge_log};
+use serde_json::Value;
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/claws-events")
+}
+
+fn contract() -> ContractSet {
+    ContractSet::open("claws-events").unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A finding as the index writes it.
+fn written(finding: &Finding) -> (u64, String, String) {
+    let clause = finding.clause.strip_prefix("claws-events/").unwrap().to_uppercase();
+    let severity = match finding.level.name() {
+        "must" => "error",
+        "should" => "warn",
+        other => other,
+    };
+    (finding.line.unwrap_or(0), clause, severity.to_owned())
+}
+
+#[test]
+fn every_labelled_log_has_exactly_its_findings_under_every_profile() {
+    let set = contract();
+    let index: Vec<Value> = serde_json::from_slice(&fs::read(corpus().join("index.json")).unwrap()).unwrap();
+    assert_eq!(index.len(), 40);
+    let mut wrong = Vec::new();
+    for entry in &index {
+        let file = entry["file"].as_str().unwrap();
+        let log = fs::read(corpus().join(file)).unwrap();
+        for profile in Profile::ALL {
+            let mut expected: Vec<_> = entry["expected"][profile.name()]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|finding| {
+                    let text = |key: &str| finding[key].as_str().unwrap().to_owned();
+                    (finding["line"].as_u64().unwrap(), text("clause"), text("severity"))
+                })
+                .collect();
+            let findings = judge_log(&set, profile, &log);
+            let mut found: Vec<_> = findings.iter().map(written).collect();
+            expected.sort();
+            found.sort();
+            if expected != found {
+                wrong.push(format!("{file} {profile}: expected {expected:?}\n  found {findings:#?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The findings of a real log under `origin`, with how often each clause is broken.
+fn broken(file: &str) -> Vec<(String, usize)> {
+    let log = fs::read(corpus().join("real").join(file)).unwrap();
+    let mut counts = std::collections::BTreeMap::new();
+    for finding in judge_log(&contract(), Profile::Origin, &log) {
+        let clause = finding.clause.strip_prefix("claws-events/").unwrap();
+        *counts.entry(format!("{} {clause}", finding.level)).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+#[test]
+fn a_server_that_was_killed_and_restarted_is_three_sessions_and_no_fault() {
+    assert_eq!(broken("server-log-crash-restart.jsonl"), [("note lg-05".to_owned(), 2)]);
+}
+
+/// The real log was made by sending the published server one wrong message after the other. The server's own complaints
+/// (`system.malformed.received`) name the same ones: the missing cwd, the phase VERIFY, the wrong kind, severity,
+/// request id, tokens, result and envelopes. The rest is what it lets through: repeats, order and silence.
+#[test]
+fn the_log_of_the_published_server_has_a_known_set_of_findings() {
+    let found = broken("server-log-soft.jsonl");
+    insta::assert_debug_snapshot!(found);
+}
+
+#[test]
+fn the_sidecar_of_the_same_run_tells_the_same_story() {
+    assert_eq!(broken("sidecar-soft.log"), broken("server-log-soft.jsonl"));
+}
+
+#[test]
+fn real_logs_are_read_whole() {
+    use clawgate::internals::events::{Limits, LogJudge, Observer};
+    struct Deaf;
+    impl Observer for Deaf {
+        fn breach(&mut self, _: clawgate::internals::events::Breach) {}
+    }
+    for (file, records) in
+        [("server-log-crash-restart.jsonl", 30), ("server-log-soft.jsonl", 137), ("sidecar-soft.log", 136)]
+    {
+        let log = fs::read(corpus().join("real").join(file)).unwrap();
+        for size in [1, 7, 4096, log.len()] {
+            let mut judge = LogJudge::new(Profile::Origin, Limits::default());
+            log.chunks(size).for_each(|chunk| judge.push(chunk, &mut Deaf));
+            assert_eq!(judge.finish(&mut Deaf).records, records, "{file} in chunks of {size}");
+        }
+    }
+}
+
+#[test]
+fn silence_is_found_by_the_clock_alone() {
+    use clawgate::internals::events::Limits;
+    use clawgate::schema::EventJudge;
+    let set = contract();
+    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    let head: String = log.split_inclusive('\n').take(9).collect();
+    let mut judge = EventJudge::new(&set, Profile::Strict, Limits::default());
+    judge.push(head.as_bytes(), &mut ());
+    let (clock, deadline) = judge.clock();
+    let clock = clock.unwrap();
+    // The first look is due 30 s after the boot; the heartbeats since then put it off.
+    assert!(deadline.unwrap() <= clock + 30_000);
+    judge.tick(clock + 29_000, &mut ());
+    judge.tick(clock + 31_000, &mut ());
+    judge.tick(clock + 90_000, &mut ());
+    let (findings, _) = judge.finish(&mut ());
+    let found: Vec<_> = findings.iter().map(|f| (f.level.name(), f.clause.as_str(), f.line)).collect();
+    assert_eq!(
+        found,
+        [("must", "claws-events/hb-04", Some(9)), ("note", "claws-events/cm-07", Some(9))],
+        "{findings:#?}"
+    );
+}
+
+fn written_out(lines: &[Value]) -> String {
+    lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n"
+}
+
+/// The golden run with one value of one line replaced: the findings with their lines, but for notes.
+fn edited(line: usize, pointer: &str, value: Value) -> Vec<(u64, String)> {
+    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    *lines[line - 1].pointer_mut(pointer).unwrap() = value;
+    let log = written_out(&lines);
+    let findings = judge_log(&contract(), Profile::Strict, log.as_bytes());
+    let loud = findings.iter().map(written).filter(|(_, _, severity)| severity != "note");
+    loud.map(|(line, clause, _)| (line, clause)).collect()
+}
+
+#[test]
+fn regression_an_empty_log_was_green() {
+    for empty in ["", "\n\n  \n", "{\"type\":\"sidecar.connected\"}\n"] {
+        for profile in Profile::ALL {
+            let found: Vec<_> =
+                judge_log(&contract(), profile, empty.as_bytes()).iter().map(written).collect();
+            assert_eq!(found, [(1, "LG-06".to_owned(), "error".to_owned())], "{empty:?} {profile}");
+        }
+    }
+    // What cannot be read has its own finding, and a record is something.
+    let clauses = |log: &[u8]| -> Vec<_> {
+        judge_log(&contract(), Profile::Strict, log).iter().map(|found| written(found).1).collect()
+    };
+    assert_eq!(clauses(b"oops\n"), ["LG-01"]);
+    assert_eq!(clauses(b"{}\n"), ["LG-02"]);
+    assert!(!clauses(b"{\"topic\":\"a.b\",\"payload\":{}}\n").contains(&"LG-06".to_owned()));
+}
+
+#[test]
+fn regression_a_payload_that_is_no_object_was_only_a_warning() {
+    assert_eq!(edited(6, "/topic", "worker.p_000002.phase".into()), []);
+    for payload in [Value::Null, "x".into(), 5.into(), Value::Array(Vec::new())] {
+        assert_eq!(
+            edited(6, "/payload", payload.clone()),
+            [(6, "ENV-13".to_owned()), (6, "ENV-01".to_owned())],
+            "{payload}"
+        );
+    }
+}
+
+#[test]
+fn regression_one_number_far_ahead_was_taken_for_a_restart() {
+    assert_eq!(edited(6, "/sequence", 5.into()), []);
+    assert_eq!(edited(6, "/sequence", 5.0.into()), []);
+    assert_eq!(edited(6, "/sequence", 99.into()), [(6, "LG-03".to_owned())]);
+    assert_eq!(edited(6, "/sequence", 3.into()), [(6, "LG-03".to_owned())]);
+}
+
+#[test]
+fn regression_a_sequence_that_is_no_number_was_not_looked_at() {
+    for odd in [Value::Null, (-1).into(), 5.5.into(), "5".into(), Value::Array(Vec::new())] {
+        assert_eq!(edited(6, "/sequence", odd.clone()), [(6, "LG-03".to_owned())], "{odd}");
+    }
+}
+
+#[test]
+fn numbers_that_are_given_out_again_after_a_gap_are_a_restart() {
+    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    // The last record leaves one number out, and the server that was killed then gives that one out again.
+    let count = log.lines().count() as u64;
+    let mut numbers: Vec<u64> = (0..count - 1).collect();
+    numbers.push(count);
+    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (line, number) in lines.iter_mut().zip(numbers) {
+        line["sequence"] = number.into();
+    }
+    let heartbeat = |number: u64| {
+        serde_json::json!({"topic": "system.heartbeat", "from": "server", "ts_server": "2026-06-01T10:00:00Z",
+            "payload": {"peers": 0}, "sequence": number})
+    };
+    lines.extend((count - 1..count + 3).map(heartbeat));
+    let log = written_out(&lines);
+    let found: Vec<_> = judge_log(&contract(), Profile::Strict, log.as_bytes()).iter().map(written).collect();
+    assert_eq!(found, [(count + 1, "LG-05".to_owned(), "note".to_owned())]);
+}

@@ -1,0 +1,542 @@
+//! Golden snapshots as a user meets them: `clawgate run --golden`, and `clawgate golden` on a real terminal.
+
+use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command as Process, Stdio};
+
+use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
+use predicates::str::contains;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const ONE: &str = "claude/answers/stream";
+
+fn clawgate(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command.current_dir(folder).env_remove("CI").env_remove("CLAWGATE_GOLDEN");
+    command
+}
+
+/// A folder with the snapshots of some cases.
+fn with_snapshots(cases: &[&str]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    clawgate(folder.path()).arg("run").args(cases).args(["--golden", "update"]).assert().success();
+    folder
+}
+
+/// Has a run differ from its snapshot, and returns what waits.
+fn change(folder: &Path) -> PathBuf {
+    let snapshot = folder.join(format!("golden/reference/{ONE}.snap"));
+    let text = fs::read_to_string(&snapshot).unwrap();
+    fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
+    // The report for people breaks lines; the events do not.
+    let changed = "stream.snap differs in 1 lines, first at ";
+    let lines = r#"expected `\"num_turns\": 7,`, found `\"num_turns\": 1,`"#;
+    let run = clawgate(folder).args(["run", ONE, "--format", "json"]).assert().code(100);
+    run.stdout(contains(changed)).stdout(contains(lines));
+    let pending = folder.join(format!("golden/reference/{ONE}.snap.new"));
+    assert!(pending.exists());
+    pending
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_snapshots_in_this_repository_hold_and_each_has_its_case() {
+    let folder = TempDir::new().unwrap();
+    let golden = format!("{}/golden", env!("CARGO_MANIFEST_DIR"));
+    let args = ["run", "--golden", "check", "--golden-dir", &golden, "--repeat", "2"];
+    let output = clawgate(folder.path()).args(args).env("CI", "1").output().unwrap();
+    let shown = String::from_utf8_lossy(&output.stdout);
+    let failed: Vec<&str> =
+        shown.lines().filter(|line| line.contains("golden:") || line.contains("FAIL")).collect();
+    assert_eq!(output.status.code(), Some(0), "{failed:#?}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn without_snapshots_nothing_is_compared_or_written() {
+    let folder = TempDir::new().unwrap();
+    clawgate(folder.path()).args(["run", ONE]).assert().success();
+    assert!(!folder.path().join("golden").exists());
+    // Whoever asks for the comparison gets it.
+    clawgate(folder.path())
+        .args(["run", ONE, "--golden", "check"])
+        .assert()
+        .code(100)
+        .stdout(contains("there is no golden/reference/claude/answers/stream.snap yet"));
+    assert_eq!(files(&folder.path().join("golden")), ["reference/claude/answers/stream.snap.new"]);
+}
+
+#[test]
+fn a_folder_of_snapshots_is_strict() {
+    let folder = with_snapshots(&["claude/answers"]);
+    clawgate(folder.path()).args(["run", "claude/answers"]).assert().success();
+    // A case without a snapshot, and one that misbehaves: both fail.
+    clawgate(folder.path()).args(["run", "claude/tools"]).assert().code(100).stdout(contains("there is no "));
+    let args = ["run", ONE, "--target", "reference+no-result"];
+    let wrong = clawgate(folder.path()).args(args).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(100));
+    assert!(
+        String::from_utf8_lossy(&wrong.stdout)
+            .contains("golden: golden/reference/claude/answers/stream.snap differs")
+    );
+    // What is not as expected anyway is not offered as a snapshot.
+    assert!(!folder.path().join(format!("golden/reference/{ONE}.snap.new")).exists());
+    let args = ["run", ONE, "--golden", "update", "--target", "reference+no-result"];
+    clawgate(folder.path()).args(args).assert().code(2).stderr(contains("misbehaves on purpose"));
+}
+
+#[test]
+fn a_report_shows_the_whole_difference() {
+    let folder = with_snapshots(&[ONE]);
+    change(folder.path());
+    let run = clawgate(folder.path()).args(["run", ONE, "--report", "html=report.html"]).assert();
+    run.code(100);
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    let diff = &page[page.find("<pre class=\"diff\">").expect("the difference is shown")..];
+    let diff = &diff[..diff.find("</pre>").unwrap()];
+    for (class, line) in [("gone", "-  &quot;num_turns&quot;: 7,"), ("new", "+  &quot;num_turns&quot;: 1,")] {
+        assert!(diff.contains(&format!("<span class=\"{class}\">{line}</span>")), "{diff}");
+    }
+}
+
+#[test]
+fn accept_and_reject_decide() {
+    let folder = with_snapshots(&[ONE]);
+    let pending = change(folder.path());
+    clawgate(folder.path())
+        .args(["golden", "reject", "other"])
+        .assert()
+        .code(4)
+        .stderr(contains("1 wait for a decision"));
+    clawgate(folder.path())
+        .args(["golden", "reject"])
+        .assert()
+        .success()
+        .stdout(contains("rejected golden/reference/"));
+    assert!(!pending.exists());
+    clawgate(folder.path()).args(["run", ONE]).assert().code(100);
+    let output = clawgate(folder.path()).args(["golden", "accept", "--format", "json"]).output().unwrap();
+    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let schema: Value =
+        serde_json::from_str(include_str!("../../schemas/clawgate/golden.schema.json")).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&line), "{line}");
+    assert_eq!(line["type"], "accepted");
+    clawgate(folder.path()).args(["run", ONE]).assert().success();
+    clawgate(folder.path()).args(["golden", "accept"]).assert().success().stdout(contains("nothing waits"));
+}
+
+#[test]
+fn a_build_server_writes_nothing_and_refuses_orphans() {
+    let folder = with_snapshots(&[ONE]);
+    let golden = folder.path().join("golden");
+    let before = files(&golden);
+    let snapshot = golden.join(format!("reference/{ONE}.snap"));
+    let text = fs::read_to_string(&snapshot).unwrap();
+    fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
+    let ci = |args: &[&str]| clawgate(folder.path()).args(args).env("CI", "true").assert();
+    ci(&["run", ONE]).code(100).stdout(contains("differs in 1 lines"));
+    assert_eq!(files(&golden), before);
+    ci(&["run", ONE, "--golden", "update"]).code(2).stderr(contains("CI is set"));
+    fs::write(&snapshot, &text).unwrap();
+    fs::write(golden.join("reference/claude/gone.snap"), &text).unwrap();
+    ci(&["run", ONE]).code(100).stderr(contains("claude/gone.snap: no case has this snapshot"));
+    // At home it is said, and does not fail; and it can be removed.
+    clawgate(folder.path())
+        .args(["run", ONE])
+        .assert()
+        .success()
+        .stderr(contains("no case has this snapshot"));
+    let dry = clawgate(folder.path()).args(["golden", "prune", "--dry-run"]).assert().success();
+    dry.stdout(contains("unreferenced golden/reference/claude/gone.snap"));
+    assert!(golden.join("reference/claude/gone.snap").exists());
+    clawgate(folder.path()).args(["golden", "prune"]).assert().success().stdout(contains("pruned "));
+    assert_eq!(files(&golden), before);
+    ci(&["run", ONE]).success();
+}
+
+/// A scenario that is not of the project, with a snapshot in it.
+#[test]
+fn what_belongs_to_another_set_of_scenarios_is_never_pruned() {
+    let folder = TempDir::new().unwrap();
+    let (project, others) = (folder.path().join("project"), folder.path().join("others"));
+    for path in [&project, &others] {
+        fs::create_dir(path).unwrap();
+    }
+    let scenario = |name: &str| {
+        format!(
+            "[scenario]\nname = \"{name}\"\ncontract = \"claude-stream-json\"\napi = \"plain\"\n[run]\nprompt = \"Say hello.\"\n"
+        )
+    };
+    let (theirs, ours) = (others.join("theirs.toml"), project.join("ours.toml"));
+    fs::write(&theirs, scenario("theirs")).unwrap();
+    fs::write(&ours, scenario("ours")).unwrap();
+    let run = |args: &[&str], env: &str| clawgate(&project).args(args).env("CI", env).assert();
+    run(&["run", "../others/theirs.toml", "ours.toml", "theirs", "ours", "--golden", "update"], "").success();
+    let snapshots = project.join("golden");
+    let before = files(&snapshots);
+    assert_eq!(before.len(), 2);
+
+    // Neither a run nor prune knows these files, and both leave them alone.
+    run(&["run", ONE, "--golden", "update"], "").success();
+    run(&["run", ONE], "true").success();
+    run(&["golden", "prune"], "").success().stdout(contains("every snapshot in golden has a case"));
+    for path in &before {
+        assert!(files(&snapshots).contains(path), "{path:?}");
+    }
+    // On another machine, where the others are not, neither.
+    fs::rename(&others, folder.path().join("away")).unwrap();
+    let said = run(&["golden", "prune"], "").success();
+    said.stderr(contains(
+        "theirs.snap: left alone: it belongs to ../../others/theirs.toml, which is not here",
+    ));
+    run(&["run", ONE], "true").success();
+    // A case that is gone from its file, and a file that is gone from the project, leave orphans.
+    fs::rename(folder.path().join("away"), &others).unwrap();
+    fs::write(&theirs, scenario("renamed")).unwrap();
+    run(&["run", ONE], "true").code(100).stderr(contains("theirs.snap: no case has this snapshot"));
+    run(&["golden", "prune"], "").success().stdout(contains("pruned golden/reference/theirs.snap"));
+    fs::remove_file(&ours).unwrap();
+    run(&["golden", "prune"], "").success().stdout(contains("pruned golden/reference/ours.snap"));
+}
+
+#[test]
+fn a_half_written_or_secret_one_is_refused_and_kept() {
+    let folder = with_snapshots(&[ONE]);
+    let pending = change(folder.path());
+    let whole = fs::read_to_string(&pending).unwrap();
+    fs::write(&pending, &whole[..whole.len() / 2]).unwrap();
+    clawgate(folder.path()).args(["golden", "accept"]).assert().code(2).stderr(contains("half a snapshot"));
+    assert!(pending.exists());
+    let secret = whole.replace("Say hello.", "sk-ant-api03-abcdefghijklmnopqrstuvwxyz");
+    fs::write(&pending, secret).unwrap();
+    clawgate(folder.path())
+        .args(["golden", "accept"])
+        .assert()
+        .code(100)
+        .stderr(contains("looks like a credential"));
+    let snapshot = fs::read_to_string(folder.path().join(format!("golden/reference/{ONE}.snap"))).unwrap();
+    assert!(snapshot.contains("\"num_turns\": 7") && !snapshot.contains("sk-ant"));
+    // A snapshot that is damaged fails its case and says why.
+    let path = folder.path().join(format!("golden/reference/{ONE}.snap"));
+    fs::write(&path, &snapshot[..snapshot.len() / 2]).unwrap();
+    clawgate(folder.path())
+        .args(["run", ONE, "--format", "json"])
+        .assert()
+        .code(100)
+        .stdout(contains("half a snapshot"));
+}
+
+#[test]
+fn a_read_only_folder_loses_nothing() {
+    let folder = with_snapshots(&[ONE]);
+    let pending = change(folder.path());
+    let before = fs::read_to_string(&pending).unwrap();
+    let inside = pending.parent().unwrap();
+    fs::set_permissions(inside, fs::Permissions::from_mode(0o555)).unwrap();
+    // Root may write anywhere, so it becomes somebody else.
+    let mut accept = Process::new(cargo_bin("clawgate"));
+    accept.args(["golden", "accept"]).current_dir(folder.path()).env_remove("CI");
+    if rustix::process::getuid().is_root() {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        accept.uid(65_534).gid(65_534);
+    }
+    let output = accept.output().unwrap();
+    fs::set_permissions(inside, fs::Permissions::from_mode(0o755)).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("stream.snap.new: Permission denied"), "{said}");
+    assert_eq!(fs::read_to_string(&pending).unwrap(), before);
+}
+
+#[test]
+fn two_runs_at_once_leave_whole_files() {
+    let folder = with_snapshots(&["claude/answers"]);
+    for path in files(&folder.path().join("golden")) {
+        let path = folder.path().join("golden").join(path);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("Hello", "Goodbye")).unwrap();
+    }
+    let run = |out: &str| {
+        let mut run = Process::new(cargo_bin("clawgate"));
+        run.args(["run", "claude/answers", "--repeat", "3", "--out", out]).current_dir(folder.path());
+        run.env_remove("CI").stdout(Stdio::null()).spawn().unwrap()
+    };
+    let (mut one, mut two) = (run("one"), run("two"));
+    assert_eq!(one.wait().unwrap().code(), Some(100));
+    assert_eq!(two.wait().unwrap().code(), Some(100));
+    let left = files(&folder.path().join("golden"));
+    assert!(left.iter().all(|path| path.contains(".snap")), "{left:?}");
+    clawgate(folder.path()).args(["golden", "accept"]).assert().success();
+    clawgate(folder.path()).args(["run", "claude/answers"]).assert().success();
+}
+
+#[test]
+fn insta_reads_the_same_content() {
+    let folder = with_snapshots(&[ONE]);
+    let path = folder.path().join(format!("golden/reference/{ONE}.snap"));
+    let text = fs::read_to_string(&path).unwrap();
+    let content = text.splitn(3, "---\n").nth(2).unwrap().trim_end();
+    let mut settings = insta::Settings::new();
+    settings.set_snapshot_path(path.parent().unwrap());
+    settings.set_prepend_module_to_snapshot(false);
+    settings.bind(|| insta::assert_snapshot!("stream", content));
+}
+
+#[test]
+fn what_differs_from_run_to_run_is_proposed_as_a_patch() {
+    let folder = TempDir::new().unwrap();
+    let target =
+        fs::read_to_string(format!("{}/targets/reference.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let (kept, _) = target.split_once("\n[[volatile]]").unwrap();
+    fs::write(folder.path().join("mine.toml"), kept).unwrap();
+    let args = [
+        "golden",
+        "learn-volatile",
+        "--target",
+        "mine.toml",
+        "--case",
+        "claude/background/lost",
+        "--case",
+        ONE,
+    ];
+    let assert = clawgate(folder.path()).args(args).assert();
+    let output = assert.get_output();
+    let patch = String::from_utf8(output.stdout.clone()).unwrap();
+    assert!(
+        patch.starts_with("--- mine.toml\n+++ mine.toml\n@@"),
+        "{patch}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(patch.contains("+as = \"ms\"\n+fields = [\"duration_api_ms\", \"duration_ms\"]"), "{patch}");
+    // With the file as it is nothing is left.
+    let args = ["golden", "learn-volatile", "--case", ONE];
+    clawgate(folder.path()).args(args).assert().success().stdout("").stderr(contains("nothing differs"));
+}
+
+#[test]
+fn review_needs_a_terminal() {
+    let folder = with_snapshots(&[ONE]);
+    change(folder.path());
+    clawgate(folder.path()).args(["golden", "review"]).assert().code(2).stderr(contains("needs a terminal"));
+}
+
+/// A program on a terminal of its own.
+struct OnTerminal {
+    master: File,
+    child: std::process::Child,
+    seen: String,
+}
+
+impl OnTerminal {
+    fn start(folder: &Path, args: &[&str], width: u16) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        let child = Process::new(cargo_bin("clawgate"))
+            .args(args)
+            .current_dir(folder)
+            .env_remove("CI")
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm-256color")
+            .stdin(slave.try_clone().unwrap())
+            .stdout(slave.try_clone().unwrap())
+            .stderr(slave)
+            .spawn()
+            .unwrap();
+        Self { master: master.into(), child, seen: String::new() }
+    }
+
+    /// Reads until the text was seen, and forgets everything up to it.
+    fn until(&mut self, text: &str) -> String {
+        loop {
+            if let Some(at) = self.seen.find(text) {
+                let rest = self.seen.split_off(at + text.len());
+                return std::mem::replace(&mut self.seen, rest);
+            }
+            let mut bytes = [0; 4096];
+            let read = self.master.read(&mut bytes).unwrap_or(0);
+            assert!(read > 0, "the program ended before it said {text:?}: {}", self.seen);
+            self.seen += &String::from_utf8_lossy(&bytes[..read]);
+        }
+    }
+
+    fn press(&mut self, keys: &[u8]) {
+        self.master.write_all(keys).unwrap();
+    }
+
+    fn end(mut self) -> Option<i32> {
+        self.child.wait().unwrap().code()
+    }
+}
+
+/// Three cases that wait, each with one changed line.
+fn three_waiting() -> TempDir {
+    let folder = with_snapshots(&["claude/answers"]);
+    for path in files(&folder.path().join("golden")) {
+        let path = folder.path().join("golden").join(path);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replace("Hello", "Goodbye")).unwrap();
+    }
+    clawgate(folder.path()).args(["run", "claude/answers"]).assert().code(100);
+    folder
+}
+
+#[test]
+fn a_review_is_one_key_a_decision() {
+    let folder = three_waiting();
+    let mut terminal = OnTerminal::start(folder.path(), &["golden", "review"], 120);
+    let first = terminal.until("q quit");
+    assert!(first.contains("answers/json.snap") && first.contains("changed (1 of 3)"), "{first}");
+    assert!(first.contains("- ") && first.contains("Goodbye from the scripted API"), "{first}");
+    // Keys that mean nothing, an arrow, and text that was pasted.
+    for nothing in [&b"x"[..], b"\x1b[A", b"aaa"] {
+        terminal.press(nothing);
+        terminal.until("(a, r, s or q) ");
+    }
+    terminal.press(b"a");
+    let second = terminal.until("q quit");
+    assert!(second.contains("accept") && second.contains("(2 of 3)"), "{second}");
+    terminal.press(b"r");
+    let third = terminal.until("q quit");
+    assert!(third.contains("reject") && third.contains("(3 of 3)"), "{third}");
+    terminal.press(b"q");
+    terminal.until("1 accepted, 1 rejected, 1 left");
+    assert_eq!(terminal.end(), Some(0));
+    let golden = folder.path().join("golden/reference/claude/answers");
+    let text = |name: &str| fs::read_to_string(golden.join(name)).unwrap();
+    assert!(text("json.snap").contains("Hello") && !golden.join("json.snap.new").exists());
+    assert!(text("stream.snap").contains("Goodbye") && !golden.join("stream.snap.new").exists());
+    assert!(text("text.snap").contains("Goodbye") && golden.join("text.snap.new").exists());
+}
+
+#[test]
+fn a_review_fits_narrow_terminals_and_can_be_interrupted() {
+    let folder = three_waiting();
+    for width in [24, 200] {
+        let mut terminal = OnTerminal::start(folder.path(), &["golden", "review"], width);
+        let page = terminal.until("a accept");
+        let plain = anstream::adapter::strip_str(&page).to_string();
+        // The path may be longer; no line of the difference is.
+        let longest =
+            plain.lines().filter(|line| !line.contains(".snap")).map(|line| line.chars().count()).max();
+        assert!(longest <= Some(usize::from(width)), "{width}: {plain}");
+        terminal.until("quit");
+        terminal.press(b"\x03");
+        assert_eq!(terminal.end(), Some(130));
+    }
+    assert_eq!(files(&folder.path().join("golden")).len(), 6);
+}
+
+#[test]
+fn what_changed_or_vanished_since_it_was_shown_is_not_decided() {
+    let folder = three_waiting();
+    let golden = folder.path().join("golden/reference/claude/answers");
+    let mut terminal = OnTerminal::start(folder.path(), &["golden", "review"], 80);
+    terminal.until("q quit");
+    // Another run replaces what is on the screen.
+    let newer = fs::read_to_string(golden.join("json.snap.new")).unwrap().replace("Hello", "Farewell");
+    fs::write(golden.join("json.snap.new"), &newer).unwrap();
+    terminal.press(b"a");
+    terminal.until("changed or gone since it was shown");
+    terminal.until("q quit");
+    fs::remove_file(golden.join("stream.snap.new")).unwrap();
+    terminal.press(b"r");
+    terminal.until("changed or gone since it was shown");
+    terminal.until("q quit");
+    terminal.press(b"s");
+    terminal.until("0 accepted, 0 rejected, 3 left");
+    assert_eq!(terminal.end(), Some(3));
+    assert_eq!(fs::read_to_string(golden.join("json.snap.new")).unwrap(), newer);
+    assert!(fs::read_to_string(golden.join("json.snap")).unwrap().contains("Goodbye"));
+}
+
+/// Prints what it sees of its surroundings, in words that no rule knows.
+const WITNESS: &str = r#"#!/bin/sh
+secretly() { printf %s "$1" | md5sum | cut -c1-12; }
+printf '{"home":"%s","directory":"%s","process":%s,"locale":"%s","zone":"%s","day":"%s","steady":1}\n' \
+    "$(secretly "$HOME")" "$(secretly "$PWD")" "$$" "$LC_ALL" "$TZ" "$(date -u '+day %j of %Y')"
+"#;
+
+const WITNESS_TARGET: &str = r#"
+[target]
+name = "witness"
+program = "./witness"
+[env]
+PATH = "/usr/local/bin:/usr/bin:/bin"
+HOME = "{home}"
+LC_ALL = "C.UTF-8"
+TZ = "UTC"
+[[speaks]]
+contract = "claw-flat"
+prompt = ["-p", "{prompt}"]
+"#;
+
+#[test]
+fn surroundings_really_are_others() {
+    let folder = TempDir::new().unwrap();
+    let program = folder.path().join("witness");
+    fs::write(&program, WITNESS).unwrap();
+    fs::set_permissions(&program, <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755))
+        .unwrap();
+    fs::write(folder.path().join("witness.toml"), WITNESS_TARGET).unwrap();
+    let learn = |library: Option<&str>| {
+        let mut command = clawgate(folder.path());
+        command.args([
+            "golden",
+            "learn-volatile",
+            "--target",
+            "witness.toml",
+            "--case",
+            "claw/prompt/answer",
+        ]);
+        match library {
+            Some(path) => command.env("CLAWGATE_FAKETIME", path),
+            None => command.env_remove("CLAWGATE_FAKETIME"),
+        };
+        let output = command.output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    };
+    let proposes = |patch: &str, field: &str| {
+        patch.contains(&format!("\"{field}\"")) || patch.contains(&format!("\"/{field}\""))
+    };
+    let (patch, said) = learn(None);
+    for field in ["home", "directory", "process", "locale", "zone"] {
+        assert!(proposes(&patch, field), "{field}: {patch}{said}");
+    }
+    assert!(!proposes(&patch, "steady"), "{patch}");
+    let is_moved = !said.contains("the clock was not moved: libfaketime is not installed");
+    assert_eq!(proposes(&patch, "day"), is_moved, "{patch}{said}");
+    // Where everything is installed, it is.
+    assert!(is_moved || std::env::var_os("CI").is_none(), "{said}");
+
+    let (patch, said) = learn(Some("/nowhere/libfaketime.so"));
+    assert!(proposes(&patch, "home") && !proposes(&patch, "day"), "{patch}");
+    assert!(said.contains("the clock was not moved: CLAWGATE_FAKETIME names /nowhere"), "{said}");
+    assert!(said.contains("process, locale and time zone"), "{said}");
+}

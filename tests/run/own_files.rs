@@ -1,0 +1,182 @@
+//! A user's own contract, target and scenarios, used together and without compiling anything.
+
+use std::fs;
+use std::path::Path;
+
+use assert_cmd::Command;
+use predicates::str::contains;
+use serde_json::Value;
+use tempfile::TempDir;
+
+const TARGET: &str = r#"
+[target]
+name = "mine"
+program = "/bin/sh"
+[env]
+PATH = "/usr/bin:/bin"
+[[speaks]]
+contract = "../contracts/blind"
+"#;
+
+const SCENARIO: &str = r#"
+[scenario]
+name = "mine"
+contract = "blind"
+
+[[variants]]
+name = "good"
+run = { args = ["-c", "echo '{\"message\":\"hi\",\"usage\":{}}'"] }
+
+[[variants]]
+name = "bad"
+run = { args = ["-c", "echo '{\"usage\":{}}'"] }
+"#;
+
+/// A project with a contract, a target and a scenario.
+fn project() -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    for path in ["targets", "scenarios", "contracts/blind"] {
+        fs::create_dir_all(at(path)).unwrap();
+    }
+    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blind");
+    for file in ["contract.toml", "answer.schema.json"] {
+        fs::copy(contract.join(file), at("contracts/blind").join(file)).unwrap();
+    }
+    fs::write(at("targets/mine.toml"), TARGET).unwrap();
+    fs::write(at("scenarios/mine.toml"), SCENARIO).unwrap();
+    fs::write(at("clawgate.toml"), "").unwrap();
+    folder
+}
+
+fn clawgate(folder: &TempDir) -> Command {
+    let mut command = Command::cargo_bin("clawgate").unwrap();
+    command.current_dir(folder.path());
+    command
+}
+
+fn cases(folder: &TempDir, args: &[&str]) -> Vec<Value> {
+    let output = clawgate(folder)
+        .args(["run", "--target", "mine", "--format", "json", "--out", "out"])
+        .args(args)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    events.filter(|event| event["type"] == "case-finished").collect()
+}
+
+#[test]
+fn a_contract_of_ones_own_is_what_a_target_is_held_against() {
+    let folder = project();
+    let cases = cases(&folder, &[]);
+    let of = |name: &str| cases.iter().find(|case| case["case"] == name).unwrap();
+    assert_eq!(of("mine/good")["status"], "pass", "{}", of("mine/good"));
+    let bad = of("mine/bad");
+    assert_eq!((&bad["status"], &bad["contract"]), (&"fail".into(), &"blind".into()));
+    assert_eq!(bad["findings"][0]["clause"], "blind/has-message");
+    // From disk it is judged by the same contract or not at all.
+    let recording = bad["recording"].as_str().unwrap();
+    clawgate(&folder)
+        .args(["judge", recording, "--contract", "contracts/blind"])
+        .assert()
+        .code(100)
+        .stdout(contains("blind/has-message"));
+    clawgate(&folder).args(["judge", recording]).assert().code(2).stderr(contains("--contract DIR"));
+}
+
+#[test]
+fn its_cases_are_selected_by_contract_and_clause() {
+    let folder = project();
+    assert_eq!(cases(&folder, &["blind"]).len(), 2);
+    assert_eq!(cases(&folder, &["blind/has-message"]).len(), 2);
+    assert_eq!(cases(&folder, &["blinder"]).len(), 0);
+}
+
+#[test]
+fn a_contract_that_is_not_there_is_an_error_in_the_targets_file() {
+    let folder = project();
+    for (named, complaint) in [
+        ("claude-stream-jsn", "did you mean `claude-stream-json`?"),
+        ("nothing-like-it", "named by its path"),
+        ("./nowhere", "neither a built-in contract nor a directory"),
+    ] {
+        fs::write(folder.path().join("targets/mine.toml"), TARGET.replace("../contracts/blind", named))
+            .unwrap();
+        clawgate(&folder)
+            .args(["run", "--target", "mine"])
+            .assert()
+            .code(2)
+            .stderr(contains("mine.toml:8:12"))
+            .stderr(contains(complaint));
+    }
+}
+
+#[test]
+fn scenarios_import_scripts_and_differ_by_target() {
+    let folder = project();
+    fs::write(
+        folder.path().join("scenarios/script.toml"),
+        "[scenario]\nname = \"script\"\n[api]\n[[api.turns]]\ntext = \"Imported words.\"\n",
+    )
+    .unwrap();
+    let scenario = "[scenario]\nname = \"theirs\"\ncontract = \"claude-stream-json\"\napi = \"script.toml\"\n\
+        [run]\nprompt = \"Go.\"\n[[overrides]]\ntarget = \"reference\"\nexpect = { stdout_contains = \"Imported words.\" }\n\
+        [[variants]]\nname = \"passes\"\n\
+        [[variants]]\nname = \"fails\"\n\
+        overrides = [{ target = \"reference\", versions = \">=2\", expect = { verdict = \"auth\" } }]\n";
+    fs::write(folder.path().join("scenarios/theirs.toml"), scenario).unwrap();
+    clawgate(&folder)
+        .args(["run", "theirs"])
+        .assert()
+        .code(100)
+        .stdout(contains("pass ").count(1))
+        .stdout(contains("expected auth, found ok"));
+}
+
+#[test]
+fn regression_a_worker_that_wrote_nothing_or_failed_was_green() {
+    let folder = project();
+    let log =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/claws-events/01-VALID-golden-run.jsonl");
+    fs::write(folder.path().join("targets/mine.toml"), TARGET.replace("../contracts/blind", "claws-events"))
+        .unwrap();
+    let scenario = |name: &str, script: &str, expect: &str| {
+        let text = format!(
+            "[scenario]\nname = \"{name}\"\ncontract = \"claws-events\"\n[run]\nargs = [\"-c\", \"{script}\"]\n[expect]\n{expect}\n"
+        );
+        fs::write(folder.path().join(format!("scenarios/{name}.toml")), text).unwrap();
+    };
+    fs::remove_file(folder.path().join("scenarios/mine.toml")).unwrap();
+    let cat = format!("cat {}", log.display());
+    scenario("good", &cat, "");
+    scenario("good-and-fails", &format!("{cat}; exit 1"), "");
+    scenario("good-and-crashes", &format!("{cat}; exit 139"), "");
+    scenario("good-and-expected-to-fail", &format!("{cat}; exit 1"), "exit = 1");
+    scenario("silent", "true", "");
+    scenario("silent-and-fails", "echo oops >&2; exit 1", "");
+    scenario("silent-as-expected", "exit 1", "exit = 1\nfindings = [\"claws-events/lg-06\"]");
+    let found: Vec<(String, String, String)> = cases(&folder, &[])
+        .iter()
+        .map(|case| {
+            let kinds = case["failures"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|failure| failure["kind"].as_str().unwrap());
+            let text = |key: &str| case[key].as_str().unwrap().to_owned();
+            (text("case"), text("status"), kinds.collect::<Vec<_>>().join(" "))
+        })
+        .collect();
+    let of = |name: &str| {
+        let (_, status, kinds) = found.iter().find(|(case, ..)| case == name).unwrap();
+        (status.as_str(), kinds.as_str())
+    };
+    assert_eq!(of("good"), ("pass", ""));
+    assert_eq!(of("good-and-fails"), ("fail", "exit"));
+    assert_eq!(of("good-and-crashes"), ("fail", "exit"));
+    assert_eq!(of("good-and-expected-to-fail"), ("pass", ""));
+    assert_eq!(of("silent"), ("fail", "finding"));
+    assert_eq!(of("silent-and-fails"), ("fail", "exit finding"));
+    assert_eq!(of("silent-as-expected"), ("pass", ""));
+}

@@ -1,0 +1,141 @@
+//! The library as somebody uses it in tests of a command line of their own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use clawgate::testing::{Cli, Script, Turn};
+use serde_json::json;
+
+/// The reference target, as a program of the user's that speaks stream-json.
+fn agent() -> Cli {
+    agent_that("")
+}
+
+fn agent_that(misbehaves: &str) -> Cli {
+    let program = assert_cmd::cargo::cargo_bin("clawgate");
+    Cli::target(&format!("reference{misbehaves}={}", program.display())).unwrap()
+}
+
+#[test]
+fn a_run_can_be_asked_for_everything_it_did() {
+    let run = agent()
+        .prompt("Write a file.")
+        .api(
+            Script::new()
+                .turn(Turn::new().tool("Write", json!({"file_path": "note.txt", "content": "hello"})))
+                .text("Done."),
+        )
+        .arg("--dangerously-skip-permissions")
+        .run()
+        .unwrap();
+    run.assert_verdict("ok")
+        .assert_no_findings()
+        .assert_requests(2)
+        .assert_tool("Write")
+        .assert_file("note.txt", "hello")
+        .assert_exit(0);
+    assert_eq!(run.text(), Some("Done."));
+    assert_eq!(run.transcript().first().unwrap()["subtype"], "init");
+    assert_eq!(run.file("other.txt"), None);
+}
+
+#[test]
+fn a_fault_gives_its_verdict_with_evidence() {
+    let run = agent()
+        .prompt("Hello?")
+        .api(Script::new().turn(Turn::new().text("Hi.").fault("http:status=401".parse().unwrap())))
+        .run()
+        .unwrap();
+    run.assert_verdict("auth").assert_exit(1);
+    assert!(run.to_string().contains("because: api-error-status"), "{run}");
+}
+
+#[test]
+fn a_broken_contract_is_a_finding_and_a_failed_assertion_says_why() {
+    let run = agent_that("+no-result").prompt("Hello?").api(Script::new().text("Hi.")).run().unwrap();
+    assert_ne!(run.verdict().class.name(), "ok");
+    let message = |demand: &dyn Fn()| {
+        let panic = catch_unwind(AssertUnwindSafe(demand)).expect_err("the demand is not met");
+        panic.downcast_ref::<String>().expect("a panic with a message").clone()
+    };
+    let complaint = message(&|| {
+        run.assert_verdict("ok");
+    });
+    assert!(complaint.starts_with("expected the verdict `ok`, found `"), "{complaint}");
+    assert!(complaint.contains("because: ") && complaint.contains("recording: "), "{complaint}");
+    let complaint = message(&|| {
+        run.assert_finding("claude-stream-json/no-such-clause");
+    });
+    assert!(complaint.contains("no-such-clause"), "{complaint}");
+    assert!(catch_unwind(AssertUnwindSafe(|| run.assert_no_findings().assert_verdict("ok").exit())).is_err());
+    // The recording outlives the test that failed.
+    let kept = complaint.lines().find_map(|line| line.strip_prefix("recording: ")).unwrap();
+    assert!(std::path::Path::new(kept).join("stdout").is_file());
+    std::fs::remove_dir_all(kept).unwrap();
+}
+
+#[test]
+fn two_runs_look_the_same_once_normalised() {
+    let run = || agent().prompt("Hello?").api(Script::new().text("Hi.")).run().unwrap();
+    let (one, other) = (run(), run());
+    assert_ne!(one.stdout(), other.stdout());
+    assert_eq!(one.normalised(), other.normalised());
+    assert!(one.normalised().contains("<uuid:1>"), "{}", one.normalised());
+}
+
+#[tokio::test]
+async fn a_run_can_be_awaited() {
+    let run = agent().prompt("Hello?").api(Script::new().text("Hi.")).run_async().await.unwrap();
+    run.assert_verdict("ok");
+}
+
+#[tokio::test]
+async fn a_blocking_run_works_in_an_async_test_too() {
+    agent().prompt("Hello?").api(Script::new().text("Hi.")).run().unwrap().assert_verdict("ok");
+}
+
+#[test]
+fn what_cannot_be_run_is_an_error_that_says_why() {
+    let missing = Cli::target("claude=/no/such/program").unwrap().run().unwrap_err().to_string();
+    assert!(missing.contains("/no/such/program does not exist"), "{missing}");
+    let unknown = Cli::target("cluade").unwrap_err().to_string();
+    assert!(unknown.contains("did you mean `claude`?"), "{unknown}");
+    let contract = agent().contract("claw-3.0").run().unwrap_err().to_string();
+    assert!(contract.contains("does not promise `claw-3.0`; it promises claude-stream-json"), "{contract}");
+}
+
+/// The test below in a process of its own, since what it needs is found by a variable.
+#[test]
+fn a_recorded_command_line_can_be_stood_in_for() {
+    let name = "testing::with_clawgate_at_hand::the_stand_in_is_the_recorded_run";
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([name, "--exact", "--ignored"])
+        .env("CLAWGATE_BIN", assert_cmd::cargo::cargo_bin("clawgate"))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+mod with_clawgate_at_hand {
+    use std::process::Command;
+
+    use clawgate::testing::FakeCli;
+
+    use super::*;
+
+    #[test]
+    #[ignore = "run by the test above"]
+    fn the_stand_in_is_the_recorded_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let fault = "http:status=401".parse().unwrap();
+        let script = Script::new().turn(Turn::new().text("Hi.").fault(fault));
+        let run = agent().prompt("Hello?").api(script).keep_in(folder.path()).run().unwrap();
+        let fake = FakeCli::of(run.recording()).unwrap();
+        let plain = fake.start().unwrap();
+        let output = Command::new(plain.program()).args(["-p", "it's ignored"]).output().unwrap();
+        assert_eq!((output.stdout.as_slice(), output.status.code()), (run.stdout(), Some(1)));
+        let broken = fake.fault("cut:after=10").start().unwrap();
+        assert_eq!(Command::new(broken.program()).output().unwrap().stdout, &run.stdout()[..10]);
+        assert!(FakeCli::of(folder.path().join("nothing")).is_err());
+    }
+}
