@@ -22,14 +22,15 @@ struct Term {
     test: Test,
 }
 
+/// What a test looks at: a place in the message, or a fact of the run.
 #[derive(Debug, Clone)]
-enum Subject {
+pub(crate) enum Subject {
     Message(Pointer),
     Fact(Fact),
 }
 
 #[derive(Debug, Clone)]
-enum Test {
+pub(crate) enum Test {
     Equal(Value),
     OneOf(Vec<Value>),
     Present(bool),
@@ -175,16 +176,11 @@ impl Condition {
             let failed = message.and_then(|message| term.of_message(message)) == Some(false)
                 || term.of_facts(facts) == Some(Truth::Fails);
             failed.then(|| {
-                let (pointer, name, seen) = match &term.subject {
-                    Subject::Message(pointer) => (
-                        Some(pointer.text().to_string()),
-                        if pointer.text().is_empty() { "the message" } else { pointer.text() }.to_string(),
-                        message.and_then(|message| pointer.get(message)),
-                    ),
-                    Subject::Fact(fact) => {
-                        (None, fact.name().to_string(), facts.get(*fact).map(JsonView::Built))
-                    }
+                let seen = match &term.subject {
+                    Subject::Message(pointer) => message.and_then(|message| pointer.get(message)),
+                    Subject::Fact(fact) => facts.get(*fact).map(JsonView::Built),
                 };
+                let (pointer, name) = (term.subject.pointer(), term.subject.name().to_string());
                 Failure { pointer, name, seen, expected: term.test.describe() }
             })
         })
@@ -221,34 +217,56 @@ fn all(terms: impl Iterator<Item = Truth>) -> Truth {
     truth
 }
 
+impl Subject {
+    /// Reads what `text` names; `node` is where the contract says so.
+    pub(crate) fn parse(text: &str, node: &Node<'_>) -> Result<Self, FileError> {
+        if text.is_empty() || text.starts_with('/') {
+            return Pointer::parse(text).map(Self::Message).map_err(|reason| node.error(reason));
+        }
+        Fact::from_name(text).map(Self::Fact).ok_or_else(|| {
+            let hint = suggestion(text, &Fact::names());
+            node.error(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
+        })
+    }
+
+    /// The subject as it stands in a sentence.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::Message(pointer) if pointer.text().is_empty() => "the message",
+            Self::Message(pointer) => pointer.text(),
+            Self::Fact(fact) => fact.name(),
+        }
+    }
+
+    /// Where in a message it stands.
+    pub(crate) fn pointer(&self) -> Option<String> {
+        match self {
+            Self::Message(pointer) => Some(pointer.text().to_string()),
+            Self::Fact(_) => None,
+        }
+    }
+}
+
 impl Term {
     fn load(key: &str, node: Node<'_>, scope: Scope) -> Result<Self, FileError> {
-        if key.is_empty() || key.starts_with('/') {
-            if scope == Scope::Run {
+        let subject = Subject::parse(key, &node)?;
+        let reason = match &subject {
+            Subject::Message(_) if scope == Scope::Run => {
+                "is a pointer; only facts of the run can stand here"
+            }
+            Subject::Fact(fact) if scope == Scope::Message || (scope == Scope::Early && fact.is_late()) => {
                 return Err(
-                    node.error(format_args!("`{key}` is a pointer; only facts of the run can stand here"))
+                    node.error(format_args!("the fact `{key}` is not known here; only pointers can be used"))
                 );
             }
-            let pointer = Pointer::parse(key).map_err(|reason| node.error(reason))?;
-            return Ok(Self { subject: Subject::Message(pointer), test: Test::load(node)? });
-        }
-        let fact = Fact::from_name(key).ok_or_else(|| {
-            let hint = suggestion(key, &Fact::names());
-            node.error(format_args!("`{key}` is neither a pointer nor a fact{hint}"))
-        })?;
-        if scope == Scope::Message || (scope == Scope::Early && fact.is_late()) {
-            return Err(
-                node.error(format_args!("the fact `{key}` is not known here; only pointers can be used"))
-            );
-        }
-        if fact == Fact::Version {
-            if scope != Scope::Run {
-                return Err(node.error("`version` can only stand in `applies`"));
+            Subject::Fact(Fact::Version) if scope == Scope::Run => {
+                let range = VersionRange::parse(node.str()?).map_err(|reason| node.error(reason))?;
+                return Ok(Self { subject, test: Test::Version(range) });
             }
-            let range = VersionRange::parse(node.str()?).map_err(|reason| node.error(reason))?;
-            return Ok(Self { subject: Subject::Fact(fact), test: Test::Version(range) });
-        }
-        Ok(Self { subject: Subject::Fact(fact), test: Test::load(node)? })
+            Subject::Fact(Fact::Version) => "can only stand in `applies`",
+            _ => return Ok(Self { subject, test: Test::load(node)? }),
+        };
+        Err(node.error(format_args!("`{key}` {reason}")))
     }
 
     /// Whether the term holds of the message; none when it is about the run.
@@ -300,23 +318,16 @@ impl Test {
             });
             tests.push(Self::Is(types.collect::<Result<_, _>>()?));
         }
-        if let Some(node) = fields.get("not") {
-            tests.push(Self::Not(Box::new(Self::load(node)?)));
-        }
-        if let Some(node) = fields.get("matches") {
-            tests.push(Self::Matches(regex(node)?));
-        }
+        let inner = |key| fields.get(key).map(|node| Self::load(node).map(Box::new)).transpose();
+        tests.extend(inner("not")?.map(Self::Not));
+        tests.extend(fields.get("matches").map(regex).transpose()?.map(Self::Matches));
         let number = |key| fields.get(key).map(|node| node.number()).transpose();
         let (min, max) = (number("min")?, number("max")?);
         if min.is_some() || max.is_some() {
             tests.push(Self::Range { min, max });
         }
-        if let Some(node) = fields.get("size") {
-            tests.push(Self::Size(Box::new(Self::load(node)?)));
-        }
-        if let Some(node) = fields.get("has") {
-            tests.push(Self::Has(Box::new(Self::load(node)?)));
-        }
+        tests.extend(inner("size")?.map(Self::Size));
+        tests.extend(inner("has")?.map(Self::Has));
         fields.done()?;
         match tests.len() {
             0 => Err(node.error("says nothing about the value")),
@@ -328,7 +339,7 @@ impl Test {
         }
     }
 
-    fn holds(&self, value: JsonView<'_>) -> bool {
+    pub(crate) fn holds(&self, value: JsonView<'_>) -> bool {
         match self {
             Self::Equal(wanted) => value.same(wanted),
             Self::OneOf(wanted) => wanted.iter().any(|wanted| value.same(wanted)),
@@ -346,13 +357,11 @@ impl Test {
         }
     }
 
-    fn describe(&self) -> String {
+    /// What the test asks for, in words.
+    pub(crate) fn describe(&self) -> String {
         match self {
             Self::Equal(wanted) => wanted.to_string(),
-            Self::OneOf(wanted) => {
-                let list: Vec<_> = wanted.iter().map(ToString::to_string).collect();
-                format!("one of {}", list.join(", "))
-            }
+            Self::OneOf(wanted) => format!("one of {}", listed(wanted)),
             Self::Present(true) => "a value".into(),
             Self::Present(false) => "no value".into(),
             Self::Is(types) => types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "),
@@ -370,6 +379,11 @@ impl Test {
             Self::Version(range) => format!("version {}", range.text()),
         }
     }
+}
+
+/// Values as they stand in a sentence.
+pub(crate) fn listed(values: &[Value]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A regular expression of a contract: linear in time, and too small to be a weapon.

@@ -52,13 +52,12 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    pub(crate) const NAMES: [(&str, Self); 3] =
+        [("document", Self::Document), ("stream", Self::Stream), ("events", Self::Events)];
+
     /// The name in contract files.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Document => "document",
-            Self::Stream => "stream",
-            Self::Events => "events",
-        }
+        Self::NAMES[self as usize].0
     }
 }
 

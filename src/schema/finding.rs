@@ -109,7 +109,7 @@ impl Evidence {
 }
 
 /// How many findings of one clause are kept; the rest are counted.
-const KEPT: usize = 20;
+pub(crate) const KEPT: usize = 20;
 
 /// The evidence against one clause, bounded however much of it there is.
 #[derive(Debug, Default)]
@@ -144,11 +144,6 @@ impl Sink {
     /// Counts evidence that was not worked out.
     pub(crate) fn count(&mut self, more: u64) {
         self.more += more;
-    }
-
-    /// How much evidence was only counted.
-    pub(crate) fn counted(&self) -> u64 {
-        self.more
     }
 
     /// Takes over the evidence of another sink.

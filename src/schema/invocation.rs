@@ -1,7 +1,7 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
 use super::facts::Run;
-use super::pointer::Pointer;
+use super::pointer::{Pointer, pointer};
 use super::tree::{FileError, Node};
 use super::view::JsonView;
 
@@ -50,10 +50,7 @@ impl Invocation {
             flags: fields.get("flags").map(|node| node.strings()).transpose()?,
             json_flag: text("json-flag")?,
             json_env: text("json-env")?,
-            command_at: match fields.get("command-at") {
-                Some(node) => Some(Pointer::parse(node.str()?).map_err(|reason| node.error(reason))?),
-                None => None,
-            },
+            command_at: fields.get("command-at").map(pointer).transpose()?,
         };
         fields.done()?;
         Ok(read)

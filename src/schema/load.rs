@@ -11,8 +11,9 @@ use super::fields::FieldTree;
 use super::finding::Level;
 use super::frame::Root;
 use super::invocation::Invocation;
-use super::pointer::Pointer;
+use super::pointer::pointer;
 use super::policy::Policy;
+use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
 use super::tree::{Fields, FileError, Node, Tree};
@@ -122,17 +123,7 @@ impl Contract {
         let tree = Tree::parse(&label, text)?;
         let top = tree.fields();
         let head = top.need("contract")?.fields()?;
-        let protocol_node = head.need("protocol")?;
-        let protocol = match protocol_node.str()? {
-            "document" => Protocol::Document,
-            "stream" => Protocol::Stream,
-            "events" => Protocol::Events,
-            other => {
-                return Err(
-                    protocol_node.error(format_args!("`{other}` is none of document, stream, events"))
-                );
-            }
-        };
+        let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
         let schemas = read_schemas(bundle)?;
         let kinds = load_kinds(&top, protocol, &schemas)?;
         let clauses = load_clauses(&top, &kinds, &schemas)?;
@@ -146,7 +137,7 @@ impl Contract {
             extends: strings("extends")?,
             extends_at: (label.clone(), head.get("extends").map_or(head.line(), |node| node.line())),
             version_at: head.get("version-at").map(pointer).transpose()?,
-            root: load_root(&head)?,
+            root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
             policy: Policy::load(top.get("policy"))?,
             invocation: top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?,
             by_kind: Self::index(&kinds, &clauses),
@@ -160,15 +151,13 @@ impl Contract {
     }
 }
 
+const ROOTS: [(&str, Root); 3] = [("object", Root::Object), ("array", Root::Array), ("any", Root::Any)];
+
 /// How a contract is recognised; the rest of it is not looked at, because most candidates are not the one.
 pub(crate) fn detect_of(bundle: &Bundle) -> Result<Option<Detect>, FileError> {
     let label = bundle.label(CONTRACT_FILE);
     let tree = Tree::parse(&label, bundle.text(CONTRACT_FILE)?)?;
     load_detect(&tree.fields())
-}
-
-fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
-    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
 }
 
 /// Names are used in ids and paths, so they are plain words.
@@ -192,16 +181,6 @@ fn contract_name(head: &Fields<'_>, directory: Option<&str>) -> Result<String, F
             "a contract has the name of its directory, which is `{directory}`: rename either"
         ))),
         None => Ok(name),
-    }
-}
-
-fn load_root(head: &Fields<'_>) -> Result<Root, FileError> {
-    let Some(node) = head.get("root") else { return Ok(Root::default()) };
-    match node.str()? {
-        "object" => Ok(Root::Object),
-        "array" => Ok(Root::Array),
-        "any" => Ok(Root::Any),
-        other => Err(node.error(format_args!("`{other}` is none of object, array, any"))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::hash::{Hash as _, Hasher};
 
+use super::tree::{FileError, Node};
 use super::view::{JsonView, Shape};
 use crate::json::Name;
 
@@ -17,6 +18,11 @@ pub(crate) struct Pointer {
 enum Segment {
     Any,
     Key { name: Name, index: Option<usize> },
+}
+
+/// Reads a pointer of a contract.
+pub(super) fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
+    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
 }
 
 /// The way from a message to a value inside it: the last step, and the way to there. It lives on the stack of the walk

@@ -2,11 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::facts::{Fact, Facts};
-use super::super::finding::{Evidence, Sink, shorten};
 use super::super::frame::json_object_in;
-use super::super::tree::{Fields, FileError};
-use super::{Names, Rule, Watch};
+use super::{Evidence, Fact, Facts, Fields, Loaded, Names, Rule, Sink, Watch, choice, shorten};
 
 #[derive(Debug, Clone, Copy)]
 enum Channel {
@@ -14,13 +11,9 @@ enum Channel {
     NoJson,
 }
 
-pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let node = fields.need("stderr")?;
-    Ok(Box::new(match node.str()? {
-        "silent" => Channel::Silent,
-        "no-json" => Channel::NoJson,
-        other => return Err(node.error(format_args!("`{other}` is none of silent, no-json"))),
-    }))
+pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Loaded {
+    let words = [("silent", Channel::Silent), ("no-json", Channel::NoJson)];
+    Ok(Box::new(choice(&fields.need("stderr")?, &words)?))
 }
 
 impl Rule for Channel {
@@ -29,7 +22,7 @@ impl Rule for Channel {
     }
 
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching(*self))
+        Box::new(self)
     }
 
     fn wants(&self, _: Option<usize>) -> bool {
@@ -37,12 +30,10 @@ impl Rule for Channel {
     }
 }
 
-struct Watching(Channel);
-
-impl Watch for Watching {
+impl Watch for &Channel {
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let Some(stderr) = facts.get(Fact::Stderr).and_then(Value::as_str) else { return };
-        let found = match self.0 {
+        let (what, seen) = match self {
             Channel::Silent if stderr.is_empty() => return,
             Channel::Silent => ("stderr is not silent", stderr),
             Channel::NoJson => match json_object_in(stderr) {
@@ -51,10 +42,26 @@ impl Watch for Watching {
             },
         };
         sink.push(Evidence {
-            message: format!("{}: {}", found.0, shorten(found.1.lines().next().unwrap_or_default())),
-            seen: Some(shorten(found.1).into()),
+            message: format!("{what}: {}", shorten(seen.lines().next().unwrap_or_default())),
+            seen: Some(shorten(seen).into()),
             expected: Some("nothing on stderr".into()),
             ..Evidence::default()
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+
+    #[test]
+    fn stderr_is_silent_or_for_people() {
+        let said = |policy: &str, stderr: &str| {
+            findings(&format!("{{ rule = \"channel\", stderr = \"{policy}\" }}"), "{}\n", 0, stderr)
+        };
+        assert_eq!(said("silent", ""), [""; 0]);
+        assert_eq!(said("silent", "oh\nno"), [": stderr is not silent: oh"]);
+        assert_eq!(said("no-json", "oh {no}"), [""; 0]);
+        assert_eq!(said("no-json", "oh\n{\"a\":1}\n"), [": stderr holds a JSON object: {\"a\":1}"]);
     }
 }

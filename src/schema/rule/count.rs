@@ -1,31 +1,21 @@
 //! `exactly-one`, `at-least-one` and `at-most`: rules about how many messages there are.
 
-use super::super::facts::Facts;
-use super::super::finding::{Evidence, Sink};
-use super::super::tree::{Fields, FileError};
-use super::order::title;
-use super::{Message, Names, Rule, Selector, Watch};
+use super::{Evidence, Facts, Fields, FileError, Loaded, Message, Names, Rule, Selector, Sink, Watch};
 
 #[derive(Debug)]
 struct Count {
     on: Selector,
-    /// How the rule names what it counts.
     what: String,
     only_one: bool,
 }
 
-pub(super) fn load_exactly_one(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    load(fields, names, true)
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>, only_one: bool) -> Loaded {
+    Ok(Box::new(Count { on: Selector::need(fields, "on", names)?, what: named(fields, "on")?, only_one }))
 }
 
-pub(super) fn load_at_least_one(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    load(fields, names, false)
-}
-
-fn load(fields: &Fields<'_>, names: &Names<'_>, only_one: bool) -> Result<Box<dyn Rule>, FileError> {
-    let on = Selector::need(fields, "on", names)?;
-    let what = fields.need("on")?.strings().map_or("such".into(), |kinds| kinds.join(" or "));
-    Ok(Box::new(Count { on, what, only_one }))
+/// How a rule names the messages that it counts.
+fn named(fields: &Fields<'_>, key: &'static str) -> Result<String, FileError> {
+    Ok(fields.need(key)?.strings().map_or("such".into(), |kinds| kinds.join(" or ")))
 }
 
 impl Rule for Count {
@@ -53,7 +43,7 @@ impl Watch for Watching<'_> {
             return;
         }
         if self.seen && self.rule.only_one {
-            sink.add(|| message.evidence(format!("{} comes again", title(message))));
+            sink.add(|| message.evidence(format!("{} comes again", message.title())));
         }
         self.seen = true;
     }
@@ -75,19 +65,18 @@ struct AtMost {
     per_what: String,
 }
 
-pub(super) fn load_at_most(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let kinds = |key| Ok(fields.need(key)?.strings().map_or("such".into(), |kinds| kinds.join(" or ")));
+pub(super) fn load_at_most(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(AtMost {
         on: Selector::need(fields, "on", names)?,
         per: Selector::need(fields, "per", names)?,
-        what: kinds("on")?,
-        per_what: kinds("per")?,
+        what: named(fields, "on")?,
+        per_what: named(fields, "per")?,
     }))
 }
 
 impl Rule for AtMost {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Counting { rule: self, seen: 0, others: 0, last: None })
+        Box::new(Counting { rule: self, seen: 0, others: 0, last: Evidence::default() })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -100,14 +89,14 @@ struct Counting<'r> {
     seen: u64,
     others: u64,
     /// Where the last of the counted ones is.
-    last: Option<(u64, u64)>,
+    last: Evidence,
 }
 
 impl Watch for Counting<'_> {
     fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
         if self.rule.on.takes(message) {
             self.seen += 1;
-            self.last = Some((message.line, message.offset));
+            self.last = message.evidence(String::new());
         }
         self.others += u64::from(self.rule.per.takes(message));
     }
@@ -117,11 +106,46 @@ impl Watch for Counting<'_> {
         if self.others > 0 && self.seen > self.others {
             sink.push(Evidence {
                 message: format!("there are {} {what} messages and {} {per_what}", self.seen, self.others),
-                line: self.last.map(|(line, _)| line),
-                offset: self.last.map(|(_, offset)| offset),
                 expected: Some(format!("at most {}", self.others)),
-                ..Evidence::default()
+                ..std::mem::take(&mut self.last)
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    const A: &str = "{\"type\":\"a\"}\n";
+    const B: &str = "{\"type\":\"b\"}\n";
+
+    #[test]
+    fn messages_are_counted() {
+        let joined = |parts: &[&str]| parts.concat();
+        let exactly = r#"{ rule = "exactly-one", on = ["a"] }"#;
+        check_table(&[
+            (exactly, &joined(&[A, B]), &joined(&[A, B, A]), &["3: a a message comes again"]),
+            (exactly, A, B, &[": there is no a message"]),
+            (
+                r#"{ rule = "at-least-one", on = ["a", "b"] }"#,
+                &joined(&[A, A]),
+                "{}\n",
+                &[": there is no a or b message"],
+            ),
+            (
+                r#"{ rule = "at-most", on = "a", per = "b" }"#,
+                &joined(&[A, B]),
+                &joined(&[A, B, A]),
+                &["3: there are 2 a messages and 1 b"],
+            ),
+            // Without one of the others nothing is said.
+            (
+                r#"{ rule = "at-most", on = "a", per = "b" }"#,
+                &joined(&[A, A]),
+                &joined(&[A, A, B]),
+                &["2: there are 2 a messages and 1 b"],
+            ),
+        ]);
     }
 }

@@ -2,70 +2,56 @@
 
 use serde_json::Value;
 
-use super::super::facts::{Fact, Facts};
-use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::pointer::Pointer;
-use super::super::tree::{Fields, FileError, Node, suggestion};
-use super::super::view::JsonView;
-use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
+use super::super::finding::KEPT;
+use super::{
+    Evidence, Facts, Fields, FileError, JsonView, Loaded, Message, Names, Node, Pick, Rule, Selector, Sink,
+    Source, Subject, Watch, choice, excerpt,
+};
 
 #[derive(Debug)]
 struct Equals {
     on: Selector,
     pick: Pick,
-    left: Side,
-    right: Side,
+    /// The left and the right one.
+    sides: [Side; 2],
     missing_is_broken: bool,
 }
 
 #[derive(Debug)]
 enum Side {
-    Pointer(Pointer),
-    Fact(Fact),
+    Now(Subject),
     /// The latest value of a source, from the messages before.
     Latest(Source),
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let missing_is_broken = match fields.get("missing") {
-        Some(node) if node.str()? == "broken" => true,
-        Some(node) if node.str()? != "fine" => return Err(node.error("`missing` is `broken` or `fine`")),
-        _ => false,
-    };
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+    let missing = fields.get("missing");
     Ok(Box::new(Equals {
         on: Selector::load(fields, "on", names)?,
         pick: Pick::load(fields)?,
-        left: Side::load(fields.need("left")?, names)?,
-        right: Side::load(fields.need("right")?, names)?,
-        missing_is_broken,
+        sides: [Side::load(fields.need("left")?, names)?, Side::load(fields.need("right")?, names)?],
+        missing_is_broken: missing
+            .map_or(Ok(false), |node| choice(&node, &[("broken", true), ("fine", false)]))?,
     }))
 }
 
 impl Side {
     fn load(node: Node<'_>, names: &Names<'_>) -> Result<Self, FileError> {
-        if node.is_table() {
-            let fields = node.fields()?;
-            if Pick::load(&fields)? != Pick::Last {
-                return Err(node.error("a source in `equals` needs `pick = \"last\"`"));
-            }
-            let source = Source::load(&fields, names)?;
-            fields.done()?;
-            return Ok(Self::Latest(source));
+        if !node.is_table() {
+            return Subject::parse(node.str()?, &node).map(Self::Now);
         }
-        let text = node.str()?;
-        if text.starts_with('/') {
-            return Pointer::parse(text).map(Self::Pointer).map_err(|reason| node.error(reason));
+        let fields = node.fields()?;
+        if Pick::load(&fields)? != Pick::Last {
+            return Err(node.error("a source in `equals` needs `pick = \"last\"`"));
         }
-        Fact::from_name(text).map(Self::Fact).ok_or_else(|| {
-            let hint = suggestion(text, &Fact::names());
-            node.error(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
-        })
+        let source = Source::load(&fields, names)?;
+        fields.done()?;
+        Ok(Self::Latest(source))
     }
 
-    fn describe(&self) -> &str {
+    fn name(&self) -> &str {
         match self {
-            Self::Pointer(pointer) => pointer.text(),
-            Self::Fact(fact) => fact.name(),
+            Self::Now(subject) => subject.name(),
             Self::Latest(_) => "the latest value",
         }
     }
@@ -78,7 +64,7 @@ impl Rule for Equals {
 
     fn wants(&self, kind: Option<usize>) -> bool {
         let from = |side: &Side| matches!(side, Side::Latest(source) if source.may_take(kind));
-        self.on.may_take(kind) || from(&self.left) || from(&self.right)
+        self.on.may_take(kind) || self.sides.iter().any(from)
     }
 }
 
@@ -98,18 +84,14 @@ struct Watching<'r> {
 }
 
 impl Watching<'_> {
-    fn sides(&self) -> [&Side; 2] {
-        [&self.rule.left, &self.rule.right]
-    }
-
     fn compare(&mut self, message: &Message<'_>) {
         let mut late = false;
         let mut values = [None, None];
-        for (index, side) in self.sides().into_iter().enumerate() {
+        for (index, side) in self.rule.sides.iter().enumerate() {
             values[index] = match side {
-                Side::Pointer(pointer) => pointer.get(message.value),
+                Side::Now(Subject::Message(pointer)) => pointer.get(message.value),
                 Side::Latest(_) => self.latest[index].as_ref().map(JsonView::Built),
-                Side::Fact(_) => {
+                Side::Now(Subject::Fact(_)) => {
                     late = true;
                     None
                 }
@@ -118,7 +100,7 @@ impl Watching<'_> {
         if !late && !self.differ(values) {
             return;
         }
-        if self.open.len() < 20 {
+        if self.open.len() < KEPT {
             let values = values.map(|value| value.map(|value: JsonView<'_>| value.to_value().into_owned()));
             self.open.push(Open { values, line: message.line, offset: message.offset });
         } else {
@@ -145,23 +127,23 @@ impl Watch for Watching<'_> {
             }
             self.compare(message);
         }
-        for (index, side) in [&rule.left, &rule.right].into_iter().enumerate() {
+        for (side, latest) in rule.sides.iter().zip(&mut self.latest) {
             if let Side::Latest(source) = side {
                 let mut newest = None;
                 source.visit(message, &mut |value, _| newest = Some(value));
                 if let Some(value) = newest {
-                    self.latest[index] = Some(value.to_value().into_owned());
+                    *latest = Some(value.to_value().into_owned());
                 }
             }
         }
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
-        let open = std::mem::take(&mut self.open);
-        for Open { values, line, offset } in open {
-            let mut known = [&values[0], &values[1]].map(|value| value.as_ref().map(JsonView::Built));
-            for (value, side) in known.iter_mut().zip(self.sides()) {
-                if let Side::Fact(fact) = side {
+        let [left, right] = &self.rule.sides;
+        for Open { values, line, offset } in std::mem::take(&mut self.open) {
+            let mut known = values.each_ref().map(|value| value.as_ref().map(JsonView::Built));
+            for (value, side) in known.iter_mut().zip([left, right]) {
+                if let Side::Now(Subject::Fact(fact)) = side {
                     *value = facts.get(*fact).map(JsonView::Built);
                     if value.is_none() {
                         return;
@@ -169,29 +151,64 @@ impl Watch for Watching<'_> {
                 }
             }
             if self.differ(known) {
-                let [left, right] = self.sides();
-                let show = |value: Option<JsonView<'_>>| {
-                    value.map_or("missing".into(), |value| excerpt(value).to_string())
-                };
+                let shown =
+                    known.map(|value| value.map_or("missing".into(), |value| excerpt(value).to_string()));
+                let [is, expected] = shown;
                 sink.push(Evidence {
-                    message: format!(
-                        "{} is {}, but {} is {}",
-                        left.describe(),
-                        show(known[0]),
-                        right.describe(),
-                        show(known[1])
-                    ),
+                    message: format!("{} is {is}, but {} is {expected}", left.name(), right.name()),
                     line: Some(line),
                     offset: Some(offset),
                     pointer: match left {
-                        Side::Pointer(pointer) => Some(pointer.text().to_string()),
-                        _ => None,
+                        Side::Now(subject) => subject.pointer(),
+                        Side::Latest(_) => None,
                     },
                     seen: known[0].map(excerpt),
-                    expected: Some(show(known[1])),
+                    expected: Some(expected),
                 });
             }
         }
         sink.count(self.more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn two_values_are_the_same() {
+        check_table(&[
+            (
+                r#"{ rule = "equals", on = "a", left = "/n", right = "/m" }"#,
+                "{\"type\":\"a\",\"n\":1,\"m\":1.0}\n{\"type\":\"a\",\"n\":1}\n",
+                "{\"type\":\"a\",\"n\":1,\"m\":2}\n",
+                &["1/n: /n is 1, but /m is 2"],
+            ),
+            (
+                r#"{ rule = "equals", left = "/n", right = "/m", missing = "broken" }"#,
+                "{\"n\":1,\"m\":1}\n",
+                "{\"n\":1}\n",
+                &["1/n: /n is 1, but /m is missing"],
+            ),
+            (
+                r#"{ rule = "equals", pick = "last", left = "exit", right = "/n" }"#,
+                "{\"n\":7}\n{\"n\":0}\n",
+                "{\"n\":0}\n{\"n\":7}\n",
+                &["2: exit is 0, but /n is 7"],
+            ),
+            (
+                r#"{ rule = "equals", on = "b", left = "/n", right = { on = "a", at = "/n", pick = "last" } }"#,
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"a\",\"n\":2}\n{\"type\":\"b\",\"n\":2}\n",
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":2}\n",
+                &["2/n: /n is 2, but the latest value is 1"],
+            ),
+            // As in a condition, the empty pointer is the message.
+            (
+                r#"{ rule = "equals", on = "b", left = "", right = { on = "a", at = "/b", pick = "last" } }"#,
+                "{\"type\":\"a\",\"b\":{\"type\":\"b\"}}\n{\"type\":\"b\"}\n",
+                "{\"type\":\"a\",\"b\":1}\n{\"type\":\"b\"}\n",
+                &["2: the message is {\"type\":\"b\"}, but the latest value is 1"],
+            ),
+        ]);
     }
 }

@@ -1,14 +1,12 @@
 //! `framing`: rules about the bytes around and inside the JSON.
 
-use super::super::finding::{Evidence, Sink};
 use super::super::frame::{FrameOddity, OddityName};
-use super::super::tree::{Fields, FileError, suggestion};
-use super::{Names, Rule, Watch};
+use super::{Evidence, Fields, Loaded, Names, Rule, Sink, Watch, suggestion};
 
 #[derive(Debug)]
 struct Framing(Vec<OddityName>);
 
-pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Loaded {
     let node = fields.need("oddity")?;
     let wanted = node.strings()?;
     let named = wanted.iter().map(|name| {
@@ -26,7 +24,7 @@ impl Rule for Framing {
     }
 
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching(self))
+        Box::new(self)
     }
 
     fn wants(&self, _: Option<usize>) -> bool {
@@ -34,11 +32,9 @@ impl Rule for Framing {
     }
 }
 
-struct Watching<'r>(&'r Framing);
-
-impl Watch for Watching<'_> {
+impl Watch for &Framing {
     fn oddity(&mut self, oddity: &FrameOddity, sink: &mut Sink) {
-        if self.0.0.contains(&oddity.name) {
+        if self.0.contains(&oddity.name) {
             sink.push(Evidence {
                 message: oddity.message.clone(),
                 line: Some(oddity.line),
@@ -47,5 +43,28 @@ impl Watch for Watching<'_> {
                 ..Evidence::default()
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn only_the_named_oddities_are_told() {
+        check_table(&[
+            (
+                r#"{ rule = "framing", oddity = "duplicate-key" }"#,
+                "{\"a\":NaN}\n",
+                "{\"a\":1,\"a\":2}\n",
+                &["1: duplicate key at byte 7 of line 1"],
+            ),
+            (
+                r#"{ rule = "framing", oddity = ["syntax", "no-newline"] }"#,
+                "{}\n",
+                "oh\n{}",
+                &["1: line 1 is not JSON: expected a value at byte 0", "2: no newline ends line 2"],
+            ),
+        ]);
     }
 }

@@ -5,9 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
-use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::tree::{Fields, FileError};
-use super::{Message, Names, Rule, Source, Watch};
+use super::{Evidence, Fields, Loaded, Message, Names, Rule, Sink, Source, Watch, excerpt};
 
 #[derive(Debug)]
 struct Unique(Source);
@@ -15,11 +13,11 @@ struct Unique(Source);
 #[derive(Debug)]
 struct Same(Source);
 
-pub(super) fn load_unique(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load_unique(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Unique(Source::load(fields, names)?)))
 }
 
-pub(super) fn load_same(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load_same(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Same(Source::load(fields, names)?)))
 }
 
@@ -92,5 +90,25 @@ impl Watch for SameWatching<'_> {
             }
             Some(_) => {}
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn values_name_one_thing_each_or_all_the_same() {
+        let (twice, other) = ("{\"n\":1}\n{\"n\":1}\n", "{\"n\":1}\n{\"n\":2}\n");
+        check_table(&[
+            (r#"{ rule = "unique", at = "/n" }"#, other, twice, &["2/n: 1 was already used on line 1"]),
+            (r#"{ rule = "same", at = "/n" }"#, twice, other, &["2/n: 2 differs from 1 on line 1"]),
+            (
+                r#"{ rule = "same", each = "/l", where = { "/k" = 1 }, at = "/n" }"#,
+                "{\"l\":[{\"k\":1,\"n\":1},{\"k\":2,\"n\":2}]}\n",
+                "{\"l\":[{\"k\":1,\"n\":1},{\"k\":1,\"n\":2}]}\n",
+                &["1/l/1/n: 2 differs from 1 on line 1"],
+            ),
+        ]);
     }
 }

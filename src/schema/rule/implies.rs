@@ -1,10 +1,8 @@
 //! `implies`: what meets one condition must meet another.
 
 use super::super::condition::{Condition, Mask, Scope, Truth};
-use super::super::facts::Facts;
-use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::tree::{Fields, FileError};
-use super::{Message, Names, Pick, Rule, Selector, Watch};
+use super::super::finding::KEPT;
+use super::{Evidence, Facts, Fields, Loaded, Message, Names, Pick, Rule, Selector, Sink, Watch, excerpt};
 
 #[derive(Debug)]
 struct Implies {
@@ -16,7 +14,7 @@ struct Implies {
     of_run: bool,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     let premise =
         fields.get("if").map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Both))?;
     let then = Condition::load(fields.need("then")?, Scope::Both)?;
@@ -43,10 +41,9 @@ impl Rule for Implies {
 struct Open {
     premise: Mask,
     then: Mask,
-    sink: Sink,
-    /// Whether the message itself already fails, so that its evidence is complete.
-    explained: Vec<bool>,
-    evidence: Vec<Evidence>,
+    /// Each with whether the message itself already fails, so that its evidence is complete.
+    evidence: Vec<(Evidence, bool)>,
+    more: u64,
 }
 
 struct Watching<'r> {
@@ -61,29 +58,23 @@ impl Watching<'_> {
     fn remember(&mut self, premise: Mask, then: Mask, message: &Message<'_>) {
         let index = self.open.iter().position(|open| (open.premise, open.then) == (premise, then));
         let index = index.unwrap_or_else(|| {
-            let fresh =
-                Open { premise, then, sink: Sink::default(), explained: Vec::new(), evidence: Vec::new() };
-            self.open.push(fresh);
+            self.open.push(Open { premise, then, evidence: Vec::new(), more: 0 });
             self.open.len() - 1
         });
         let open = &mut self.open[index];
-        if open.evidence.len() >= 20 {
-            open.sink.count(1);
+        if open.evidence.len() >= KEPT {
+            open.more += 1;
             return;
         }
         let nothing = Facts::default();
-        let failure = self.rule.then.failure(Some(message.value), &nothing);
-        open.explained.push(failure.is_some());
-        open.evidence.push(match failure {
-            Some(failure) => Evidence {
-                expected: Some(failure.expected.clone()),
-                ..message.evidence_at(
-                    failure.pointer.as_deref().unwrap_or_default(),
-                    failure.seen,
-                    format!("{} is not {}", failure.name, failure.expected),
-                )
-            },
-            None => message.evidence(String::new()),
+        open.evidence.push(match self.rule.then.failure(Some(message.value), &nothing) {
+            Some(failure) => {
+                let text = format!("{} is not {}", failure.name, failure.expected);
+                let pointer = failure.pointer.unwrap_or_default();
+                let evidence = message.evidence_at(&pointer, failure.seen, text);
+                (Evidence { expected: Some(failure.expected), ..evidence }, true)
+            }
+            None => (message.evidence(String::new()), false),
         });
     }
 }
@@ -136,13 +127,13 @@ impl Watch for Watching<'_> {
             if !broken {
                 continue;
             }
-            for (mut evidence, explained) in open.evidence.into_iter().zip(open.explained) {
+            for (mut evidence, explained) in open.evidence {
                 if !explained && let Some(fact) = of_facts(&rule.then, facts) {
                     evidence = Evidence { line: evidence.line, offset: evidence.offset, ..fact };
                 }
                 sink.push(evidence);
             }
-            sink.count(open.sink.counted());
+            sink.count(open.more);
         }
     }
 }
@@ -158,4 +149,38 @@ fn of_facts(then: &Condition, facts: &Facts) -> Option<Evidence> {
         expected: Some(failure.expected),
         ..Evidence::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{check_table, findings};
+
+    #[test]
+    fn what_meets_one_condition_meets_the_other() {
+        let of_message = r#"{ rule = "implies", on = "a", if = { "/n" = 1 }, then = { "/m" = 2 } }"#;
+        check_table(&[
+            (
+                of_message,
+                "{\"type\":\"a\",\"n\":1,\"m\":2}\n{\"type\":\"a\",\"n\":3}\n{\"type\":\"b\",\"n\":1}\n",
+                "{\"type\":\"a\",\"n\":1,\"m\":3}\n",
+                &["1/m: /m is not 2"],
+            ),
+            (
+                r#"{ rule = "implies", pick = "last", if = { "/n" = 1 }, then = { exit = 1 } }"#,
+                "{\"n\":1}\n{\"n\":2}\n",
+                "{\"n\":1}\n",
+                &["1: exit is 0, not 1"],
+            ),
+            (
+                r#"{ rule = "implies", if = { exit = 0 }, then = { kinds = { has = "a" } } }"#,
+                "{\"type\":\"a\"}\n",
+                "{\"type\":\"b\"}\n",
+                &[": kinds is [\"b\"], not a list with \"a\""],
+            ),
+        ]);
+        // A run that ended otherwise meets no premise.
+        let of_run = r#"{ rule = "implies", if = { exit = 0 }, then = { messages = 0 } }"#;
+        assert_eq!(findings(of_run, "{}\n", 0, ""), [": messages is 1, not 0"]);
+        assert_eq!(findings(of_run, "{}\n", 1, ""), [""; 0]);
+    }
 }

@@ -4,10 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::super::fields::{FieldTree, Reported};
-use super::super::finding::Sink;
-use super::super::tree::{Fields, FileError};
-use super::order::title;
-use super::{Message, Names, Rule, Selector, Watch};
+use super::{Fields, Loaded, Message, Names, Rule, Selector, Sink, Watch};
 
 #[derive(Debug)]
 struct KnownKinds;
@@ -19,11 +16,11 @@ struct KnownFields {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every rule is loaded through the same type")]
-pub(super) fn load_kinds(_: &Fields<'_>, _: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load_kinds(_: &Fields<'_>, _: &Names<'_>) -> Loaded {
     Ok(Box::new(KnownKinds))
 }
 
-pub(super) fn load_fields(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load_fields(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(KnownFields { on: Selector::load(fields, "on", names)?, trees: names.trees.to_vec() }))
 }
 
@@ -57,7 +54,7 @@ impl Watch for KindsWatching {
         if message.kind.is_some() || self.0.len() >= MOST {
             return;
         }
-        let title = title(message);
+        let title = message.title();
         if !self.0.contains(&title) {
             let text = format!("{title} is of no kind this contract knows");
             sink.push(message.evidence_at("/type", message.value.get("type"), text));
@@ -85,5 +82,28 @@ impl Watch for FieldsWatching<'_> {
                 sink.push(message.evidence_at(&pointer, Some(value), text));
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn what_the_contract_does_not_know_is_told_once() {
+        check_table(&[
+            (
+                r#"{ rule = "known-kinds" }"#,
+                "{\"type\":\"a\"}\n",
+                "{\"type\":\"z\"}\n{\"type\":\"z\"}\n",
+                &["1/type: a z message is of no kind this contract knows"],
+            ),
+            (
+                r#"{ rule = "known-fields", on = "a" }"#,
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"z\":1}\n",
+                "{\"type\":\"a\",\"z\":1}\n{\"type\":\"a\",\"z\":2}\n",
+                &["1/z: /z is a field this contract does not know"],
+            ),
+        ]);
     }
 }

@@ -2,12 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::finding::{Evidence, Sink};
-use super::super::pointer::Pointer;
-use super::super::tree::{Fields, FileError};
 use super::super::view::Shape;
-use super::select::pointer;
-use super::{Message, Names, Rule, Selector, Watch};
+use super::{Evidence, Fields, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Watch, pointer};
 
 #[derive(Debug)]
 struct Length {
@@ -16,7 +12,7 @@ struct Length {
     equals: Pointer,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Length {
         on: Selector::load(fields, "on", names)?,
         of: pointer(fields.need("of")?)?,
@@ -26,7 +22,7 @@ pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rul
 
 impl Rule for Length {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching(self))
+        Box::new(self)
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -34,28 +30,37 @@ impl Rule for Length {
     }
 }
 
-struct Watching<'r>(&'r Length);
-
-impl Watch for Watching<'_> {
+impl Watch for &Length {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let rule = self.0;
-        if !rule.on.takes(message) {
+        let Length { on, of, equals } = self;
+        if !on.takes(message) {
             return;
         }
-        if let Some(list) = rule.of.get(message.value).filter(|list| list.shape() == Shape::Array)
-            && let Some(number) = rule.equals.get(message.value)
+        if let Some(list) = of.get(message.value).filter(|list| list.shape() == Shape::Array)
+            && let Some(number) = equals.get(message.value)
             && number.shape() == Shape::Number
             && let length = list.items().count()
             && !number.same(&Value::from(length))
         {
-            let text = format!(
-                "{} is {}, but {} has {length}",
-                rule.equals.text(),
-                number.to_value(),
-                rule.of.text()
-            );
-            let evidence = message.evidence_at(rule.equals.text(), Some(number), text);
+            let (place, list) = (equals.text(), of.text());
+            let text = format!("{place} is {}, but {list} has {length}", number.to_value());
+            let evidence = message.evidence_at(place, Some(number), text);
             sink.push(Evidence { expected: Some(length.to_string()), ..evidence });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn a_number_says_how_long_a_list_is() {
+        check_table(&[(
+            r#"{ rule = "length", of = "/l", equals = "/n" }"#,
+            "{\"l\":[1,2],\"n\":2.0}\n{\"n\":9}\n",
+            "{\"l\":[1,2],\"n\":3}\n",
+            &["1/n: /n is 3, but /l has 2"],
+        )]);
     }
 }

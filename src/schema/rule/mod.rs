@@ -3,7 +3,6 @@
 
 mod channel;
 mod count;
-mod elsewhere;
 mod equals;
 mod framing;
 mod identity;
@@ -15,22 +14,25 @@ mod pairs;
 mod schema;
 mod select;
 mod sum;
+mod unjudged;
 mod value;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-pub(crate) use select::{Pick, Selector, Source};
+use order::When;
+use select::{Pick, Selector, Source};
 
-use super::condition::Condition;
-use super::facts::Facts;
+use super::condition::{Condition, Subject, Test};
+use super::facts::{Fact, Facts};
 use super::fields::FieldTree;
-use super::finding::{Evidence, Sink, excerpt};
+use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FrameOddity;
 use super::instance::Validator;
+use super::pointer::{Pointer, pointer};
 use super::schemas::Schemas;
-use super::tree::{Fields, FileError, suggestion};
+use super::tree::{Fields, FileError, Node, suggestion};
 use super::view::JsonView;
 
 /// A message as a rule sees it.
@@ -52,6 +54,20 @@ impl Message<'_> {
     /// Evidence that points at a value in this message.
     pub(crate) fn evidence_at(&self, pointer: &str, seen: Option<JsonView<'_>>, message: String) -> Evidence {
         Evidence { pointer: Some(pointer.to_string()), seen: seen.map(excerpt), ..self.evidence(message) }
+    }
+
+    /// What the message is, for people.
+    fn title(&self) -> String {
+        let field = |key| self.value.get(key)?.text();
+        titled(field("type").as_deref(), field("subtype").as_deref())
+    }
+}
+
+fn titled(kind: Option<&str>, subtype: Option<&str>) -> String {
+    match (kind, subtype) {
+        (Some(kind), Some(subtype)) => format!("a {kind}/{subtype} message"),
+        (Some(kind), None) => format!("a {kind} message"),
+        _ => "a message without a type".into(),
     }
 }
 
@@ -110,22 +126,33 @@ pub(crate) struct Names<'n> {
     pub(crate) validators: &'n HashMap<String, Arc<Validator>>,
 }
 
-type Loader = fn(&Fields<'_>, &Names<'_>) -> Result<Box<dyn Rule>, FileError>;
+/// A rule that was read, or what is wrong with how the contract writes it.
+type Loaded = Result<Box<dyn Rule>, FileError>;
+type Loader = fn(&Fields<'_>, &Names<'_>) -> Loaded;
 
-const RULES: [(&str, Loader); 22] = [
+/// What the one of a few words means that a contract chose.
+pub(crate) fn choice<T: Copy>(node: &Node<'_>, words: &[(&str, T)]) -> Result<T, FileError> {
+    let text = node.str()?;
+    words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
+        node.error(format_args!("`{text}` is none of {}", known.join(", ")))
+    })
+}
+
+const RULES: [(&str, Loader); 21] = [
     ("implies", implies::load),
     ("equals", equals::load),
     ("one-of", value::load_one_of),
     ("matches", value::load_matches),
     ("length", length::load),
     ("sum", sum::load),
-    ("first", order::load_first),
-    ("last", order::load_last),
-    ("before", order::load_before),
-    ("never-after", order::load_never_after),
-    ("nothing-after", order::load_nothing_after),
-    ("exactly-one", count::load_exactly_one),
-    ("at-least-one", count::load_at_least_one),
+    ("first", |fields, names| order::load(fields, names, When::First)),
+    ("last", |fields, names| order::load(fields, names, When::Last)),
+    ("before", |fields, names| order::load(fields, names, When::Before)),
+    ("never-after", |fields, names| order::load(fields, names, When::NeverAfter)),
+    ("nothing-after", |fields, names| order::load(fields, names, When::NothingAfter)),
+    ("exactly-one", |fields, names| count::load(fields, names, true)),
+    ("at-least-one", |fields, names| count::load(fields, names, false)),
     ("at-most", count::load_at_most),
     ("pairs", pairs::load),
     ("unique", identity::load_unique),
@@ -134,12 +161,11 @@ const RULES: [(&str, Loader); 22] = [
     ("known-fields", known::load_fields),
     ("framing", framing::load),
     ("channel", channel::load),
-    ("schema", schema::load),
 ];
 
 /// The names of the built-in rules.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    RULES.iter().map(|(name, _)| *name).filter(|name| *name != "schema")
+    RULES.iter().map(|(name, _)| *name)
 }
 
 /// A check with the name of its rule.
@@ -152,27 +178,75 @@ pub(crate) struct Check {
 impl Check {
     /// Loads the value of `check`.
     pub(crate) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Self, FileError> {
-        if let Some((name, rule)) = elsewhere::load(fields)? {
-            fields.done()?;
-            return Ok(Self { name, rule });
-        }
-        let wanted = match (fields.get("rule"), fields.get("schema")) {
-            (Some(rule), None) => rule,
-            (None, Some(_)) => {
-                let rule = schema::load(fields, names)?;
-                fields.done()?;
-                return Ok(Self { name: "schema", rule });
+        let (name, rule) = if let Some(unjudged) = unjudged::load(fields)? {
+            unjudged
+        } else {
+            match (fields.get("rule"), fields.get("schema")) {
+                (Some(wanted), None) => {
+                    let text = wanted.str()?;
+                    let (name, load) = RULES.iter().find(|(name, _)| *name == text).ok_or_else(|| {
+                        let known: Vec<_> = self::names().collect();
+                        wanted.error(format_args!("unknown rule `{text}`{}", suggestion(text, &known)))
+                    })?;
+                    (*name, load(fields, names)?)
+                }
+                (None, Some(_)) => ("schema", schema::load(fields, names)?),
+                _ => return Err(fields.error("a check has either a `rule` or a `schema`")),
             }
-            _ => return Err(fields.error("a check has either a `rule` or a `schema`")),
         };
-        let found = RULES.iter().find(|(name, _)| *name != "schema" && wanted.str() == Ok(name));
-        let Some((name, load)) = found else {
-            let known: Vec<_> = self::names().collect();
-            let wrong = wanted.str()?;
-            return Err(wanted.error(format_args!("unknown rule `{wrong}`{}", suggestion(wrong, &known))));
-        };
-        let rule = load(fields, names)?;
         fields.done()?;
         Ok(Self { name, rule })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::contract::Contract;
+    use super::super::facts::Run;
+    use super::super::library::ContractSet;
+    use super::super::load::Bundle;
+    use super::super::pass::judge_output;
+    use crate::recording::Exit;
+
+    /// A contract of three kinds of message, `a`, `b` and `c` by their type, and of one clause with this check.
+    fn contract(check: &str) -> Contract {
+        let kinds = ["a", "b", "c"]
+            .map(|kind| format!("[[kind]]\nname = \"{kind}\"\nwhen = {{ \"/type\" = \"{kind}\" }}\nschema = \"s.schema.json\"\n"));
+        let text = format!(
+            "[contract]\nname = \"t\"\ntitle = \"t\"\nprotocol = \"stream\"\n{}[[clause]]\nid = \"x\"\nlevel = \"must\"\n\
+             source = \"s\"\nsince = \"1\"\ntext = \"t\"\nwhy = \"w\"\nfix = \"f\"\ncheck = {check}\n",
+            kinds.concat()
+        );
+        let schema = r#"{"properties": {"type": true, "n": {"type": "integer"}, "w": {"enum": ["x", "y"]}, "l": true}}"#;
+        let files = [("contract.toml", text.as_str()), ("s.schema.json", schema)];
+        Contract::load(&Bundle::new("t", files.map(|(name, text)| (name.into(), text.into())))).unwrap()
+    }
+
+    /// What a clause with this check says of a run: each finding with its line and its pointer.
+    pub(super) fn findings(check: &str, stdout: &str, code: i32, stderr: &str) -> Vec<String> {
+        let set = ContractSet::new(vec![contract(check)]);
+        let (exit, stderr) = (Exit::with_code(code), stderr.as_bytes());
+        let found = judge_output(&set, &Run::default(), Some(exit), stdout.as_bytes(), Some(stderr));
+        let told = found.into_iter().map(|finding| {
+            let line = finding.line.map_or(String::new(), |line| format!("{line}"));
+            format!("{line}{}: {}", finding.pointer.unwrap_or_default(), finding.message)
+        });
+        told.collect()
+    }
+
+    /// For each check a stream that keeps it, one that breaks it, and what is said of that one.
+    pub(super) fn check_table(table: &[(&str, &str, &str, &[&str])]) {
+        for (check, good, bad, expected) in table {
+            assert_eq!(findings(check, good, 0, ""), [""; 0], "{check} is kept by {good}");
+            assert_eq!(findings(check, bad, 0, ""), *expected, "{check} is broken by {bad}");
+        }
+    }
+
+    #[test]
+    fn each_rule_that_is_known_has_a_name_of_its_own() {
+        let mut names: Vec<_> = super::names().collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), super::RULES.len());
     }
 }

@@ -1,54 +1,34 @@
 //! `first`, `last`, `before`, `never-after` and `nothing-after`: rules about the order of messages.
 
-use super::super::facts::Facts;
-use super::super::finding::{Evidence, Sink};
-use super::super::tree::{Fields, FileError};
-use super::super::view::JsonView;
-use super::{Message, Names, Rule, Selector, Watch};
+use super::{Evidence, Facts, Fields, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Watch, titled};
 
 #[derive(Debug)]
-enum Order {
-    First { on: Selector, ignore: Option<Selector> },
-    Last { on: Selector, ignore: Option<Selector> },
-    Before { first: Selector, then: Selector },
-    NeverAfter { first: Selector, then: Selector },
-    NothingAfter { on: Selector, except: Option<Selector> },
+struct Order {
+    when: When,
+    on: Selector,
+    /// What comes after `on`, or what does not count; see [`load`].
+    other: Option<Selector>,
 }
 
-fn optional(
-    fields: &Fields<'_>,
-    key: &'static str,
-    names: &Names<'_>,
-) -> Result<Option<Selector>, FileError> {
-    if fields.get(key).is_none() {
-        return Ok(None);
-    }
-    Selector::need(fields, key, names).map(Some)
+/// When messages may come.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum When {
+    First,
+    Last,
+    Before,
+    NeverAfter,
+    NothingAfter,
 }
 
-pub(super) fn load_first(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let on = Selector::need(fields, "on", names)?;
-    Ok(Box::new(Order::First { on, ignore: optional(fields, "ignore", names)? }))
-}
-
-pub(super) fn load_last(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let on = Selector::need(fields, "on", names)?;
-    Ok(Box::new(Order::Last { on, ignore: optional(fields, "ignore", names)? }))
-}
-
-pub(super) fn load_before(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let first = Selector::need(fields, "first", names)?;
-    Ok(Box::new(Order::Before { first, then: Selector::need(fields, "then", names)? }))
-}
-
-pub(super) fn load_never_after(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let first = Selector::need(fields, "first", names)?;
-    Ok(Box::new(Order::NeverAfter { first, then: Selector::need(fields, "then", names)? }))
-}
-
-pub(super) fn load_nothing_after(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let on = Selector::need(fields, "on", names)?;
-    Ok(Box::new(Order::NothingAfter { on, except: optional(fields, "except", names)? }))
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>, when: When) -> Loaded {
+    let (on, other) = match when {
+        When::First | When::Last => ("on", fields.get("ignore").map(|_| "ignore")),
+        When::Before | When::NeverAfter => ("first", Some("then")),
+        When::NothingAfter => ("on", fields.get("except").map(|_| "except")),
+    };
+    let on = Selector::need(fields, on, names)?;
+    let other = other.map(|key| Selector::need(fields, key, names)).transpose()?;
+    Ok(Box::new(Order { when, on, other }))
 }
 
 impl Rule for Order {
@@ -57,10 +37,8 @@ impl Rule for Order {
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
-        match self {
-            Self::Before { first, then } | Self::NeverAfter { first, then } => {
-                first.may_take(kind) || then.may_take(kind)
-            }
+        match (self.when, &self.other) {
+            (When::Before | When::NeverAfter, Some(then)) => self.on.may_take(kind) || then.may_take(kind),
             _ => true,
         }
     }
@@ -110,68 +88,93 @@ impl Last {
     }
 }
 
-fn ignored(ignore: Option<&Selector>, message: &Message<'_>) -> bool {
-    ignore.is_some_and(|ignore| ignore.takes(message))
-}
-
-/// What a message is, for people.
-pub(super) fn title(message: &Message<'_>) -> String {
-    let field = |key| message.value.get(key)?.text();
-    titled(field("type").as_deref(), field("subtype").as_deref())
-}
-
-fn titled(kind: Option<&str>, subtype: Option<&str>) -> String {
-    match (kind, subtype) {
-        (Some(kind), Some(subtype)) => format!("a {kind}/{subtype} message"),
-        (Some(kind), None) => format!("a {kind} message"),
-        _ => "a message without a type".into(),
-    }
-}
-
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        match self.order {
-            Order::First { on, ignore } => {
-                if !self.begun && !ignored(ignore.as_ref(), message) {
-                    self.begun = true;
-                    if !on.takes(message) {
-                        sink.push(message.evidence(format!("{} comes first", title(message))));
-                    }
+        let Order { when, on, other } = self.order;
+        let is_on = || on.takes(message);
+        let is_other = || other.as_ref().is_some_and(|other| other.takes(message));
+        let comes = |when: &str| message.evidence(format!("{} comes {when}", message.title()));
+        match when {
+            When::First if self.begun || is_other() => {}
+            When::First => {
+                self.begun = true;
+                if !is_on() {
+                    sink.push(comes("first"));
                 }
             }
-            Order::Last { on, ignore } => {
-                let counts = !ignored(ignore.as_ref(), message);
-                if counts && on.takes(message) {
-                    self.last = None;
-                } else if counts {
-                    Last::replace(&mut self.last, message);
+            When::Last if is_other() => {}
+            When::Last if is_on() => self.last = None,
+            When::Last => Last::replace(&mut self.last, message),
+            When::Before => {
+                if !self.begun && is_other() {
+                    sink.add(|| comes("too early"));
                 }
+                self.begun = self.begun || is_on();
             }
-            Order::Before { first, then } => {
-                if !self.begun && then.takes(message) {
-                    sink.add(|| message.evidence(format!("{} comes too early", title(message))));
+            When::NeverAfter => {
+                if self.begun && is_other() {
+                    sink.add(|| comes("too late"));
                 }
-                self.begun = self.begun || first.takes(message);
+                self.begun = self.begun || is_on();
             }
-            Order::NeverAfter { first, then } => {
-                if self.begun && then.takes(message) {
-                    sink.add(|| message.evidence(format!("{} comes too late", title(message))));
-                }
-                self.begun = self.begun || first.takes(message);
+            When::NothingAfter if is_on() => {
+                self.begun = true;
+                self.open = Sink::default();
             }
-            Order::NothingAfter { on, except } => {
-                if on.takes(message) {
-                    self.begun = true;
-                    self.open = Sink::default();
-                } else if self.begun && !ignored(except.as_ref(), message) {
-                    self.open.add(|| message.evidence(format!("{} comes after the end", title(message))));
-                }
-            }
+            When::NothingAfter if !self.begun || is_other() => {}
+            When::NothingAfter => self.open.add(|| comes("after the end")),
         }
     }
 
     fn finish(&mut self, _: &Facts, sink: &mut Sink) {
         sink.append(std::mem::take(&mut self.open));
         self.last.take().into_iter().for_each(|last| sink.push(last.evidence()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    const A: &str = "{\"type\":\"a\"}\n";
+    const B: &str = "{\"type\":\"b\",\"subtype\":\"s\"}\n";
+    const C: &str = "{\"type\":\"c\"}\n";
+
+    #[test]
+    fn messages_come_in_their_order() {
+        let joined = |parts: &[&str]| parts.concat();
+        check_table(&[
+            (
+                r#"{ rule = "first", on = "a", ignore = "c" }"#,
+                &joined(&[C, A, B]),
+                &joined(&[C, B, A]),
+                &["2: a b/s message comes first"],
+            ),
+            (
+                r#"{ rule = "last", on = "a", ignore = "c" }"#,
+                &joined(&[B, A, C]),
+                &joined(&[A, B, C]),
+                &["2: a b/s message comes last"],
+            ),
+            (
+                r#"{ rule = "before", first = "a", then = "b" }"#,
+                &joined(&[A, B]),
+                &joined(&[B, A, B]),
+                &["1: a b/s message comes too early"],
+            ),
+            (
+                r#"{ rule = "never-after", first = "a", then = "b" }"#,
+                &joined(&[B, A]),
+                &joined(&[A, C, B]),
+                &["3: a b/s message comes too late"],
+            ),
+            // What came after an end is good again when there is another end.
+            (
+                r#"{ rule = "nothing-after", on = "a", except = "c" }"#,
+                &joined(&[A, B, A, C]),
+                &joined(&[A, B]),
+                &["2: a b/s message comes after the end"],
+            ),
+        ]);
     }
 }

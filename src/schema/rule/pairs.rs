@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::super::facts::Facts;
-use super::super::finding::{Evidence, Sink, excerpt, shorten};
-use super::super::tree::{Fields, FileError};
-use super::super::view::JsonView;
-use super::{Message, Names, Rule, Source, Watch};
+use super::{
+    Evidence, Facts, Fields, JsonView, Loaded, Message, Names, Rule, Sink, Source, Watch, choice, excerpt,
+    shorten,
+};
 
 #[derive(Debug)]
 struct Pairs {
@@ -18,15 +17,9 @@ struct Pairs {
     unopened_is_broken: bool,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
-    let broken = |key| match fields.get(key) {
-        None => Ok(true),
-        Some(node) => match node.str()? {
-            "broken" => Ok(true),
-            "fine" => Ok(false),
-            other => Err(node.error(format_args!("`{other}` is none of broken, fine"))),
-        },
-    };
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+    let words = [("broken", true), ("fine", false)];
+    let broken = |key| fields.get(key).map_or(Ok(true), |node| choice(&node, &words));
     Ok(Box::new(Pairs {
         open: Source::from_node(fields.need("open")?, names)?,
         close: Source::from_node(fields.need("close")?, names)?,
@@ -117,5 +110,34 @@ impl Watch for Watching<'_> {
                 expected: None,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn what_is_opened_is_closed() {
+        let pairs = |more: &str| {
+            format!(
+                r#"{{ rule = "pairs", open = {{ on = "a", at = "/n" }}, close = {{ on = "b", at = "/n" }}{more} }}"#
+            )
+        };
+        let (open, close) = ("{\"type\":\"a\",\"n\":\"1\"}\n", "{\"type\":\"b\",\"n\":\"1\"}\n");
+        let both = [open, close].concat();
+        check_table(&[
+            (&pairs(""), &both, open, &["1/n: `1` is never answered"]),
+            (&pairs(""), &both, close, &["1/n: \"1\" answers nothing that is open"]),
+            (&pairs(", unclosed = \"fine\""), open, close, &["1/n: \"1\" answers nothing that is open"]),
+            (&pairs(", unopened = \"fine\""), close, open, &["1/n: `1` is never answered"]),
+            // A number is another name than the text of its digits.
+            (
+                &pairs(", unclosed = \"fine\""),
+                &both,
+                &[open, "{\"type\":\"b\",\"n\":1}\n"].concat(),
+                &["2/n: 1 answers nothing that is open"],
+            ),
+        ]);
     }
 }

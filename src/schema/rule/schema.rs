@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use super::super::finding::{Evidence, Sink};
 use super::super::instance::Validator;
-use super::super::pointer::{Place, Pointer};
+use super::super::pointer::Place;
 use super::super::schemas;
-use super::super::tree::{Fields, FileError};
-use super::super::view::JsonView;
-use super::select::pointer;
-use super::{Message, Names, Rule, Selector, Watch};
+use super::{
+    Evidence, Fields, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Watch, pointer,
+};
 
 #[derive(Debug)]
 struct SchemaRule {
@@ -18,7 +16,7 @@ struct SchemaRule {
     validator: Arc<Validator>,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     let reference = fields.need("schema")?;
     let validator = names.validators.get(reference.str()?).cloned();
     Ok(Box::new(SchemaRule {
@@ -30,7 +28,7 @@ pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rul
 
 impl Rule for SchemaRule {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching(self))
+        Box::new(self)
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -38,30 +36,28 @@ impl Rule for SchemaRule {
     }
 }
 
-struct Watching<'r>(&'r SchemaRule);
-
-impl Watching<'_> {
+impl SchemaRule {
     fn judge(&self, value: JsonView<'_>, base: Place<'_>, message: &Message<'_>, sink: &mut Sink) {
         // Whether it is valid is far cheaper to ask than why it is not.
-        if self.0.validator.is_valid(value) {
+        if self.validator.is_valid(value) {
             return;
         }
         if sink.is_full() {
             sink.count(1);
             return;
         }
-        for evidence in schemas::evidence(&self.0.validator, value, &base.render()) {
+        for evidence in schemas::evidence(&self.validator, value, &base.render()) {
             sink.push(Evidence { line: Some(message.line), offset: Some(message.offset), ..evidence });
         }
     }
 }
 
-impl Watch for Watching<'_> {
+impl Watch for &SchemaRule {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        if !self.0.on.takes(message) {
+        if !self.on.takes(message) {
             return;
         }
-        match &self.0.at {
+        match &self.at {
             None => self.judge(message.value, Place::Written(""), message, sink),
             Some(at) => {
                 at.visit(message.value, &mut |value, path| {
@@ -70,5 +66,28 @@ impl Watch for Watching<'_> {
                 });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn messages_and_values_in_them_are_valid() {
+        check_table(&[
+            (
+                r#"{ schema = "s.schema.json", on = "a" }"#,
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":\"x\"}\n",
+                "{\"type\":\"a\",\"n\":\"x\"}\n",
+                &["1/n: /n is a string"],
+            ),
+            (
+                r#"{ schema = "s.schema.json#/properties/w", at = "/l/*" }"#,
+                "{\"l\":[\"x\",\"y\"]}\n",
+                "{\"l\":[\"x\",\"z\"]}\n",
+                &["1/l/1: /l/1 is none of the allowed values"],
+            ),
+        ]);
     }
 }

@@ -1,10 +1,10 @@
 //! Which messages, and which values in them, a rule looks at.
 
 use super::super::condition::{Condition, Scope};
-use super::super::pointer::{Pointer, Step, Trail};
+use super::super::pointer::{Pointer, Step, Trail, pointer};
 use super::super::tree::{Fields, FileError, Node, suggestion};
 use super::super::view::{JsonView, Shape};
-use super::{Message, Names};
+use super::{Message, Names, choice};
 
 /// Which messages a rule looks at.
 #[derive(Debug, Clone)]
@@ -90,13 +90,8 @@ pub(crate) enum Pick {
 
 impl Pick {
     pub(crate) fn load(fields: &Fields<'_>) -> Result<Self, FileError> {
-        let Some(node) = fields.get("pick") else { return Ok(Self::Every) };
-        match node.str()? {
-            "first" => Ok(Self::First),
-            "last" => Ok(Self::Last),
-            "every" => Ok(Self::Every),
-            other => Err(node.error(format_args!("`{other}` is none of first, last, every"))),
-        }
+        let words = [("first", Self::First), ("last", Self::Last), ("every", Self::Every)];
+        fields.get("pick").map_or(Ok(Self::Every), |node| choice(&node, &words))
     }
 }
 
@@ -173,9 +168,4 @@ impl Source {
             true
         });
     }
-}
-
-/// Reads a pointer.
-pub(super) fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
-    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
 }

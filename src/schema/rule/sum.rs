@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::super::facts::Facts;
-use super::super::finding::{Evidence, Sink};
-use super::super::pointer::Pointer;
-use super::super::tree::{Fields, FileError};
-use super::select::pointer;
-use super::{Message, Names, Pick, Rule, Selector, Source, Watch};
+use super::{
+    Evidence, Facts, Fields, Loaded, Message, Names, Pick, Pointer, Rule, Selector, Sink, Source, Watch,
+    choice, pointer,
+};
 
 #[derive(Debug)]
 struct Sum {
@@ -26,28 +24,21 @@ enum Parts {
     Before(Source),
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     let of = fields.need("of")?;
     let parts = if of.is_table() {
         Parts::Before(Source::from_node(of, names)?)
     } else {
         Parts::Here(of.list()?.into_iter().map(pointer).collect::<Result<_, _>>()?)
     };
-    let since_previous = match fields.get("since") {
-        None => false,
-        Some(node) => match node.str()? {
-            "start" => false,
-            "previous" => true,
-            other => return Err(node.error(format_args!("`{other}` is none of start, previous"))),
-        },
-    };
+    let since = [("start", false), ("previous", true)];
     Ok(Box::new(Sum {
         on: Selector::load(fields, "on", names)?,
         pick: Pick::load(fields)?,
         total: pointer(fields.need("total")?)?,
         parts,
         dedupe: fields.get("dedupe").map(pointer).transpose()?,
-        since_previous,
+        since_previous: fields.get("since").map_or(Ok(false), |node| choice(&node, &since))?,
         tolerance: fields.get("tolerance").map_or(Ok(0.0), |node| node.number())?,
     }))
 }
@@ -138,5 +129,35 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, _: &Facts, sink: &mut Sink) {
         self.open.take().into_iter().for_each(|evidence| sink.push(evidence));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn a_total_is_the_sum_of_its_parts() {
+        check_table(&[
+            (
+                r#"{ rule = "sum", total = "/t", of = ["/x", "/y"], tolerance = 0.5 }"#,
+                "{\"t\":3.4,\"x\":1,\"y\":2}\n{\"x\":1}\n",
+                "{\"t\":4,\"x\":1,\"y\":2}\n",
+                &["1/t: /t is 4, but its parts add up to 3"],
+            ),
+            // A repetition of a part replaces it.
+            (
+                r#"{ rule = "sum", on = "b", total = "/n", of = { on = "a", at = "/n" }, dedupe = "/id" }"#,
+                "{\"type\":\"a\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"a\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":2}\n",
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"a\",\"n\":2}\n{\"type\":\"b\",\"n\":2}\n",
+                &["3/n: /n is 2, but its parts add up to 3"],
+            ),
+            (
+                r#"{ rule = "sum", on = "b", total = "/n", of = { on = "a", at = "/n" }, since = "previous" }"#,
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":1}\n{\"type\":\"b\",\"n\":0}\n",
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":1}\n{\"type\":\"b\",\"n\":1}\n",
+                &["3/n: /n is 1, but its parts add up to 0"],
+            ),
+        ]);
     }
 }

@@ -1,36 +1,19 @@
 //! `one-of` and `matches`: rules about single values.
 
-use regex::Regex;
-use serde_json::Value;
-
 use super::super::condition::regex;
-use super::super::facts::{Fact, Facts};
-use super::super::finding::{Evidence, Sink, excerpt};
-use super::super::pointer::Pointer;
-use super::super::tree::{Fields, FileError, Node, suggestion};
-use super::super::view::JsonView;
-use super::{Message, Names, Rule, Selector, Watch};
+use super::{
+    Evidence, Facts, Fields, JsonView, Loaded, Message, Names, Node, Rule, Selector, Sink, Subject, Test,
+    Watch, excerpt,
+};
 
 #[derive(Debug)]
 struct ValueRule {
     on: Selector,
-    at: At,
+    at: Subject,
     test: Test,
 }
 
-#[derive(Debug)]
-enum At {
-    Pointer(Pointer),
-    Fact(Fact),
-}
-
-#[derive(Debug)]
-enum Test {
-    OneOf(Vec<Value>),
-    Matches(Regex),
-}
-
-pub(super) fn load_one_of(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load_one_of(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     let values = match (fields.get("values"), fields.get("values-from")) {
         (Some(values), None) => values.list()?.iter().map(Node::json).collect::<Result<Vec<_>, _>>()?,
         (None, Some(from)) => {
@@ -42,53 +25,34 @@ pub(super) fn load_one_of(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<
     load(fields, names, Test::OneOf(values))
 }
 
-pub(super) fn load_matches(fields: &Fields<'_>, names: &Names<'_>) -> Result<Box<dyn Rule>, FileError> {
+pub(super) fn load_matches(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
     load(fields, names, Test::Matches(regex(fields.need("regex")?)?))
 }
 
-fn load(fields: &Fields<'_>, names: &Names<'_>, test: Test) -> Result<Box<dyn Rule>, FileError> {
+fn load(fields: &Fields<'_>, names: &Names<'_>, test: Test) -> Loaded {
     let node = fields.need("at")?;
-    let text = node.str()?;
-    let at = if text.starts_with('/') {
-        At::Pointer(Pointer::parse(text).map_err(|reason| node.error(reason))?)
-    } else {
-        let fact = Fact::from_name(text).ok_or_else(|| {
-            let hint = suggestion(text, &Fact::names());
-            node.error(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
-        })?;
-        At::Fact(fact)
-    };
+    let at = Subject::parse(node.str()?, &node)?;
     Ok(Box::new(ValueRule { on: Selector::load(fields, "on", names)?, at, test }))
 }
 
 impl ValueRule {
     fn holds(&self, value: JsonView<'_>) -> bool {
         match &self.test {
-            Test::OneOf(values) => values.iter().any(|known| value.same(known)),
-            // Another type is the schema's business.
+            // That it is a text at all is the schema's business.
             Test::Matches(regex) => value.text().is_none_or(|text| regex.is_match(&text)),
-        }
-    }
-
-    fn expected(&self) -> String {
-        match &self.test {
-            Test::OneOf(values) => {
-                let list: Vec<_> = values.iter().map(ToString::to_string).collect();
-                format!("one of {}", list.join(", "))
-            }
-            Test::Matches(regex) => format!("a text that matches {regex}"),
+            test => test.holds(value),
         }
     }
 
     fn evidence(&self, place: &str, value: JsonView<'_>) -> Evidence {
         let what = match self.test {
-            Test::OneOf(_) => "which is not among the known values",
             Test::Matches(_) => "which does not have the promised form",
+            _ => "which is not among the known values",
         };
         Evidence {
             message: format!("{place} is {}, {what}", excerpt(value)),
             seen: Some(excerpt(value)),
-            expected: Some(self.expected()),
+            expected: Some(self.test.describe()),
             ..Evidence::default()
         }
     }
@@ -96,33 +60,32 @@ impl ValueRule {
 
 impl Rule for ValueRule {
     fn speaks_at_end(&self) -> bool {
-        matches!(self.at, At::Fact(_))
+        matches!(self.at, Subject::Fact(_))
     }
 
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching(self))
+        Box::new(self)
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
-        matches!(self.at, At::Pointer(_)) && self.on.may_take(kind)
+        matches!(self.at, Subject::Message(_)) && self.on.may_take(kind)
     }
 }
 
-struct Watching<'r>(&'r ValueRule);
-
-impl Watch for Watching<'_> {
+impl Watch for &ValueRule {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let At::Pointer(pointer) = &self.0.at else { return };
-        if !self.0.on.takes(message) {
+        let Subject::Message(pointer) = &self.at else { return };
+        if !self.on.takes(message) {
             return;
         }
         pointer.visit(message.value, &mut |value, path| {
-            if !self.0.holds(value) {
+            if !self.holds(value) {
                 sink.add(|| {
                     let place = path.render();
-                    let evidence = self.0.evidence(&place, value);
-                    let pointer = Some(place);
-                    Evidence { line: Some(message.line), offset: Some(message.offset), pointer, ..evidence }
+                    let named = if place.is_empty() { self.at.name() } else { &place };
+                    let evidence = self.evidence(named, value);
+                    let (line, offset) = (Some(message.line), Some(message.offset));
+                    Evidence { line, offset, pointer: Some(place), ..evidence }
                 });
             }
             true
@@ -130,11 +93,47 @@ impl Watch for Watching<'_> {
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
-        if let At::Fact(fact) = self.0.at
+        if let Subject::Fact(fact) = self.at
             && let Some(value) = facts.get(fact).map(JsonView::Built)
-            && !self.0.holds(value)
+            && !self.holds(value)
         {
-            sink.push(self.0.evidence(fact.name(), value));
+            sink.push(self.evidence(fact.name(), value));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn single_values_are_known_or_have_their_form() {
+        check_table(&[
+            (
+                r#"{ rule = "one-of", at = "/n", values = [1, "x"] }"#,
+                "{\"n\":1.0}\n{}\n",
+                "{\"n\":2}\n",
+                &["1/n: /n is 2, which is not among the known values"],
+            ),
+            (
+                r#"{ rule = "one-of", on = "a", at = "/w", values-from = "s.schema.json#/properties/w/enum" }"#,
+                "{\"type\":\"a\",\"w\":\"y\"}\n{\"w\":\"z\"}\n",
+                "{\"type\":\"a\",\"w\":\"z\"}\n",
+                &["1/w: /w is \"z\", which is not among the known values"],
+            ),
+            (
+                r#"{ rule = "one-of", at = "messages", values = [1] }"#,
+                "{}\n",
+                "{}\n{}\n",
+                &[": messages is 2, which is not among the known values"],
+            ),
+            // What is no text has no form.
+            (
+                r#"{ rule = "matches", at = "/l/*", regex = "^x" }"#,
+                "{\"l\":[\"xy\",7]}\n",
+                "{\"l\":[\"x\",\"yx\"]}\n",
+                &["1/l/1: /l/1 is \"yx\", which does not have the promised form"],
+            ),
+        ]);
     }
 }

@@ -1,0 +1,49 @@
+//! Checks that are not made on the messages of a stream: those of event logs, and those that no log can show.
+
+use super::{Fields, FileError, Rule, Watch, suggestion};
+use crate::events;
+
+/// What stands in for a check that is not made on messages.
+#[derive(Debug)]
+struct Unjudged;
+
+impl Rule for Unjudged {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        Box::new(self)
+    }
+
+    fn wants(&self, _: Option<usize>) -> bool {
+        false
+    }
+}
+
+impl Watch for &Unjudged {}
+
+/// Loads a check of the form `{ events = RULE }`, `{ live = REASON }` or `{ unjudged = REASON }`, with its name.
+pub(super) fn load(fields: &Fields<'_>) -> Result<Option<(&'static str, Box<dyn Rule>)>, FileError> {
+    for key in ["events", "live", "unjudged"] {
+        let Some(node) = fields.get(key) else { continue };
+        node.text()?;
+        let name = node.str()?;
+        if key == "events" && events::Rule::from_name(name).is_none() {
+            let known: Vec<_> = events::Rule::ALL.iter().map(|rule| rule.name()).collect();
+            return Err(node.error(format_args!("unknown event rule `{name}`{}", suggestion(name, &known))));
+        }
+        return Ok(Some((key, Box::new(Unjudged))));
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::findings;
+
+    #[test]
+    fn what_is_not_judged_on_messages_says_nothing_of_them() {
+        for check in
+            [r#"{ events = "transition" }"#, r#"{ live = "a socket" }"#, r#"{ unjudged = "nobody" }"#]
+        {
+            assert_eq!(findings(check, "oh\n", 1, "{}"), [""; 0], "{check}");
+        }
+    }
+}
