@@ -14,8 +14,9 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clawgate::internals::report::merge::{EVENTS_FILE, Log, folders, merge, told};
-use clawgate::internals::report::{Context, Kind, Options, Sinks, Wish};
+use clawgate::internals::report::merge::{EVENTS_FILE, Log, folders, merge};
+use clawgate::internals::report::{Context, Kind, Options, ReportRequest, Sinks};
+use clawgate::internals::run::Event;
 use serde_json::{Value, json};
 
 use support::{Seeded, cpu_time, peak_megabytes};
@@ -68,8 +69,8 @@ fn read_alone(folder: &Path) -> usize {
 }
 
 /// The reports that CI systems ask for.
-fn report(events: &[Value], folder: &Path) {
-    let wish = |kind, name: &str| Wish::to_file(kind, folder.join(name));
+fn report(events: &[Event], folder: &Path) {
+    let wish = |kind, name: &str| ReportRequest::to_file(kind, folder.join(name));
     let wishes = [
         wish(Kind::Json, "events.ndjson"),
         wish(Kind::Junit, "junit.xml"),
@@ -78,7 +79,7 @@ fn report(events: &[Value], folder: &Path) {
     ];
     let mut sinks = Sinks::open(&wishes, Context::new(PathBuf::from(folder)), Options::default());
     for event in events {
-        sinks.hear_told(&told(event).expect("an event"), &event.to_string());
+        sinks.on_event(event);
     }
     let (_, lost) = sinks.finish();
     assert!(lost.is_empty(), "{lost:?}");

@@ -61,9 +61,10 @@ pub mod reference {
 }
 pub mod report {
     pub use crate::report::merge;
-    pub use crate::report::told;
-    pub use crate::report::{Context, Kind, Loudness, Options, Sinks, Terminal, Wish, judgement_json};
+    pub use crate::report::{
+        Context, Kind, Options, ReportRequest, Sinks, Terminal, Verbosity, judgement_json,
+    };
 }
 pub mod run {
-    pub use crate::run::Stop;
+    pub use crate::run::{Event, Stop};
 }

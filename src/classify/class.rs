@@ -3,10 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// The class of a run's outcome, in the order in which the classes are decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "`Class::meaning` says what each is")]
 pub enum Class {
@@ -26,6 +27,7 @@ pub enum Class {
     Error,
     Blocked,
     Interactive,
+    #[serde(rename = "background-task")]
     BackgroundTask,
     Permission,
     NoOutput,
@@ -33,7 +35,7 @@ pub enum Class {
 }
 
 /// Who has to act.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the words are the documentation")]
 pub enum Blame {
@@ -197,12 +199,6 @@ impl Class {
     }
 }
 
-impl Serialize for Class {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -222,13 +218,6 @@ impl FromStr for Class {
 
 impl fmt::Display for Blame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Harness => "harness",
-            Self::Environment => "environment",
-            Self::Target => "target",
-            Self::Task => "task",
-            Self::Provider => "provider",
-            Self::None => "none",
-        })
+        self.serialize(f)
     }
 }

@@ -1,6 +1,6 @@
 //! The verdict and its evidence.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Blame, Class};
@@ -47,7 +47,7 @@ pub struct ClawFields {
 }
 
 /// Something that holds besides the class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Advisory {
@@ -97,7 +97,7 @@ pub struct Evidence {
 }
 
 /// What kind of observation a piece of evidence is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Basis {
     /// A field with a defined meaning.

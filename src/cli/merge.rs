@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use super::reports::{ReportArgs, finish};
 use super::{Failure, complain};
 use crate::exit_code;
-use crate::report::merge::{Log, MergeError, folders, merge, told};
-use crate::report::told::Told;
-use crate::run::LastRun;
+use crate::report::merge::{Log, MergeError, folders, merge};
+use crate::run::{Event, LastRun};
 
 /// Puts the results of shards together, as if one run had made them
 ///
@@ -46,13 +45,12 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
     let mut last = LastRun::default();
     let mut code = exit_code::OK;
     for event in &events {
-        let heard = told(event).map_err(|error| Failure::Usage(format!("not an event of a run: {error}")))?;
-        match &heard {
-            Told::CaseFinished(case) => last.note(&case.target, &case.case, case.status, case.duration_ms),
-            Told::RunFinished(finished) => code = finished.exit_code,
+        match event {
+            Event::CaseFinished(case) => last.note(&case.target, &case.case, case.status, case.duration_ms),
+            Event::RunFinished(finished) => code = finished.exit_code,
             _ => {}
         }
-        sinks.hear_told(&heard, &event.to_string());
+        sinks.on_event(event);
     }
     if let Err(error) = last.save(&args.out) {
         complain(&format!("{}: {error}", args.out.display()));
@@ -61,7 +59,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
     Ok(exit_code::worst(code, finish(&args.reports, sinks)))
 }
 
-fn read(args: &MergeArgs) -> Result<Vec<serde_json::Value>, MergeError> {
+fn read(args: &MergeArgs) -> Result<Vec<Event>, MergeError> {
     let mut logs = Vec::new();
     for path in &args.folders {
         for folder in folders(path, &args.out)? {

@@ -7,8 +7,8 @@ use super::{Failure, Format, complain};
 use crate::exit_code;
 use crate::report::merge::EVENTS_FILE;
 use crate::report::{
-    Baseline, Context, Kind, Loudness, Measure, Options, Recorded, RecordedWish, Sinks, Terminal, Wish,
-    columns_of,
+    Baseline, Context, Kind, Measure, Options, Recorded, RecordedWish, ReportRequest, Sinks, Terminal,
+    Verbosity, columns_of,
 };
 
 /// Columns where nobody looks at a terminal.
@@ -25,7 +25,7 @@ pub(super) struct ReportArgs {
         value_delimiter = ',',
         help_heading = "Reports"
     )]
-    report: Vec<Wish>,
+    report: Vec<ReportRequest>,
     /// For people, or one JSON object a line for programs: short for --report terminal or --report json
     #[arg(long, value_enum, env = "CLAWGATE_FORMAT", help_heading = "Reports")]
     format: Option<Format>,
@@ -49,7 +49,7 @@ pub(super) struct ReportArgs {
 
 impl ReportArgs {
     /// These reports beside an output of this form that somebody else writes.
-    pub(super) fn beside(report: Vec<Wish>, format: Format) -> Self {
+    pub(super) fn beside(report: Vec<ReportRequest>, format: Format) -> Self {
         Self { report, format: Some(format), ..Self::default() }
     }
 
@@ -81,19 +81,19 @@ impl ReportArgs {
 
     /// Opens the reports; `out` is where those go that have no path of their own.
     pub(super) fn open(&self, out: &Path) -> Result<Sinks, Failure> {
-        let events = Wish::to_file(Kind::Json, out.join(EVENTS_FILE));
+        let events = ReportRequest::to_file(Kind::Json, out.join(EVENTS_FILE));
         let mut wishes = self.wishes(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
         wishes.push(events);
         self.open_these(&wishes, out)
     }
 
     /// Opens exactly these reports.
-    fn open_these(&self, wishes: &[Wish], out: &Path) -> Result<Sinks, Failure> {
+    fn open_these(&self, wishes: &[ReportRequest], out: &Path) -> Result<Sinks, Failure> {
         let mut options = Options::default();
         out.clone_into(&mut options.out);
         // The folder is ours; what cannot be made is told by whoever needs it.
         _ = std::fs::create_dir_all(out);
-        options.terminal = Some(Terminal::new(columns(), self.loudness()));
+        options.terminal = Some(Terminal::new(columns(), self.verbosity()));
         options.step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from);
         options.baseline = self.baseline.as_deref().map(baseline).transpose().map_err(Failure::Usage)?;
         if !self.recorded.is_empty() && wishes.iter().all(|wish| wish.kind != Kind::Conformance) {
@@ -108,30 +108,31 @@ impl ReportArgs {
         Ok(Sinks::open(wishes, Context::new(here), options))
     }
 
-    fn loudness(&self) -> Loudness {
+    fn verbosity(&self) -> Verbosity {
         match (self.quiet, self.verbose) {
-            (true, _) => Loudness::Quiet,
-            (_, true) => Loudness::Verbose,
-            _ => Loudness::Normal,
+            (true, _) => Verbosity::Quiet,
+            (_, true) => Verbosity::Verbose,
+            _ => Verbosity::Normal,
         }
     }
 
     /// The reports that are wished for, by flags and by where we are.
-    fn wishes(&self, env: impl Fn(&str) -> Option<String>) -> Result<Vec<Wish>, String> {
+    fn wishes(&self, env: impl Fn(&str) -> Option<String>) -> Result<Vec<ReportRequest>, String> {
         let mut wishes = self.report.clone();
-        let on_stdout = |wishes: &[Wish]| -> Vec<String> {
+        let on_stdout = |wishes: &[ReportRequest]| -> Vec<String> {
             let taking = wishes.iter().filter(|wish| wish.is_on_stdout() && wish.kind != Kind::Github);
             taking.map(|wish| wish.kind.name().to_owned()).collect()
         };
-        let has =
-            |wishes: &[Wish], kind| wishes.iter().any(|wish: &Wish| wish.kind == kind && wish.is_on_stdout());
+        let has = |wishes: &[ReportRequest], kind| {
+            wishes.iter().any(|wish: &ReportRequest| wish.kind == kind && wish.is_on_stdout())
+        };
         let first = match self.format {
             Some(Format::Json) => Some(Kind::Json),
             Some(Format::Human) => Some(Kind::Terminal),
             None => on_stdout(&wishes).is_empty().then_some(Kind::Terminal),
         };
         if let Some(kind) = first.filter(|kind| !has(&wishes, *kind)) {
-            wishes.insert(0, Wish::new(kind));
+            wishes.insert(0, ReportRequest::new(kind));
         }
         let taking = on_stdout(&wishes);
         if taking.len() > 1 {
@@ -142,7 +143,9 @@ impl ReportArgs {
             ));
         }
         for (at, wish) in wishes.iter().enumerate() {
-            let same = |other: &Wish| other.path.is_some() && other.path == wish.path && !wish.is_on_stdout();
+            let same = |other: &ReportRequest| {
+                other.path.is_some() && other.path == wish.path && !wish.is_on_stdout()
+            };
             if let Some(other) = wishes[..at].iter().find(|other| same(other)) {
                 return Err(format!(
                     "{} and {} cannot both be written to {}",
@@ -154,7 +157,7 @@ impl ReportArgs {
         }
         let in_actions = env("GITHUB_ACTIONS").is_some_and(|value| value == "true");
         if in_actions && wishes.iter().all(|wish| wish.kind != Kind::Github) {
-            wishes.push(Wish::new(Kind::Github));
+            wishes.push(ReportRequest::new(Kind::Github));
         }
         Ok(wishes)
     }

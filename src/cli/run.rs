@@ -364,7 +364,7 @@ impl RunArgs {
         options.plan = whole;
         let progress = Progress::start(self.reports.shows_progress());
         let finished = run_cases(planned, &setting, &options, last, &mut |event| {
-            progress.around(event, || sinks.hear(event));
+            progress.around(event, || sinks.on_event(event));
         });
         drop(progress);
         if let Err(error) = last.save(self.out()) {

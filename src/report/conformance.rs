@@ -12,7 +12,7 @@ use super::measure::Measure;
 use super::numbers::counted;
 use super::problem::{Problem, Weight, problems};
 use super::recorded::Recorded;
-use super::whole::Whole;
+use super::run_report::RunReport;
 use crate::run::Status;
 use crate::schema::{Clause, Contract, Coverage, Declared, Level};
 
@@ -20,7 +20,11 @@ use crate::schema::{Clause, Contract, Coverage, Declared, Level};
 const MOST: usize = 40;
 
 /// The report of a run, and of recordings beside it.
-pub(super) fn render(whole: &Whole, recorded: &[Recorded], context: &Context) -> Result<String, RenderError> {
+pub(super) fn render(
+    whole: &RunReport,
+    recorded: &[Recorded],
+    context: &Context,
+) -> Result<String, RenderError> {
     let mut all = whole.clone();
     for recorded in recorded {
         all.started.targets.extend(recorded.targets.iter().cloned());
@@ -34,7 +38,7 @@ pub(super) fn render(whole: &Whole, recorded: &[Recorded], context: &Context) ->
 
 struct Page<'r> {
     /// The run, with what was recorded as further cases of further targets.
-    whole: &'r Whole,
+    whole: &'r RunReport,
     recorded: &'r [Recorded],
     measure: Measure,
     context: &'r Context,

@@ -4,8 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use super::told::{Case, Finding};
-use crate::run::Source;
+use crate::run::{CaseFinished, Finding, Source};
 use crate::schema::{Contract, bundle};
 
 /// Where a report is made.
@@ -69,7 +68,7 @@ impl Context {
 
     /// Where a reviewer should look: at the scenario if the repository has it, else at the contract's clause, else at
     /// the configuration.
-    pub fn place(&self, case: &Case, finding: Option<&Finding>) -> Option<Source> {
+    pub fn place(&self, case: &CaseFinished, finding: Option<&Finding>) -> Option<Source> {
         let scenario = case.source.as_ref().and_then(|source| self.existing(source));
         let clause = || {
             let clause = self.clause(&finding?.clause)?;
@@ -79,7 +78,7 @@ impl Context {
     }
 
     /// The line of the recording that a case or a finding is about.
-    pub fn place_in_recording(&self, case: &Case, finding: Option<&Finding>) -> Option<Source> {
+    pub fn place_in_recording(&self, case: &CaseFinished, finding: Option<&Finding>) -> Option<Source> {
         let stdout = format!("{}/stdout", case.recording.as_deref()?);
         let line = finding.and_then(|finding| finding.line).unwrap_or(1);
         self.existing(&Source::new(&stdout, line as usize))

@@ -6,11 +6,13 @@
 
 use std::fmt::Write as _;
 
-use super::told::{Case, Failure, Started, Told};
 use crate::eval::spec::{Kind, Spec};
 use crate::eval::{CaseReport, Report, ReportStatus, Scope, Shortfall, ShortfallKind};
 use crate::exit_code;
-use crate::run::{RunFinished, Source, Status, TargetInfo};
+use crate::run::{
+    CaseFinished, Event, Failure, FailureKind, RunFinished, RunStarted, SCHEMA_VERSION, Source, Status,
+    TargetInfo,
+};
 
 /// An evaluation that is over.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub(crate) struct Evaluated {
 }
 
 /// What is told of these evaluations, which took so long together.
-pub(crate) fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Told> {
+pub(crate) fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Event> {
     let mut targets: Vec<TargetInfo> = Vec::new();
     let mut finished = RunFinished { duration_ms, ..RunFinished::default() };
     let mut cases = Vec::new();
@@ -38,24 +40,16 @@ pub(crate) fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Told> {
         finished.interrupted |= report.status == ReportStatus::Interrupted;
         cases.extend(evaluated.cases());
     }
-    for case in &cases {
-        match case.status {
-            Status::Pass => finished.passed += 1,
-            Status::Fail => finished.failed += 1,
-            Status::Flaky => finished.flaky += 1,
-            Status::Skipped => finished.skipped += 1,
-        }
-        finished.harness_failures += usize::from(case.is_harness_failure());
-    }
-    let started = Started {
-        schema_version: 1,
+    cases.iter().for_each(|case| finished.count(case));
+    let started = RunStarted {
+        schema_version: SCHEMA_VERSION,
         cases: cases.len(),
         targets,
         clawgate: env!("CARGO_PKG_VERSION").to_owned(),
-        ..Started::default()
+        ..RunStarted::default()
     };
-    let told = cases.into_iter().map(|case| Told::CaseFinished(Box::new(case)));
-    [Told::RunStarted(started)].into_iter().chain(told).chain([Told::RunFinished(finished)]).collect()
+    let cases = cases.into_iter().map(|case| Event::CaseFinished(Box::new(case)));
+    [Event::RunStarted(started)].into_iter().chain(cases).chain([Event::RunFinished(finished)]).collect()
 }
 
 impl Evaluated {
@@ -64,7 +58,7 @@ impl Evaluated {
         Self { spec, report, again }
     }
 
-    fn cases(&self) -> Vec<Case> {
+    fn cases(&self) -> Vec<CaseFinished> {
         let report = &self.report;
         let mut cases = Vec::new();
         for control in &report.controls {
@@ -82,7 +76,7 @@ impl Evaluated {
                     let should = if wrong.should_trigger { "should trigger" } else { "should not trigger" };
                     let (right, of) = (wrong.right.passed, wrong.right.measured);
                     let message = format!("{should} and came out right {right} of {of}: {}", wrong.prompt);
-                    test.failures.push(failure("trigger", message));
+                    test.failures.push(Failure::new(FailureKind::Trigger, message));
                 }
             }
             cases.push(test);
@@ -91,7 +85,7 @@ impl Evaluated {
         cases
     }
 
-    fn case(&self, case: &CaseReport) -> Case {
+    fn case(&self, case: &CaseReport) -> CaseFinished {
         let with = &case.comparison.with_skill;
         let mut test = self.test(&case.case, &case.case, &Scope::Case(case.case.clone()));
         let arms = [Some(with), case.comparison.without_skill.as_ref()];
@@ -111,7 +105,7 @@ impl Evaluated {
             if rate.passed < rate.measured {
                 let (id, text) = (&assertion.id, &assertion.text);
                 let message = format!("`{id}` held in {} of {} trials: {text}", rate.passed, rate.measured);
-                test.failures.push(failure("assertion", message));
+                test.failures.push(Failure::new(FailureKind::Assertion, message));
             }
         }
         if let (Some(example), Some(first)) = (&case.example, test.failures.first_mut()) {
@@ -123,47 +117,36 @@ impl Evaluated {
     }
 
     /// A test that fails where the evaluation falls short.
-    fn test(&self, name: &str, id: &str, scope: &Scope) -> Case {
+    fn test(&self, name: &str, id: &str, scope: &Scope) -> CaseFinished {
         let report = &self.report;
         let is_own = |shortfall: &&Shortfall| shortfall.scope == *scope;
         let own = report.shortfalls.iter().filter(is_own);
         let failures: Vec<Failure> = own
             .map(|shortfall| {
                 let kind = match shortfall.kind {
-                    ShortfallKind::Threshold => "threshold",
-                    ShortfallKind::Unmeasured => "not-measured",
-                    ShortfallKind::Control => "control",
+                    ShortfallKind::Threshold => FailureKind::Threshold,
+                    ShortfallKind::Unmeasured => FailureKind::NotMeasured,
+                    ShortfallKind::Control => FailureKind::Control,
                 };
-                failure(kind, shortfall.message.clone())
+                Failure::new(kind, &shortfall.message)
             })
             .collect();
         let known = self.spec.cases.iter().find(|case| case.id == id);
         let line = known.map_or(1, |case| case.line);
-        Case {
+        CaseFinished {
             case: format!("{}/{name}", report.skill),
             target: report.stamp.target.clone(),
             repetition: 1,
             status: if failures.is_empty() { Status::Pass } else { Status::Fail },
             attempts: 1,
-            verdict: None,
-            contract: String::new(),
-            findings: Vec::new(),
             failures,
-            reason: None,
-            duration_ms: 0.0,
-            recording: None,
             replay: self.again.clone(),
             description: known
                 .filter(|case| case.kind == Kind::Task)
                 .map(|case| case.prompt.clone())
                 .unwrap_or_default(),
-            expected: String::new(),
             source: Some(Source::new(&self.spec.path.display().to_string(), line)),
-            earlier: Vec::new(),
+            ..CaseFinished::default()
         }
     }
-}
-
-fn failure(kind: &str, message: String) -> Failure {
-    Failure { kind: kind.to_owned(), message, diff: Vec::new() }
 }

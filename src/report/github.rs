@@ -4,17 +4,17 @@ use std::fmt::Write as _;
 
 use super::context::Context;
 use super::problem::problems;
-use super::told::Case;
-use super::whole::Whole;
+use super::run_report::RunReport;
 use crate::printable::printable;
+use crate::run::CaseFinished;
 
 /// GitHub shows so many annotations of a step.
 const MOST: usize = 10;
 
 /// The annotations of a run, a line each: one for each case that failed.
-pub(super) fn annotations(whole: &Whole, context: &Context) -> String {
+pub(super) fn annotations(whole: &RunReport, context: &Context) -> String {
     let problems = problems(whole);
-    let failed: Vec<&Case> = whole.failed().collect();
+    let failed: Vec<&CaseFinished> = whole.failed().collect();
     let shown = if failed.len() > MOST { MOST - 1 } else { MOST };
     let mut text = String::new();
     for case in failed.iter().take(shown) {

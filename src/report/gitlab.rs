@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::problem::{Weight, problems};
-use super::whole::Whole;
+use super::run_report::RunReport;
 use crate::printable::printable;
 
 /// The report of a run.
-pub(super) fn render(whole: &Whole, context: &Context) -> String {
+pub(super) fn render(whole: &RunReport, context: &Context) -> String {
     let mut issues = Vec::new();
     for problem in problems(whole).iter().filter(|problem| problem.accepted.is_none()) {
         let place = problem.place(context);

@@ -7,21 +7,21 @@ use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, Te
 use super::context::Context;
 use super::document::RenderError;
 use super::output;
-use super::told::{Case, Failure};
-use super::whole::Whole;
+use super::run_report::RunReport;
 use crate::printable::printable;
-use crate::run::Status;
+use crate::run::{CaseFinished, Failure, Status};
 
 /// How much of a failed run's output goes into the report.
 const OUTPUT: usize = 16 << 10;
 
 /// The report of a run.
-pub(super) fn render(whole: &Whole, context: &Context) -> Result<String, RenderError> {
+pub(super) fn render(whole: &RunReport, context: &Context) -> Result<String, RenderError> {
     let mut report = Report::new("clawgate");
     report.set_time(Duration::from_millis(whole.finished.duration_ms));
     for info in &whole.started.targets {
         let mut suite = TestSuite::new(&*printable(&info.target));
-        let cases: Vec<&Case> = whole.cases.iter().filter(|case| case.target == info.target).collect();
+        let cases: Vec<&CaseFinished> =
+            whole.cases.iter().filter(|case| case.target == info.target).collect();
         suite.set_time(seconds(cases.iter().map(|case| case.duration_ms).sum()));
         suite.add_property(Property::new("version", &*printable(&info.version)));
         suite.add_property(Property::new("clawgate", whole.started.clawgate.as_str()));
@@ -50,7 +50,7 @@ fn by_the_schema(text: &str) -> String {
     }
 }
 
-fn test_case(case: &Case, context: &Context) -> TestCase {
+fn test_case(case: &CaseFinished, context: &Context) -> TestCase {
     let mut status = match case.status {
         Status::Pass | Status::Flaky => TestCaseStatus::success(),
         Status::Skipped => {
@@ -96,16 +96,18 @@ fn kind(failures: &[Failure]) -> NonSuccessKind {
 
 fn first(failures: &[Failure]) -> (String, String) {
     failures.first().map_or((String::new(), String::new()), |failure| {
-        (printable(&failure.message).into_owned(), printable(&failure.kind).into_owned())
+        (printable(&failure.message).into_owned(), printable(&failure.kind.to_string()).into_owned())
     })
 }
 
 fn reasons(failures: &[Failure]) -> String {
-    let line = |failure: &Failure| format!("{}: {}", printable(&failure.kind), printable(&failure.message));
+    let line = |failure: &Failure| {
+        format!("{}: {}", printable(&failure.kind.to_string()), printable(&failure.message))
+    };
     failures.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn description(case: &Case, context: &Context) -> String {
+fn description(case: &CaseFinished, context: &Context) -> String {
     let mut lines = vec![reasons(&case.failures)];
     for finding in case.failing_findings() {
         if let Some(clause) = context.clause(&finding.clause) {

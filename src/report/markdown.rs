@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use super::context::Context;
 use super::document::RenderError;
 use super::numbers::counted;
-use super::problem::{Problem, kind_in_words, problems};
-use super::whole::Whole;
+use super::problem::{Problem, problems, promise};
+use super::run_report::RunReport;
 use crate::printable::printable;
 use crate::run::Status;
 
@@ -17,13 +17,13 @@ const MOST_TOLD: usize = 50;
 const MOST_COLUMNS: usize = 8;
 
 /// The report of a run.
-pub(super) fn render(whole: &Whole, context: &Context) -> Result<String, RenderError> {
+pub(super) fn render(whole: &RunReport, context: &Context) -> Result<String, RenderError> {
     let mut out = String::new();
     write(&mut out, whole, context).map_err(|error| RenderError(error.to_string()))?;
     Ok(out)
 }
 
-fn write(out: &mut String, whole: &Whole, context: &Context) -> std::fmt::Result {
+fn write(out: &mut String, whole: &RunReport, context: &Context) -> std::fmt::Result {
     let finished = &whole.finished;
     let mark = match finished.exit_code {
         0 => "✅",
@@ -124,9 +124,7 @@ fn table(out: &mut String, failing: &[&Problem<'_>], context: &Context) -> std::
     }
     writeln!(out)?;
     for rule in columns {
-        let words = context.clause(rule).map(|clause| clause.text);
-        let words = words.unwrap_or_else(|| kind_in_words(rule.trim_start_matches("run/")).to_owned());
-        writeln!(out, "- {}: {}", code(rule), plain(&words))?;
+        writeln!(out, "- {}: {}", code(rule), plain(&promise(rule, context)))?;
     }
     writeln!(out)
 }

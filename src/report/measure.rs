@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 
 use super::context::Context;
-use super::whole::Whole;
+use super::run_report::RunReport;
 use crate::recording::Recording;
 use crate::schema::{Contract, ContractSet, Coverage, Declared, Run, Survey};
 
@@ -23,7 +23,7 @@ pub(crate) struct Measure {
 
 impl Measure {
     /// Reads the recordings of a run.
-    pub(crate) fn of(whole: &Whole, context: &Context) -> Self {
+    pub(crate) fn of(whole: &RunReport, context: &Context) -> Self {
         let mut measure = Self::default();
         for case in whole.cases.iter().filter(|case| case.recording.is_some() && !case.contract.is_empty()) {
             if !measure.surveys.contains_key(&case.contract) {

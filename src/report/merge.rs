@@ -5,24 +5,19 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::told::{Started, Told};
-use crate::run::RunFinished;
+use crate::run::{CaseFinished, Event, RunFinished, RunStarted, SCHEMA_VERSION};
 
 /// The file with a run's events in its output folder.
 pub const EVENTS_FILE: &str = "events.ndjson";
-/// The newest form of events that is read.
-const SCHEMA_VERSION: u64 = 1;
 
 /// The events of one shard.
 #[derive(Debug)]
 pub struct Log {
     folder: PathBuf,
-    started: Started,
-    /// The first event as it was written.
-    first: Value,
-    cases: Vec<Value>,
+    started: RunStarted,
+    cases: Vec<CaseFinished>,
     finished: RunFinished,
 }
 
@@ -130,9 +125,9 @@ impl Log {
     pub fn read(folder: &Path) -> Result<Self, MergeError> {
         let path = folder.join(EVENTS_FILE);
         let at = |source| MergeError::Io { path: path.clone(), source };
-        let mut first = None;
+        let mut started: Option<RunStarted> = None;
         let mut cases = Vec::new();
-        let mut finished = None;
+        let mut finished: Option<RunFinished> = None;
         let mut reader = BufReader::new(File::open(&path).map_err(at)?);
         let mut line = Vec::new();
         let mut lines = 0;
@@ -146,7 +141,7 @@ impl Log {
             let value: Value = match serde_json::from_slice(&line) {
                 Ok(value) => value,
                 // Whoever wrote it was stopped in the middle.
-                Err(_) if first.is_some() && line.last() != Some(&b'\n') => {
+                Err(_) if started.is_some() && line.last() != Some(&b'\n') => {
                     return Err(MergeError::Unfinished(folder.to_owned()));
                 }
                 Err(error) => return Err(damaged(error.to_string())),
@@ -154,72 +149,58 @@ impl Log {
             if finished.is_some() {
                 return Err(damaged("an event after the last one".into()));
             }
-            match value.get("type").and_then(Value::as_str) {
-                Some("run-started") if first.is_none() => {
-                    let version = value.get("schema_version").and_then(Value::as_u64).unwrap_or(0);
-                    if version > SCHEMA_VERSION {
-                        return Err(damaged(format!("schema_version {version} is newer: update clawgate")));
-                    }
-                    first = Some(value);
+            let version = value.get("schema_version").and_then(Value::as_u64).unwrap_or(0);
+            if version > SCHEMA_VERSION {
+                return Err(damaged(format!("schema_version {version} is newer: update clawgate")));
+            }
+            match (serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?, &started) {
+                (Event::RunStarted(first), None) => started = Some(first),
+                (_, None) => return Err(damaged("the first event is not run-started".into())),
+                (Event::RunStarted(_), Some(_)) => return Err(damaged("a second run-started".into())),
+                (Event::CaseFinished(mut case), _) => {
+                    case.name_clauses();
+                    cases.push(*case);
                 }
-                _ if first.is_none() => return Err(damaged("the first event is not run-started".into())),
-                Some("run-started") => return Err(damaged("a second run-started".into())),
-                Some("case-finished") => cases.push(value),
-                Some("run-finished") => {
-                    let parsed = serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?;
-                    finished = Some(parsed);
-                }
-                Some(_) => {}
-                None => return Err(damaged("`type` is missing".into())),
+                (Event::RunFinished(last), _) => finished = Some(last),
+                (Event::CaseStarted(_) | Event::Unknown, _) => {}
             }
         }
-        let unfinished = || MergeError::Unfinished(folder.to_owned());
-        let first = first.ok_or_else(unfinished)?;
-        let started = serde_json::from_value(first.clone()).map_err(|error| MergeError::Damaged {
-            path: path.clone(),
-            line: 1,
-            reason: error.to_string(),
-        })?;
-        let finished: RunFinished = finished.ok_or_else(unfinished)?;
+        let (Some(started), Some(finished)) = (started, finished) else {
+            return Err(MergeError::Unfinished(folder.to_owned()));
+        };
         // A file that was put together or changed by hand is told by its own sums.
-        let count = |status: &str| cases.iter().filter(|case| case["status"] == status).count();
-        let said = [finished.passed, finished.failed, finished.flaky, finished.skipped];
-        let found = ["pass", "fail", "flaky", "skipped"].map(count);
+        let mut counted = RunFinished::default();
+        cases.iter().for_each(|case| counted.count(case));
+        let counts = |of: &RunFinished| [of.passed, of.failed, of.flaky, of.skipped];
+        let (said, found) = (counts(&finished), counts(&counted));
         if said != found {
             let reason = format!(
                 "run-finished counts {said:?} cases passed, failed, flaky and skipped, but there are {found:?}"
             );
             return Err(MergeError::Damaged { path: path.clone(), line: lines, reason });
         }
-        Ok(Self { folder: folder.to_owned(), started, first, cases, finished })
+        Ok(Self { folder: folder.to_owned(), started, cases, finished })
     }
 
-    /// The case events, with the paths of recordings as they are from here.
-    fn rooted(&mut self) -> impl Iterator<Item = Value> + '_ {
-        let (out, folder) = (PathBuf::from(&self.started.out), &self.folder);
-        let reroot = move |path: &mut Value| {
-            if let Some(old) = path.as_str().map(PathBuf::from)
-                && let Ok(inside) = old.strip_prefix(&out)
-            {
-                *path = folder.join(inside).display().to_string().into();
+    /// The cases, with the paths of recordings as they are from here.
+    fn rooted(&mut self) -> impl Iterator<Item = CaseFinished> + '_ {
+        let (out, folder) = (&self.started.out, &self.folder);
+        let reroot = move |path: &mut Option<String>| {
+            let inside = path.as_ref().and_then(|old| Path::new(old).strip_prefix(out).ok());
+            if let Some(inside) = inside {
+                *path = Some(folder.join(inside).display().to_string());
             }
         };
         self.cases.drain(..).map(move |mut case| {
-            if let Some(recording) = case.get_mut("recording") {
-                reroot(recording);
-            }
-            for earlier in case.get_mut("earlier").and_then(Value::as_array_mut).into_iter().flatten() {
-                if let Some(recording) = earlier.get_mut("recording") {
-                    reroot(recording);
-                }
-            }
+            reroot(&mut case.recording);
+            case.earlier.iter_mut().for_each(|earlier| reroot(&mut earlier.recording));
             case
         })
     }
 }
 
-/// Puts shards together; `out` is where the whole says that it was put.
-pub fn merge(mut logs: Vec<Log>, out: &Path) -> Result<Vec<Value>, MergeError> {
+/// Puts shards together; `out` is where the result says that it was put.
+pub fn merge(mut logs: Vec<Log>, out: &Path) -> Result<Vec<Event>, MergeError> {
     logs.sort_by_key(|log| log.started.plan.shard);
     let Some((one, others)) = logs.split_first() else { return Err(MergeError::Nothing(out.to_owned())) };
     for other in others {
@@ -239,7 +220,8 @@ pub fn merge(mut logs: Vec<Log>, out: &Path) -> Result<Vec<Value>, MergeError> {
             return Err(mixed("they ran other cases, other targets, or were cut by other durations".into()));
         }
     }
-    let of = one.started.plan.of;
+    let mut started = one.started.clone();
+    let of = started.plan.of;
     let mut parts: BTreeMap<u64, &Path> = BTreeMap::new();
     for log in &logs {
         let shard = log.started.plan.shard;
@@ -251,35 +233,25 @@ pub fn merge(mut logs: Vec<Log>, out: &Path) -> Result<Vec<Value>, MergeError> {
     if !missing.is_empty() {
         return Err(MergeError::Missing { missing, of });
     }
-    let wanted = one.started.plan.cases;
-    let mut first = one.first.clone();
-    first["cases"] = wanted.into();
-    first["out"] = out.display().to_string().into();
-    first["plan"] = json!({"id": one.started.plan.id, "cases": wanted, "shard": 1, "of": 1});
-    if let Some(earliest) = logs.iter().map(|log| log.started.started_at.as_str()).min() {
-        first["started_at"] = earliest.into();
+    let wanted = started.plan.cases;
+    started.cases = wanted;
+    started.out = out.display().to_string();
+    (started.plan.shard, started.plan.of) = (1, 1);
+    if let Some(earliest) = logs.iter().map(|log| &log.started.started_at).min() {
+        started.started_at.clone_from(earliest);
     }
     let finished = total(&logs);
-    let mut cases: BTreeMap<(String, String, u64), Value> = BTreeMap::new();
+    let mut cases = BTreeMap::new();
     let mut found = 0;
-    for log in &mut logs {
-        for case in log.rooted() {
-            let text = |key: &str| case.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-            let repetition = case.get("repetition").and_then(Value::as_u64).unwrap_or(1);
-            let key = (text("target"), text("case"), repetition);
-            found += 1;
-            cases.insert(key, case);
-        }
+    for case in logs.iter_mut().flat_map(Log::rooted) {
+        found += 1;
+        cases.insert((case.target.clone(), case.case.clone(), case.repetition), case);
     }
     if found != wanted || cases.len() != wanted {
         return Err(MergeError::Incomplete { found: cases.len(), wanted });
     }
-    let mut last = serde_json::to_value(&finished).unwrap_or_default();
-    last["type"] = "run-finished".into();
-    let mut events = vec![first];
-    events.extend(cases.into_values());
-    events.push(last);
-    Ok(events)
+    let cases = cases.into_values().map(|case| Event::CaseFinished(Box::new(case)));
+    Ok([Event::RunStarted(started)].into_iter().chain(cases).chain([Event::RunFinished(finished)]).collect())
 }
 
 /// How the whole ended. The parts ran side by side, so it took as long as the longest.
@@ -296,9 +268,4 @@ fn total(logs: &[Log]) -> RunFinished {
     }
     total.exit_code = total.code();
     total
-}
-
-/// An event from its JSON.
-pub fn told(event: &Value) -> Result<Told, serde_json::Error> {
-    serde_json::from_value(event.clone())
 }

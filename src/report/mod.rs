@@ -1,7 +1,7 @@
 //! Showing results: to people on a terminal and in a browser, to CI systems in their own formats, to programs as JSON.
 //!
 //! A run is told by one stream of events. [`Sinks`] passes each of them to every report that is wished for; reports
-//! that are one document are rendered from the [`Whole`] when the run is over.
+//! that are one document are rendered from the [`RunReport`] when the run is over.
 
 mod conformance;
 mod context;
@@ -25,13 +25,12 @@ mod problem;
 mod progress;
 mod quote;
 mod recorded;
+mod run_report;
 mod sarif;
 mod sinks;
 pub(crate) mod style;
 mod terminal;
 pub(crate) mod timeline;
-pub mod told;
-mod whole;
 
 pub use context::Context;
 pub(crate) use drift::{drift_markdown, drift_text, matrix_text};
@@ -46,7 +45,7 @@ pub(crate) use recorded::{Recorded, RecordedWish};
 pub(crate) use sarif::Baseline;
 pub use sinks::Kind;
 pub use sinks::Options;
+pub use sinks::ReportRequest;
 pub use sinks::Sinks;
-pub use sinks::Wish;
 pub(crate) use terminal::safe;
-pub use terminal::{Loudness, Terminal};
+pub use terminal::{Terminal, Verbosity};

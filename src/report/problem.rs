@@ -5,15 +5,18 @@ use std::collections::HashMap;
 use sha2::{Digest as _, Sha256};
 
 use super::context::Context;
-use super::told::{Case, Finding};
-use super::whole::Whole;
+use super::run_report::RunReport;
 use crate::printable::printable;
-use crate::run::{Source, Status};
+use crate::run::{CaseFinished, FailureKind, Finding, Source, Status, Word};
+use crate::schema::Level;
+
+/// What the rule of a problem begins with that no clause is about.
+const RUN: &str = "run/";
 
 /// Something that is wrong with a case.
 #[derive(Debug)]
 pub(super) struct Problem<'r> {
-    pub(super) case: &'r Case,
+    pub(super) case: &'r CaseFinished,
     /// The clause, or `run/<kind>` for what no clause is about.
     pub(super) rule: String,
     pub(super) weight: Weight,
@@ -48,7 +51,7 @@ impl Problem<'_> {
 }
 
 /// Every problem of a run, in the order of its cases.
-pub(super) fn problems(whole: &Whole) -> Vec<Problem<'_>> {
+pub(super) fn problems(whole: &RunReport) -> Vec<Problem<'_>> {
     let mut seen: HashMap<String, u32> = HashMap::new();
     let mut all = Vec::new();
     for case in &whole.cases {
@@ -65,11 +68,11 @@ pub(super) fn problems(whole: &Whole) -> Vec<Problem<'_>> {
     all
 }
 
-fn of_case(case: &Case) -> Vec<Problem<'_>> {
+fn of_case(case: &CaseFinished) -> Vec<Problem<'_>> {
     let failed = case.status == Status::Fail;
     let mut found = Vec::new();
     for failure in case.other_failures().filter(|_| failed) {
-        let rule = format!("run/{}", printable(&failure.kind));
+        let rule = printable(&format!("{RUN}{}", failure.kind)).into_owned();
         found.push(Problem {
             case,
             fingerprint: digest(&[&rule, &case.case, &case.target, &case.repetition.to_string()]),
@@ -82,10 +85,10 @@ fn of_case(case: &Case) -> Vec<Problem<'_>> {
     }
     for finding in &case.findings {
         let failing = failed && case.failing_findings().any(|known| std::ptr::eq(known, finding));
-        let weight = match finding.level.as_str() {
+        let weight = match finding.level.known() {
             _ if failing => Weight::Error,
-            "must" => Weight::Error,
-            "should" => Weight::Warning,
+            Some(Level::Must) => Weight::Error,
+            Some(Level::Should) => Weight::Warning,
             _ => Weight::Note,
         };
         let accepted = match &finding.known {
@@ -129,29 +132,30 @@ fn digest(parts: &[&str]) -> String {
     digest.finalize().iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// What a kind of failure is about, in words.
-pub(super) fn kind_in_words(kind: &str) -> &'static str {
-    match kind {
-        "verdict" => "The run ends as the scenario expects.",
-        "exit" => "The exit code is the expected one.",
-        "advisory" => "The verdict carries the expected advisories.",
-        "stale" => "A finding that the scenario expects is still there.",
-        "requests" => "The API is asked as often as expected.",
-        "unused-turn" => "Every turn of the script is asked for.",
-        "unmatched-request" => "Every request is one that the script knows.",
-        "invalid-request" => "Every request is a valid one.",
-        "file" => "The run leaves the expected files.",
-        "stdout" => "Standard output holds what is expected.",
-        "stderr" => "Standard error holds what is expected.",
-        "secret" => "No credential is printed.",
-        "leftover" => "Nothing is left running.",
-        "golden" => "The output is that of the golden snapshot.",
-        "harness" => "The harness itself works.",
-        "threshold" => "Every threshold of the evaluation is reached.",
-        "assertion" => "Every assertion of the case holds.",
-        "trigger" => "The skill is used where it should be, and only there.",
-        "control" => "What is known to pass passes, and what is known to fail fails.",
-        "not-measured" => "Enough trials are measured to tell anything.",
-        _ => "The run is as the scenario expects.",
+/// What holds when a rule is kept, in a sentence.
+pub(super) fn promise(rule: &str, context: &Context) -> String {
+    let of_kind = |kind| match Word::<FailureKind>::read(kind) {
+        Word::Known(kind) => kind.promise(),
+        Word::Unknown(_) => "The run is as the scenario expects.",
+    };
+    match (context.clause(rule), rule.strip_prefix(RUN)) {
+        (Some(clause), _) => clause.text,
+        (None, Some(kind)) => of_kind(kind).to_owned(),
+        (None, None) => format!("The clause {rule} holds."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_says_what_holds_when_it_is_kept() {
+        let context = Context::default();
+        let says = |rule: &str| promise(rule, &context);
+        assert_eq!(says("run/not-measured"), "Enough trials are measured to tell anything.");
+        assert_eq!(says("run/outside"), "Nothing is written outside the clean room.");
+        assert_eq!(says("run/haunted"), "The run is as the scenario expects.");
+        assert_eq!(says("no-such/clause"), "The clause no-such/clause holds.");
     }
 }

@@ -53,12 +53,10 @@ impl Progress {
         let Some(state) = &self.state else { return write() };
         let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
-            Event::RunStarted { cases, .. } => state.total = *cases,
-            Event::CaseStarted { case, target, attempt, .. } => {
-                if *attempt == 1 {
-                    let name = format!("{} on {}", printable(case), printable(target));
-                    state.running.push((name, Instant::now()));
-                }
+            Event::RunStarted(started) => state.total = started.cases,
+            Event::CaseStarted(started) if started.attempt == 1 => {
+                let name = format!("{} on {}", printable(&started.case), printable(&started.target));
+                state.running.push((name, Instant::now()));
             }
             Event::CaseFinished(finished) => {
                 let name = format!("{} on {}", printable(&finished.case), printable(&finished.target));
@@ -68,8 +66,9 @@ impl Progress {
                 state.done += 1;
             }
             Event::RunFinished(_) => state.running.clear(),
+            Event::CaseStarted(_) | Event::Unknown => {}
         }
-        if !matches!(event, Event::CaseStarted { .. }) {
+        if !matches!(event, Event::CaseStarted(_)) {
             state.clear();
         }
         write();

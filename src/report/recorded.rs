@@ -5,12 +5,11 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use super::told::{Case, Failure, Finding};
 use crate::judge::{
     Ending, Input, InputError, Judge, Protocol, Settings, Shelf, Source, find, is_of_events, judge_stream,
 };
 use crate::recording::{Facts, Recording};
-use crate::run::{Status, TargetInfo};
+use crate::run::{CaseFinished, Failure, Status, TargetInfo};
 use crate::schema::{self, FileError, Run};
 
 /// Recordings that are wished for: `claw-flat=recordings/claw`.
@@ -44,7 +43,7 @@ pub struct Recorded {
     /// The targets that were recorded.
     pub targets: Vec<TargetInfo>,
     /// A case for each recording; it fails when it breaks a must clause.
-    pub cases: Vec<Case>,
+    pub cases: Vec<CaseFinished>,
 }
 
 /// Why recordings cannot be judged.
@@ -74,7 +73,7 @@ impl Recorded {
             let target = label(&recording.facts);
             targets.insert(target.clone(), recording.facts.target_version.clone());
             let findings = judge(&recording, path, &shelf)?;
-            read.cases.push(case(&recording.facts, target, path, &wish.contract, &findings));
+            read.cases.push(case(&recording.facts, target, path, &wish.contract, findings));
         }
         if read.cases.is_empty() {
             return Err(RecordedError::None(wish.folder.clone()));
@@ -116,49 +115,26 @@ fn judge(recording: &Recording, path: &Path, shelf: &Shelf) -> Result<Vec<schema
     Ok(judge.finish(&ending, &mut |_| {})?.findings)
 }
 
-fn case(facts: &Facts, target: String, path: &Path, contract: &str, findings: &[schema::Finding]) -> Case {
-    let failures: Vec<Failure> = findings
-        .iter()
-        .filter(|finding| finding.fails())
-        .map(|finding| Failure {
-            kind: "finding".into(),
-            message: format!("{}: {}", finding.clause, finding.message),
-            diff: Vec::new(),
-        })
-        .collect();
-    Case {
+fn case(
+    facts: &Facts,
+    target: String,
+    path: &Path,
+    contract: &str,
+    findings: Vec<schema::Finding>,
+) -> CaseFinished {
+    let failing = findings.iter().filter(|finding| finding.fails());
+    let failures: Vec<Failure> = failing.map(Failure::finding).collect();
+    CaseFinished {
         case: facts.scenario.clone(),
         target,
         repetition: 1,
         status: if failures.is_empty() { Status::Pass } else { Status::Fail },
         attempts: 1,
-        verdict: None,
         contract: contract.to_owned(),
-        findings: findings.iter().map(told).collect(),
+        findings: findings.into_iter().map(Into::into).collect(),
         failures,
-        reason: None,
-        duration_ms: 0.0,
         recording: Some(path.display().to_string()),
-        replay: String::new(),
-        description: String::new(),
-        expected: String::new(),
-        source: None,
-        earlier: Vec::new(),
-    }
-}
-
-fn told(finding: &schema::Finding) -> Finding {
-    Finding {
-        clause: finding.clause.clone(),
-        level: finding.level.name().to_owned(),
-        message: finding.message.clone(),
-        line: finding.line,
-        offset: finding.offset,
-        pointer: finding.pointer.clone(),
-        seen: finding.seen.clone(),
-        expected: finding.expected.clone(),
-        consequences: finding.consequences.clone(),
-        known: finding.known.clone(),
+        ..CaseFinished::default()
     }
 }
 

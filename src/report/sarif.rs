@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
-use super::problem::{Problem, Weight, kind_in_words, problems};
-use super::whole::Whole;
+use super::problem::{Problem, Weight, problems, promise};
+use super::run_report::RunReport;
 use crate::printable::printable;
 use crate::run::Source;
 
@@ -38,7 +38,7 @@ impl Baseline {
 }
 
 /// The report of a run.
-pub(super) fn render(whole: &Whole, context: &Context, baseline: Option<&Baseline>) -> String {
+pub(super) fn render(whole: &RunReport, context: &Context, baseline: Option<&Baseline>) -> String {
     let problems = problems(whole);
     let names: BTreeSet<&str> = problems.iter().map(|problem| problem.rule.as_str()).collect();
     let names: Vec<&str> = names.into_iter().collect();
@@ -161,11 +161,7 @@ fn absent(old: &Value, rules: &mut Vec<Value>, context: &Context) -> Value {
 
 fn rule(name: &str, context: &Context) -> Value {
     let clause = context.clause(name);
-    let text = match (&clause, name.strip_prefix("run/")) {
-        (Some(clause), _) => clause.text.clone(),
-        (None, Some(kind)) => kind_in_words(kind).to_owned(),
-        (None, None) => format!("The clause {name} holds."),
-    };
+    let text = promise(name, context);
     let clause = clause.unwrap_or_default();
     let level = match clause.level.as_str() {
         "" | "must" => "error",

@@ -8,10 +8,9 @@ use std::str::FromStr;
 use super::context::Context;
 use super::document::{self, RenderError};
 use super::recorded::Recorded;
+use super::run_report::RunReport;
 use super::sarif::Baseline;
 use super::terminal::Terminal;
-use super::told::Told;
-use super::whole::Whole;
 use super::{conformance, github, gitlab, html, junit, markdown, sarif};
 use crate::document::nearest;
 use crate::run::Event;
@@ -85,14 +84,14 @@ impl Kind {
 
 /// A report that is wished for: `junit=report.xml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wish {
+pub struct ReportRequest {
     /// Its kind.
     pub kind: Kind,
     /// Where it goes; `-` is standard output.
     pub path: Option<PathBuf>,
 }
 
-impl Wish {
+impl ReportRequest {
     /// A report of this kind in its usual place.
     pub fn new(kind: Kind) -> Self {
         Self { kind, path: None }
@@ -120,7 +119,7 @@ impl Wish {
     }
 }
 
-impl FromStr for Wish {
+impl FromStr for ReportRequest {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -184,7 +183,7 @@ pub struct Options {
 /// A report that could not be written.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Lost {
+pub struct LostReport {
     /// Its kind.
     pub kind: Kind,
     /// Where it should have gone.
@@ -200,7 +199,7 @@ pub struct Sinks {
     context: Context,
     options: Options,
     all: Vec<Sink>,
-    whole: Whole,
+    report: RunReport,
 }
 
 struct Sink {
@@ -212,11 +211,11 @@ struct Sink {
 
 impl Sinks {
     /// Opens the reports that are wished for.
-    pub fn open(wishes: &[Wish], context: Context, options: Options) -> Self {
+    pub fn open(wishes: &[ReportRequest], context: Context, options: Options) -> Self {
         let mut sinks = Vec::new();
         // GitHub reads both channels; data keeps standard output for itself.
         let is_data =
-            |wish: &Wish| wish.is_on_stdout() && !matches!(wish.kind, Kind::Terminal | Kind::Github);
+            |wish: &ReportRequest| wish.is_on_stdout() && !matches!(wish.kind, Kind::Terminal | Kind::Github);
         let taken = wishes.iter().any(is_data);
         for wish in wishes {
             let destination = match wish.destination(&options.out) {
@@ -229,29 +228,20 @@ impl Sinks {
             }
             sinks.push(sink);
         }
-        Self { context, options, all: sinks, whole: Whole::default() }
+        Self { context, options, all: sinks, report: RunReport::default() }
     }
 
     /// Passes an event on to every report.
-    pub fn hear(&mut self, event: &Event) {
-        match (Told::of(event), serde_json::to_string(event)) {
-            (Ok(told), Ok(line)) => self.hear_told(&told, &line),
-            (Err(error), _) | (_, Err(error)) => {
-                let error = io::Error::from(error);
-                self.all.iter_mut().for_each(|sink| sink.fail(&error));
-            }
-        }
-    }
-
-    /// Passes on an event, and the line of JSON that it is.
-    pub fn hear_told(&mut self, told: &Told, line: &str) {
-        self.whole.hear(told);
+    pub fn on_event(&mut self, event: &Event) {
+        self.report.add(event);
         for sink in self.all.iter_mut().filter(|sink| sink.error.is_none()) {
             let Some(stream) = &mut sink.stream else { continue };
             let written = match sink.kind {
-                Kind::Json => writeln!(stream, "{line}"),
+                Kind::Json => serde_json::to_writer(&mut *stream, event)
+                    .map_err(io::Error::from)
+                    .and_then(|()| writeln!(stream)),
                 _ => match &mut self.options.terminal {
-                    Some(terminal) => terminal.hear(stream, told, &self.context),
+                    Some(terminal) => terminal.on_event(stream, event, &self.context),
                     None => Ok(()),
                 },
             };
@@ -262,21 +252,21 @@ impl Sinks {
     }
 
     /// Writes what is written at the end, and says which reports are lost.
-    pub fn finish(mut self) -> (Whole, Vec<Lost>) {
+    pub fn finish(mut self) -> (RunReport, Vec<LostReport>) {
         for sink in &mut self.all {
             if sink.error.is_some() || sink.stream.is_some() {
                 continue;
             }
-            if let Err(reason) = sink.write(&self.whole, &self.context, &self.options) {
+            if let Err(reason) = sink.write(&self.report, &self.context, &self.options) {
                 sink.error = Some(reason);
             }
         }
         let lost = self.all.into_iter().filter_map(|sink| {
             let (reason, unread) = sink.error?;
-            Some(Lost { kind: sink.kind, destination: sink.destination.name(), reason, unread })
+            Some(LostReport { kind: sink.kind, destination: sink.destination.name(), reason, unread })
         });
         let lost = lost.collect();
-        (self.whole, lost)
+        (self.report, lost)
     }
 }
 
@@ -310,7 +300,7 @@ impl Sink {
         self.error = Some((error.to_string(), unread));
     }
 
-    fn write(&self, whole: &Whole, context: &Context, options: &Options) -> Result<(), (String, bool)> {
+    fn write(&self, whole: &RunReport, context: &Context, options: &Options) -> Result<(), (String, bool)> {
         let told = |error: &io::Error| (error.to_string(), error.kind() == io::ErrorKind::BrokenPipe);
         let text = self.render(whole, context, options).map_err(|error| (error.to_string(), false))?;
         match &self.destination {
@@ -334,7 +324,7 @@ impl Sink {
         Ok(())
     }
 
-    fn render(&self, whole: &Whole, context: &Context, options: &Options) -> Result<String, RenderError> {
+    fn render(&self, whole: &RunReport, context: &Context, options: &Options) -> Result<String, RenderError> {
         match self.kind {
             Kind::Junit => junit::render(whole, context),
             Kind::Sarif => Ok(sarif::render(whole, context, options.baseline.as_ref())),
@@ -371,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_wish_is_a_kind_and_perhaps_a_path() {
-        let wish = |text: &str| text.parse::<Wish>();
+        let wish = |text: &str| text.parse::<ReportRequest>();
         assert_eq!(wish("junit=a=b.xml").unwrap().path, Some("a=b.xml".into()));
         assert!(wish("json").unwrap().is_on_stdout() && wish("html=-").unwrap().is_on_stdout());
         assert!(!wish("html").unwrap().is_on_stdout());

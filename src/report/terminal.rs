@@ -8,10 +8,8 @@ use unicode_width::UnicodeWidthStr as _;
 use super::context::Context;
 use super::quote::{first_columns, quote_file};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
-use super::told::{Case, Finding, Started, Told};
-use crate::classify::Class;
 use crate::printable::printable;
-use crate::run::{RunFinished, Status};
+use crate::run::{CaseFinished, Event, FailureKind, Finding, RunFinished, RunStarted, Status};
 use crate::shell::shell_word;
 
 /// Failures told in full at the end; of the rest the names are enough.
@@ -24,7 +22,7 @@ const REFERENCE: &str = "reference";
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Loudness {
+pub enum Verbosity {
     /// Failures and the end.
     Quiet,
     /// A line a case.
@@ -38,41 +36,34 @@ pub enum Loudness {
 #[derive(Debug, Default)]
 pub struct Terminal {
     columns: usize,
-    loudness: Loudness,
-    failed: Vec<Case>,
-    started: Started,
+    verbosity: Verbosity,
+    failed: Vec<CaseFinished>,
+    started: RunStarted,
     done: usize,
 }
 
 impl Terminal {
     /// For a terminal of so many columns.
-    pub fn new(columns: usize, loudness: Loudness) -> Self {
-        Self { columns: columns.clamp(40, 400), loudness, ..Self::default() }
+    pub fn new(columns: usize, verbosity: Verbosity) -> Self {
+        Self { columns: columns.clamp(40, 400), verbosity, ..Self::default() }
     }
 
     /// Writes what an event means.
-    pub fn hear(&mut self, out: &mut dyn Write, told: &Told, context: &Context) -> io::Result<()> {
-        match told {
-            Told::RunStarted(started) => {
+    pub fn on_event(&mut self, out: &mut dyn Write, event: &Event, context: &Context) -> io::Result<()> {
+        match event {
+            Event::RunStarted(started) => {
                 self.started = started.clone();
                 self.begin(out)
             }
-            Told::CaseFinished(case) => self.case(out, case),
-            Told::RunFinished(finished) => self.end(out, finished, context),
-            Told::CaseStarted(_) | Told::Unknown => Ok(()),
+            Event::CaseFinished(case) => self.case(out, case),
+            Event::RunFinished(finished) => self.end(out, finished, context),
+            Event::CaseStarted(_) | Event::Unknown => Ok(()),
         }
     }
 
     fn begin(&self, out: &mut dyn Write) -> io::Result<()> {
         let started = &self.started;
-        let targets: Vec<String> = started
-            .targets
-            .iter()
-            .map(|info| match info.version.as_str() {
-                "" => info.target.clone(),
-                version => format!("{} ({version})", info.target),
-            })
-            .collect();
+        let targets: Vec<String> = started.targets.iter().map(ToString::to_string).collect();
         let part = match &started.plan {
             plan if plan.of > 1 => format!(", part {} of {} ({} in all)", plan.shard, plan.of, plan.cases),
             _ => String::new(),
@@ -86,12 +77,12 @@ impl Terminal {
         self.wrapped(out, 0, &text)
     }
 
-    fn case(&mut self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
+    fn case(&mut self, out: &mut dyn Write, case: &CaseFinished) -> io::Result<()> {
         self.done += 1;
         if case.status == Status::Fail {
             self.failed.push(case.clone());
         }
-        if self.loudness == Loudness::Quiet && case.status != Status::Fail {
+        if self.verbosity == Verbosity::Quiet && case.status != Status::Fail {
             return Ok(());
         }
         let (style, word) = match case.status {
@@ -124,14 +115,14 @@ impl Terminal {
                 writeln!(out, "{:17}{CAUTION}{text}{CAUTION:#}", "")?;
             }
         }
-        if self.loudness == Loudness::Verbose {
+        if self.verbosity == Verbosity::Verbose {
             self.more(out, case)?;
         }
         Ok(())
     }
 
     /// What a case rests on.
-    fn more(&self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
+    fn more(&self, out: &mut dyn Write, case: &CaseFinished) -> io::Result<()> {
         let mut lines = Vec::new();
         if let Some(verdict) = &case.verdict {
             for evidence in verdict.evidence.iter().take(2) {
@@ -208,16 +199,18 @@ impl Terminal {
     }
 
     /// One failure in full: the verdict, the clauses in words, expected against seen, and how to see it again.
-    fn failure(&self, out: &mut dyn Write, case: &Case, context: &Context) -> io::Result<()> {
+    fn failure(&self, out: &mut dyn Write, case: &CaseFinished, context: &Context) -> io::Result<()> {
         writeln!(out, "{BAD}FAIL{BAD:#} {NAME}{}{NAME:#} on {}", safe(&case.title()), safe(&case.target))?;
         if !case.description.is_empty() {
             self.labelled(out, "", &case.description)?;
         }
         self.verdict(out, case)?;
         let mut told = 0;
-        for failure in case.other_failures().filter(|failure| failure.kind != "verdict").take(MOST_REASONS) {
+        for failure in
+            case.other_failures().filter(|failure| failure.kind != FailureKind::Verdict).take(MOST_REASONS)
+        {
             told += 1;
-            self.labelled(out, &failure.kind, &failure.message)?;
+            self.labelled(out, &failure.kind.to_string(), &failure.message)?;
         }
         let mut clauses: Vec<&str> = Vec::new();
         let mut more = 0;
@@ -245,13 +238,13 @@ impl Terminal {
     }
 
     /// What was expected to become of the run, what did, and on what evidence.
-    fn verdict(&self, out: &mut dyn Write, case: &Case) -> io::Result<()> {
+    fn verdict(&self, out: &mut dyn Write, case: &CaseFinished) -> io::Result<()> {
         let Some(verdict) = &case.verdict else { return Ok(()) };
-        let meaning = match verdict.class.parse::<Class>() {
-            Ok(class) => format!("{}: {}", case.outcome(), class.meaning()),
-            Err(_) => case.outcome(),
+        let meaning = match verdict.class.known() {
+            Some(class) => format!("{}: {}", case.outcome(), class.meaning()),
+            None => case.outcome(),
         };
-        if case.failures.iter().any(|failure| failure.kind == "verdict") {
+        if case.failures.iter().any(|failure| failure.kind == FailureKind::Verdict) {
             self.labelled(out, "expected", &case.expected)?;
         }
         self.labelled(out, "found", &format!("{meaning} (blame: {})", verdict.blame))?;
@@ -270,11 +263,11 @@ impl Terminal {
     fn finding(
         &self,
         out: &mut dyn Write,
-        case: &Case,
+        case: &CaseFinished,
         finding: &Finding,
         context: &Context,
     ) -> io::Result<()> {
-        self.labelled(out, &finding.level, &format!("{}: {}", finding.clause, finding.message))?;
+        self.labelled(out, &finding.level.to_string(), &format!("{}: {}", finding.clause, finding.message))?;
         if let Some(clause) = context.clause(&finding.clause) {
             self.labelled(out, "clause", &clause.text)?;
         }

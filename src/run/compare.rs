@@ -2,32 +2,106 @@
 
 use std::fs;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::event::Word;
 use super::judging::Judged;
 use crate::classify::{Class, Verdict};
 use crate::harness::capture::Captured;
 use crate::harness::mock::Journal;
 use crate::harness::room::Room;
 use crate::harness::scenario::{Expect, ExpectedFile};
-use crate::schema::Level;
+use crate::schema::{Finding, Level};
 
 /// Something that was not as expected.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What it is about, as a word.
-    pub kind: &'static str,
+    pub kind: Word<FailureKind>,
     /// What is wrong, in a sentence.
     pub message: String,
+    /// The clause that was broken, where that is what is wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clause: Option<String>,
     /// What differs from a snapshot, line by line; see [`crate::golden::Difference::lines`].
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diff: Vec<String>,
 }
 
 impl Failure {
-    pub(super) fn new(kind: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), diff: Vec::new() }
+    pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self { kind: kind.into(), message: message.into(), clause: None, diff: Vec::new() }
+    }
+
+    /// A clause was broken.
+    pub(crate) fn finding(finding: &Finding) -> Self {
+        let message = format!("{}: {}", finding.clause, finding.message);
+        Self { clause: Some(finding.clause.clone()), ..Self::new(FailureKind::Finding, message) }
+    }
+
+    /// Whether it says something of the apparatus, and nothing of what was to be tested.
+    pub(crate) fn is_ours(&self) -> bool {
+        use FailureKind::{Control, Harness, NotMeasured};
+        self.kind.known().is_some_and(|kind| matches!(kind, Harness | Control | NotMeasured))
+    }
+}
+
+/// What a failure is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FailureKind {
+    Verdict,
+    Exit,
+    Advisory,
+    Finding,
+    Stale,
+    Requests,
+    UnusedTurn,
+    UnmatchedRequest,
+    InvalidRequest,
+    File,
+    Stdout,
+    Stderr,
+    Secret,
+    Leftover,
+    Outside,
+    Golden,
+    Harness,
+    Threshold,
+    Assertion,
+    Trigger,
+    Control,
+    NotMeasured,
+}
+
+impl FailureKind {
+    /// What holds when nothing of this kind is wrong.
+    pub(crate) fn promise(self) -> &'static str {
+        match self {
+            Self::Verdict => "The run ends as the scenario expects.",
+            Self::Exit => "The exit code is the expected one.",
+            Self::Advisory => "The verdict carries the expected advisories.",
+            Self::Finding => "Every clause of the contract is kept.",
+            Self::Stale => "A finding that the scenario expects is still there.",
+            Self::Requests => "The API is asked as often as expected.",
+            Self::UnusedTurn => "Every turn of the script is asked for.",
+            Self::UnmatchedRequest => "Every request is one that the script knows.",
+            Self::InvalidRequest => "Every request is a valid one.",
+            Self::File => "The run leaves the expected files.",
+            Self::Stdout => "Standard output holds what is expected.",
+            Self::Stderr => "Standard error holds what is expected.",
+            Self::Secret => "No credential is printed.",
+            Self::Leftover => "Nothing is left running.",
+            Self::Outside => "Nothing is written outside the clean room.",
+            Self::Golden => "The output is that of the golden snapshot.",
+            Self::Harness => "The harness itself works.",
+            Self::Threshold => "Every threshold of the evaluation is reached.",
+            Self::Assertion => "Every assertion of the case holds.",
+            Self::Trigger => "The skill is used where it should be, and only there.",
+            Self::Control => "What is known to pass passes, and what is known to fail fails.",
+            Self::NotMeasured => "Enough trials are measured to tell anything.",
+        }
     }
 }
 
@@ -57,45 +131,51 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
     for file in &expect.files {
         failures.extend(check_file(file, observed.room));
     }
-    for (channel, wanted, bytes) in [
-        ("stdout", &expect.stdout_contains, observed.stdout_start),
-        ("stderr", &expect.stderr_contains, observed.stderr_start),
+    for (kind, wanted, bytes) in [
+        (FailureKind::Stdout, &expect.stdout_contains, observed.stdout_start),
+        (FailureKind::Stderr, &expect.stderr_contains, observed.stderr_start),
     ] {
         if let Some(wanted) = wanted
             && memchr::memmem::find(bytes, wanted.as_bytes()).is_none()
         {
-            failures.push(Failure::new(channel, format!("{channel} does not contain {wanted:?}")));
+            let channel = Word::from(kind);
+            failures.push(Failure::new(kind, format!("{channel} does not contain {wanted:?}")));
         }
     }
     if observed.masked > 0 {
         let message =
             format!("{} times a credential was printed; the recording has it masked", observed.masked);
-        failures.push(Failure::new("secret", message));
+        failures.push(Failure::new(FailureKind::Secret, message));
     }
     let ended = &observed.captured.ended;
     if !expect.leftovers {
         for left in &ended.leftovers {
             failures.push(Failure::new(
-                "leftover",
+                FailureKind::Leftover,
                 format!("left running: {} (process {})", left.command, left.pid),
             ));
         }
     } else if ended.leftovers.is_empty() {
-        failures.push(Failure::new("leftover", "expected a process to be left running"));
+        failures.push(Failure::new(FailureKind::Leftover, "expected a process to be left running"));
     }
     let outside = ended.outside.iter().flatten();
     match (expect.outside, &ended.outside) {
         (false, _) => {
-            failures.extend(outside.map(|path| Failure::new("outside", format!("written outside: {path}"))));
+            failures.extend(
+                outside.map(|path| Failure::new(FailureKind::Outside, format!("written outside: {path}"))),
+            );
         }
         (true, Some(written)) if written.is_empty() => {
-            failures.push(Failure::new("outside", "expected a file to be written outside the clean room"));
+            failures.push(Failure::new(
+                FailureKind::Outside,
+                "expected a file to be written outside the clean room",
+            ));
         }
         // Where it is not watched, nothing can be said.
         (true, _) => {}
     }
     if ended.survivors {
-        failures.push(Failure::new("leftover", "a process could not be ended"));
+        failures.push(Failure::new(FailureKind::Leftover, "a process could not be ended"));
     }
     failures
 }
@@ -104,19 +184,21 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
 fn ended(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
     let exit = &observed.captured.exit;
     if expect.verdict != Class::Ok {
-        failures.push(Failure::new("verdict", "an event log has no verdict that could be expected"));
+        failures
+            .push(Failure::new(FailureKind::Verdict, "an event log has no verdict that could be expected"));
     }
     if let Some(timer) = &exit.timed_out {
-        failures.push(Failure::new("exit", format!("the timer {} fired", timer.name())));
+        failures.push(Failure::new(FailureKind::Exit, format!("the timer {} fired", timer.name())));
     }
     if let Some(error) = &exit.spawn_error {
-        failures.push(Failure::new("exit", format!("could not be started: {}", error.message)));
+        failures.push(Failure::new(FailureKind::Exit, format!("could not be started: {}", error.message)));
     }
     if let Some(signal) = exit.signal {
-        failures.push(Failure::new("exit", format!("ended by signal {signal}")));
+        failures.push(Failure::new(FailureKind::Exit, format!("ended by signal {signal}")));
     }
     if let Some(code) = exit.code.filter(|code| *code != 0 && expect.exit.is_none()) {
-        failures.push(Failure::new("exit", format!("expected exit code 0, found exit code {code}")));
+        failures
+            .push(Failure::new(FailureKind::Exit, format!("expected exit code 0, found exit code {code}")));
     }
 }
 
@@ -133,11 +215,11 @@ fn verdict(expect: &Expect, verdict: &Verdict, failures: &mut Vec<Failure>) {
             .evidence
             .first()
             .map_or(String::new(), |evidence| format!(": {} {}", evidence.rule, evidence.value));
-        failures.push(Failure::new("verdict", format!("expected {wanted}, found {found}{why}")));
+        failures.push(Failure::new(FailureKind::Verdict, format!("expected {wanted}, found {found}{why}")));
     }
     for wanted in &expect.advisories {
         if !verdict.advisories.iter().any(|advisory| advisory.name() == wanted) {
-            failures.push(Failure::new("advisory", format!("expected the advisory {wanted}")));
+            failures.push(Failure::new(FailureKind::Advisory, format!("expected the advisory {wanted}")));
         }
     }
 }
@@ -152,20 +234,20 @@ fn exit(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
             (None, Some(signal)) => format!("signal {signal}"),
             (None, None) => "no exit".to_owned(),
         };
-        failures.push(Failure::new("exit", format!("expected exit code {wanted}, found {found}")));
+        failures.push(Failure::new(FailureKind::Exit, format!("expected exit code {wanted}, found {found}")));
     }
 }
 
 fn findings(expect: &Expect, judgement: &Judged, fail_on: Level, failures: &mut Vec<Failure>) {
     for finding in judgement.findings.iter().filter(|finding| finding.level >= fail_on) {
         if !expect.findings.contains(&finding.clause) {
-            failures.push(Failure::new("finding", format!("{}: {}", finding.clause, finding.message)));
+            failures.push(Failure::finding(finding));
         }
     }
     for clause in &expect.findings {
         if !judgement.findings.iter().any(|finding| finding.clause == *clause) {
             let message = format!("{clause} was expected to be broken and is not: take it off the list");
-            failures.push(Failure::new("stale", message));
+            failures.push(Failure::new(FailureKind::Stale, message));
         }
     }
 }
@@ -175,7 +257,7 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
     match expect.requests {
         Some(wanted) if wanted != count => {
             failures.push(Failure::new(
-                "requests",
+                FailureKind::Requests,
                 format!("expected {wanted} requests for an answer, found {count}"),
             ));
         }
@@ -185,7 +267,7 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
             journal
                 .unused
                 .iter()
-                .map(|turn| Failure::new("unused-turn", format!("nobody asked for turn `{turn}`"))),
+                .map(|turn| Failure::new(FailureKind::UnusedTurn, format!("nobody asked for turn `{turn}`"))),
         ),
     }
     for entry in &journal.requests {
@@ -196,11 +278,11 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
                 "{} {} was answered by no turn; nearest is {nearest}: {because}",
                 entry.method, entry.path
             );
-            failures.push(Failure::new("unmatched-request", message));
+            failures.push(Failure::new(FailureKind::UnmatchedRequest, message));
         }
         for finding in &entry.findings {
             let message = format!("request {}: {} {}", entry.number, finding.pointer, finding.message);
-            failures.push(Failure::new("invalid-request", message));
+            failures.push(Failure::new(FailureKind::InvalidRequest, message));
         }
     }
 }
@@ -216,5 +298,5 @@ fn check_file(file: &ExpectedFile, room: &Room) -> Option<Failure> {
         }
         (Some(text), Ok(_)) => format!("{} does not contain {text:?}", file.path),
     };
-    Some(Failure::new("file", message))
+    Some(Failure::new(FailureKind::File, message))
 }

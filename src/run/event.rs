@@ -1,58 +1,76 @@
-//! What happens in a run, as reporters hear it. In JSON it is one object a line.
+//! What happens in a run: the one form in which it is reported live, written to files and read back. In JSON it is one
+//! object a line (`schemas/clawgate/run.schema.json`).
+//!
+//! Files of other versions stay readable: what an older clawgate did not write yet has a default, and words that only a
+//! newer one knows are kept as they are ([`Word::Unknown`]).
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
 
-use super::compare::Failure;
-use crate::classify::Verdict;
-use crate::schema::Finding;
+use serde::de::{DeserializeOwned, IntoDeserializer, value};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::compare::{Failure, FailureKind};
+use crate::classify::{self, Advisory, Basis, Blame, Class};
+use crate::exit_code;
+use crate::schema::{self, Level};
 
 /// The version of the events' form.
-pub(super) const SCHEMA_VERSION: u64 = 1;
+pub(crate) const SCHEMA_VERSION: u64 = 1;
 
 /// Something that happened in a run.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The first event.
-    #[non_exhaustive]
-    RunStarted {
-        /// The version of the events' form.
-        schema_version: u64,
-        /// How many cases there are.
-        cases: usize,
-        /// The targets, with their versions.
-        targets: Vec<TargetInfo>,
-        /// How many run at a time.
-        jobs: usize,
-        /// The version of clawgate.
-        clawgate: &'static str,
-        /// When it began, as RFC 3339 in UTC.
-        started_at: String,
-        /// Where recordings go; the paths in other events begin with it.
-        out: String,
-        /// The whole of which this may be a part.
-        plan: PlanInfo,
-    },
-    /// A case began.
-    #[non_exhaustive]
-    CaseStarted {
-        /// The case.
-        case: String,
-        /// The target.
-        target: String,
-        /// Which repetition, from 1.
-        repetition: u32,
-        /// Which attempt at it, from 1.
-        attempt: u32,
-    },
-    /// A case ended.
+    /// Always the first.
+    RunStarted(RunStarted),
+    /// An attempt at a case begins.
+    CaseStarted(CaseStarted),
+    /// A case is over, with all its attempts.
     CaseFinished(Box<CaseFinished>),
-    /// The last event.
+    /// Always the last.
     RunFinished(RunFinished),
+    /// An event that only a newer clawgate knows.
+    #[serde(other, skip_serializing)]
+    Unknown,
 }
 
-/// The whole of which a run is a part: all of it unless it is a shard.
+/// The first event of a run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct RunStarted {
+    pub schema_version: u64,
+    /// How many cases there are.
+    pub cases: usize,
+    pub targets: Vec<TargetInfo>,
+    /// How many run at a time.
+    pub jobs: usize,
+    /// The version of clawgate.
+    pub clawgate: String,
+    /// When it began, as RFC 3339 in UTC.
+    pub started_at: String,
+    /// Where recordings go; the paths in other events begin with it.
+    pub out: String,
+    /// The plan of which this run may be a part.
+    pub plan: PlanInfo,
+}
+
+/// An attempt at a case begins.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct CaseStarted {
+    pub case: String,
+    pub target: String,
+    /// Which repetition of the case, from 1.
+    pub repetition: u32,
+    /// Which attempt at the repetition, from 1.
+    pub attempt: u32,
+}
+
+/// The plan of which a run is a part: all of it unless it is a shard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct PlanInfo {
@@ -64,7 +82,7 @@ pub struct PlanInfo {
     pub shard: u64,
     /// How many parts there are.
     pub of: u64,
-    /// The targets of the whole.
+    /// The targets of the plan.
     #[serde(skip)]
     pub targets: Vec<TargetInfo>,
 }
@@ -80,52 +98,245 @@ pub struct TargetInfo {
 }
 
 impl TargetInfo {
-    /// A target and its version.
     pub fn new(target: &str, version: &str) -> Self {
         Self { target: target.to_owned(), version: version.to_owned() }
     }
 }
 
+impl fmt::Display for TargetInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version.as_str() {
+            "" => f.write_str(&self.target),
+            version => write!(f, "{} ({version})", self.target),
+        }
+    }
+}
+
 /// How a case ended.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CaseFinished {
-    /// The case.
     pub case: String,
-    /// The target.
     pub target: String,
     /// Which repetition, from 1.
     pub repetition: u32,
-    /// How it ended.
     pub status: Status,
     /// How many attempts it took.
+    #[serde(default)]
     pub attempts: u32,
     /// What became of the run; none when there was none.
+    #[serde(default)]
     pub verdict: Option<Verdict>,
     /// The contract that it was held against.
+    #[serde(default)]
     pub contract: String,
     /// Clauses that were broken.
+    #[serde(default)]
     pub findings: Vec<Finding>,
     /// Why it failed.
+    #[serde(default)]
     pub failures: Vec<Failure>,
     /// Why it was not run.
+    #[serde(default)]
     pub reason: Option<String>,
     /// How long the target ran.
+    #[serde(default)]
     pub duration_ms: f64,
     /// From the target's exit to its verdict.
+    #[serde(default)]
     pub verdict_ms: f64,
     /// Where the recording is.
+    #[serde(default)]
     pub recording: Option<String>,
     /// The command that runs exactly this case again.
+    #[serde(default)]
     pub replay: String,
     /// What the case is for.
+    #[serde(default)]
     pub description: String,
     /// The class that is expected, with its detail.
+    #[serde(default)]
     pub expected: String,
     /// Where the scenario is written; none when it is built in.
+    #[serde(default)]
     pub source: Option<Source>,
     /// The attempts before the last one.
+    #[serde(default)]
     pub earlier: Vec<EarlierAttempt>,
+}
+
+impl CaseFinished {
+    /// Whether the apparatus and not the target failed.
+    pub(crate) fn is_harness_failure(&self) -> bool {
+        self.failures.iter().any(Failure::is_ours)
+    }
+
+    /// The class with its detail; nothing when there was no run.
+    pub(crate) fn outcome(&self) -> String {
+        match &self.verdict {
+            Some(Verdict { class, detail: Some(detail), .. }) => format!("{class} ({detail})"),
+            Some(verdict) => verdict.class.to_string(),
+            None => String::new(),
+        }
+    }
+
+    /// The name, with the number of the repetition where there are several.
+    pub(crate) fn title(&self) -> String {
+        if self.repetition > 1 { format!("{} #{}", self.case, self.repetition) } else { self.case.clone() }
+    }
+
+    /// The findings that make it fail.
+    pub(crate) fn failing_findings(&self) -> impl Iterator<Item = &Finding> {
+        let fails = |finding: &&Finding| {
+            self.failures.iter().any(|failure| failure.clause.as_ref() == Some(&finding.clause))
+        };
+        self.findings.iter().filter(fails)
+    }
+
+    /// The failures that are no findings: those have more to say themselves.
+    pub(crate) fn other_failures(&self) -> impl Iterator<Item = &Failure> {
+        self.failures.iter().filter(|failure| failure.kind != FailureKind::Finding)
+    }
+
+    /// Where a case that fails on findings names their clauses only in its sentences, as clawgate 0.1 wrote it, takes
+    /// them from there.
+    pub(crate) fn name_clauses(&mut self) {
+        let unnamed =
+            |failure: &&mut Failure| failure.kind == FailureKind::Finding && failure.clause.is_none();
+        for failure in self.failures.iter_mut().filter(unnamed) {
+            let is_about = |clause: &&String| {
+                failure.message.strip_prefix(*clause).is_some_and(|rest| rest.starts_with(": "))
+            };
+            failure.clause = self.findings.iter().map(|finding| &finding.clause).find(is_about).cloned();
+        }
+    }
+}
+
+/// What became of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Verdict {
+    pub class: Word<Class>,
+    /// More about it, such as which limit or which API error.
+    pub detail: Option<String>,
+    /// Who has to act.
+    pub blame: Word<Blame>,
+    /// Whether running again may help.
+    pub retryable: bool,
+    /// Whether an evaluation may count the run.
+    pub counts: bool,
+    /// When a rate limit ends, in seconds since 1970, if that is known.
+    pub resets_at: Option<i64>,
+    /// What else is worth knowing.
+    #[serde(default)]
+    pub advisories: Vec<Word<Advisory>>,
+    /// What the verdict rests on; the first piece decided.
+    #[serde(default)]
+    pub evidence: Vec<Evidence>,
+    /// What only a verdict about `claw` has, from here on: absent elsewhere, and null where it does not apply.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub hint: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub cancel_observed: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub safe_to_reuse_session: Option<Value>,
+}
+
+/// A field that is there, though it may be null.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+impl From<classify::Verdict> for Verdict {
+    fn from(verdict: classify::Verdict) -> Self {
+        let evidence = |evidence: classify::Evidence| Evidence {
+            rule: evidence.rule.to_owned(),
+            basis: evidence.basis.into(),
+            line: evidence.line,
+            pointer: evidence.pointer,
+            value: evidence.value,
+        };
+        let claw = verdict.claw.as_ref();
+        Self {
+            class: verdict.class.into(),
+            detail: verdict.detail,
+            blame: verdict.blame.into(),
+            retryable: verdict.retryable,
+            counts: verdict.counts,
+            resets_at: verdict.resets_at,
+            advisories: verdict.advisories.into_iter().map(Word::from).collect(),
+            evidence: verdict.evidence.into_iter().map(evidence).collect(),
+            kind: claw.map(|claw| claw.kind.clone().into()),
+            hint: claw.map(|claw| claw.hint.clone().into()),
+            session_id: claw.map(|claw| claw.session_id.clone().into()),
+            cancel_observed: claw.map(|claw| claw.cancel_observed.into()),
+            safe_to_reuse_session: claw.map(|claw| claw.safe_to_reuse_session.into()),
+        }
+    }
+}
+
+/// One observation that a verdict rests on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Evidence {
+    /// The rule that used it.
+    pub rule: String,
+    pub basis: Word<Basis>,
+    /// The line of the stream.
+    pub line: Option<u64>,
+    /// The place in the message or envelope.
+    pub pointer: Option<String>,
+    /// What was seen there, clipped.
+    #[serde(default)]
+    pub value: Value,
+}
+
+/// A clause that was broken, with the evidence.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Finding {
+    /// `<contract>/<clause>`.
+    pub clause: String,
+    pub level: Word<Level>,
+    /// What happened, in one sentence.
+    pub message: String,
+    /// The line of stdout, from 1.
+    pub line: Option<u64>,
+    /// The byte of stdout, from 0.
+    pub offset: Option<u64>,
+    /// Where in the message, as a JSON pointer.
+    pub pointer: Option<String>,
+    /// The value that was found there.
+    pub seen: Option<Value>,
+    /// What the clause asks for.
+    pub expected: Option<String>,
+    /// What else is broken only because of this.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consequences: Vec<String>,
+    /// Why it is accepted for now, if it is listed as a known failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
+}
+
+impl From<schema::Finding> for Finding {
+    fn from(finding: schema::Finding) -> Self {
+        Self {
+            clause: finding.clause,
+            level: finding.level.into(),
+            message: finding.message,
+            line: finding.line,
+            offset: finding.offset,
+            pointer: finding.pointer,
+            seen: finding.seen,
+            expected: finding.expected,
+            consequences: finding.consequences,
+            known: finding.known,
+        }
+    }
 }
 
 /// A place in a file of the user.
@@ -139,14 +350,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// A line of a file.
     pub fn new(file: &str, line: usize) -> Self {
         Self { file: file.to_owned(), line }
     }
 }
 
 /// An attempt that failed and was made again.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EarlierAttempt {
     /// Why it failed.
@@ -158,12 +368,13 @@ pub struct EarlierAttempt {
 }
 
 /// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// As expected.
     Pass,
-    /// Not as expected.
+    /// Not as expected, which holds until the opposite is known.
+    #[default]
     Fail,
     /// Not as expected at first, and then as expected.
     Flaky,
@@ -183,7 +394,7 @@ impl Status {
     }
 }
 
-/// How a run ended.
+/// The last event of a run: how it ended.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunFinished {
@@ -203,4 +414,140 @@ pub struct RunFinished {
     pub duration_ms: u64,
     /// The exit code of the command.
     pub exit_code: u8,
+}
+
+impl RunFinished {
+    /// Adds a case to the counts.
+    pub(crate) fn count(&mut self, case: &CaseFinished) {
+        match case.status {
+            Status::Pass => self.passed += 1,
+            Status::Fail => self.failed += 1,
+            Status::Flaky => self.flaky += 1,
+            Status::Skipped => self.skipped += 1,
+        }
+        self.harness_failures += usize::from(case.is_harness_failure());
+    }
+
+    /// The exit code that follows from the counts.
+    pub(crate) fn code(&self) -> u8 {
+        let codes = [
+            (self.interrupted, exit_code::INTERRUPTED),
+            (self.harness_failures > 0, exit_code::ENVIRONMENT),
+            (self.failed > self.harness_failures, exit_code::FINDINGS),
+        ];
+        codes
+            .into_iter()
+            .filter(|(holds, _)| *holds)
+            .fold(exit_code::OK, |code, (_, other)| exit_code::worst(code, other))
+    }
+}
+
+/// A word of a vocabulary that may grow: one that we know, or one of a newer clawgate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Word<T> {
+    Known(T),
+    Unknown(String),
+}
+
+impl<T: Copy> Word<T> {
+    pub(crate) fn known(&self) -> Option<T> {
+        match self {
+            Self::Known(word) => Some(*word),
+            Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Word<T> {
+    pub(crate) fn read(word: &str) -> Self {
+        let known: Result<T, value::Error> = T::deserialize(word.into_deserializer());
+        known.map_or_else(|_| Self::Unknown(word.to_owned()), Self::Known)
+    }
+}
+
+impl<T> From<T> for Word<T> {
+    fn from(word: T) -> Self {
+        Self::Known(word)
+    }
+}
+
+impl<T: PartialEq> PartialEq<T> for Word<T> {
+    fn eq(&self, other: &T) -> bool {
+        matches!(self, Self::Known(word) if word == other)
+    }
+}
+
+impl<T: Serialize> fmt::Display for Word<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
+impl<T: Serialize> Serialize for Word<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Known(word) => word.serialize(serializer),
+            Self::Unknown(word) => serializer.serialize_str(word),
+        }
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Word<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self::read(&String::deserialize(deserializer)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(event: Value) -> CaseFinished {
+        match serde_json::from_value(event).unwrap() {
+            Event::CaseFinished(case) => *case,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn words_of_a_newer_version_are_kept_as_they_are() {
+        let case = json!({
+            "type": "case-finished", "case": "a/b", "target": "t", "repetition": 1, "status": "fail", "attempts": 1,
+            "verdict": {"class": "haunted", "detail": null, "blame": "moon", "retryable": false, "counts": false,
+                "resets_at": null, "advisories": ["late_exit", "odd"],
+                "evidence": [{"rule": "r", "basis": "seance", "line": 1, "pointer": null, "value": 5}],
+                "kind": null, "hint": "h", "session_id": null, "cancel_observed": null, "safe_to_reuse_session": true},
+            "contract": "c",
+            "findings": [{"clause": "c/d", "level": "whisper", "message": "m", "line": null, "offset": 3, "pointer": "/x",
+                "seen": "y", "expected": null}],
+            "failures": [{"kind": "spectre", "message": "boo"}, {"kind": "finding", "message": "c/d: m", "clause": "c/d"}],
+            "reason": null, "duration_ms": 1.5, "verdict_ms": 0.5, "recording": null, "replay": "", "description": "",
+            "expected": "ok", "source": null, "earlier": [],
+        });
+        let read = read(case.clone());
+        let Some(verdict) = &read.verdict else { panic!("no verdict") };
+        assert_eq!(verdict.class, Word::Unknown("haunted".into()));
+        assert!(verdict.advisories[0] == Advisory::LateExit && verdict.advisories[1].known().is_none());
+        assert_eq!(read.failing_findings().count(), 1);
+        assert_eq!(serde_json::to_value(Event::CaseFinished(Box::new(read))).unwrap(), case);
+        let unknown: Event = serde_json::from_value(json!({"type": "case-haunted", "by": 3})).unwrap();
+        assert!(matches!(unknown, Event::Unknown));
+    }
+
+    #[test]
+    fn files_written_before_are_read() {
+        let mut case = read(json!({
+            "type": "case-finished", "case": "a", "target": "t", "repetition": 1, "status": "fail",
+            "findings": [{"clause": "c/d", "level": "must", "message": "m"}, {"clause": "c/de", "level": "must", "message": "m"}],
+            "failures": [{"kind": "finding", "message": "c/de: m"}],
+        }));
+        assert!(case.findings[0].level == Level::Must && case.verdict.is_none());
+        case.name_clauses();
+        assert_eq!(
+            case.failing_findings().map(|finding| finding.clause.as_str()).collect::<Vec<_>>(),
+            ["c/de"]
+        );
+    }
 }

@@ -2,15 +2,12 @@
 
 use std::path::Path;
 
-use super::compare::Failure;
+use super::compare::{Failure, FailureKind};
 use super::plan::Planned;
 use crate::golden::{Difference, Mode, Outcome, Store, StoreError, normalise};
 use crate::harness::secrets::Masker;
 use crate::printable::printable;
 use crate::recording::Recording;
-
-/// The word for what a snapshot says.
-const GOLDEN: &str = "golden";
 
 /// The snapshots that runs are compared with.
 #[derive(Debug, Clone)]
@@ -59,7 +56,7 @@ impl Golden {
             _ if !as_expected => Mode::ReadOnly,
             mode => mode,
         };
-        let failure = |message: String| Some(Failure::new(GOLDEN, message));
+        let failure = |message: String| Some(Failure::new(FailureKind::Golden, message));
         let normal = match Recording::open(recording).map_err(|error| error.to_string()) {
             Ok(recording) => normalise(&recording, &target.volatile).map_err(|error| error.to_string()),
             Err(message) => Err(message),
@@ -84,7 +81,7 @@ impl Golden {
             Ok(Outcome::New) => failure(format!("there is no {} yet; {next}", path.display())),
             Ok(Outcome::Changed(difference)) => {
                 let message = format!("{} {}; {next}", path.display(), told(&difference));
-                Some(Failure { diff: difference.lines, ..Failure::new(GOLDEN, message) })
+                Some(Failure { diff: difference.lines, ..Failure::new(FailureKind::Golden, message) })
             }
             Ok(_) => None,
             Err(error) => failure(error.to_string()),

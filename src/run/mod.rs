@@ -24,7 +24,12 @@ mod suite;
 pub(crate) use attempt::KEPT_FILES;
 pub(crate) use attempt::{Attempt, AttemptError, Setting};
 pub(crate) use command_line::MISBEHAVE;
-pub(crate) use event::{Event, PlanInfo, RunFinished, Source, Status, TargetInfo};
+pub(crate) use compare::{Failure, FailureKind};
+pub use event::Event;
+pub(crate) use event::{
+    CaseFinished, Finding, PlanInfo, RunFinished, RunStarted, SCHEMA_VERSION, Source, Status, TargetInfo,
+    Word,
+};
 pub(crate) use golden::Golden;
 pub(crate) use golden::is_secret;
 pub(crate) use memory::LastRun;

@@ -7,12 +7,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::attempt::{AttemptError, Setting, milliseconds_since};
-use super::compare::Failure;
-use super::event::{CaseFinished, EarlierAttempt, Event, PlanInfo, RunFinished, SCHEMA_VERSION, Status};
+use super::compare::{Failure, FailureKind};
+use super::event::{
+    CaseFinished, CaseStarted, EarlierAttempt, Event, Finding, PlanInfo, RunFinished, RunStarted,
+    SCHEMA_VERSION, Status,
+};
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
 use super::shelves::Shelves;
-use crate::exit_code;
 use crate::printable::printable;
 
 /// How cases are run.
@@ -52,16 +54,16 @@ pub(crate) fn run(
     };
     let jobs = options.jobs.clamp(1, planned.len().max(1));
     let cases = planned.len();
-    on_event(&Event::RunStarted {
+    on_event(&Event::RunStarted(RunStarted {
         schema_version: SCHEMA_VERSION,
         cases,
         targets,
         jobs,
-        clawgate: env!("CARGO_PKG_VERSION"),
+        clawgate: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: options.started_at.clone(),
         out: setting.out.display().to_string(),
         plan: options.plan.clone(),
-    });
+    }));
     let mut queue = planned;
     // The longest first, so that none of them begins when everybody else is done.
     queue.sort_by_key(|case| std::cmp::Reverse(case.cost(last)));
@@ -101,34 +103,6 @@ pub(crate) fn run(
     finished
 }
 
-impl RunFinished {
-    fn count(&mut self, case: &CaseFinished) {
-        match case.status {
-            Status::Pass => self.passed += 1,
-            Status::Fail => self.failed += 1,
-            Status::Flaky => self.flaky += 1,
-            Status::Skipped => self.skipped += 1,
-        }
-        self.harness_failures += usize::from(case.failures.iter().any(|failure| failure.kind == HARNESS));
-    }
-
-    /// The exit code that follows from the counts.
-    pub(crate) fn code(&self) -> u8 {
-        let codes = [
-            (self.interrupted, exit_code::INTERRUPTED),
-            (self.harness_failures > 0, exit_code::ENVIRONMENT),
-            (self.failed > self.harness_failures, exit_code::FINDINGS),
-        ];
-        codes
-            .into_iter()
-            .filter(|(holds, _)| *holds)
-            .fold(exit_code::OK, |code, (_, other)| exit_code::worst(code, other))
-    }
-}
-
-/// The kind of a failure that is our own.
-const HARNESS: &str = "harness";
-
 fn work(
     queue: &Mutex<VecDeque<Planned>>,
     halt: &AtomicBool,
@@ -165,12 +139,12 @@ fn perform(
     let mut number = 1;
     let mut earlier = Vec::new();
     loop {
-        _ = tell.send(Event::CaseStarted {
+        _ = tell.send(Event::CaseStarted(CaseStarted {
             case: planned.case.name.clone(),
             target: planned.target_label().to_owned(),
             repetition: planned.repetition,
             attempt: number,
-        });
+        }));
         let mut case = finished(planned);
         case.attempts = number;
         case.earlier.clone_from(&earlier);
@@ -187,8 +161,8 @@ fn perform(
             }
             Ok(attempt) => {
                 case.status = attempt.status();
-                case.verdict = attempt.verdict;
-                case.findings = attempt.findings;
+                case.verdict = attempt.verdict.map(Into::into);
+                case.findings = attempt.findings.into_iter().map(Finding::from).collect();
                 case.failures = attempt.failures;
                 case.duration_ms = milliseconds(attempt.duration);
                 case.verdict_ms = milliseconds(attempt.to_verdict);
@@ -197,7 +171,7 @@ fn perform(
             Err(AttemptError::Unfit(reason)) => return skipped(planned, &reason),
             Err(error) => {
                 case.status = Status::Fail;
-                case.failures = vec![Failure::new(HARNESS, printable(&error.to_string()))];
+                case.failures = vec![Failure::new(FailureKind::Harness, printable(&error.to_string()))];
             }
         }
         if case.status == Status::Pass && number > 1 {
@@ -228,20 +202,11 @@ fn finished(planned: &Planned) -> CaseFinished {
         case: planned.case.name.clone(),
         target: planned.target_label().to_owned(),
         repetition: planned.repetition,
-        status: Status::Fail,
-        attempts: 0,
-        verdict: None,
         contract: planned.case.contract.clone(),
-        findings: Vec::new(),
-        failures: Vec::new(),
-        reason: None,
-        duration_ms: 0.0,
-        verdict_ms: 0.0,
-        recording: None,
         replay: planned.replay(),
         description: planned.case.description.clone(),
         expected: planned.expect.outcome(),
         source: planned.case.source.clone(),
-        earlier: Vec::new(),
+        ..CaseFinished::default()
     }
 }

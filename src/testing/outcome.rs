@@ -12,7 +12,7 @@ use crate::golden::{Volatile, normalise};
 use crate::judge::{Ending, Judge, Judgement, Protocol, Settings, Shelf};
 use crate::printable::printable;
 use crate::recording::{Exit, Recording};
-use crate::run::{Attempt, KEPT_FILES};
+use crate::run::{Attempt, FailureKind, KEPT_FILES};
 use crate::schema::{Finding, Level, Run};
 use crate::stream_json::StreamReader;
 
@@ -57,8 +57,14 @@ pub struct Outcome {
 }
 
 /// What a run fails for besides its verdict and its findings, which have assertions of their own.
-const STRAY: [&str; 6] =
-    ["leftover", "outside", "secret", "unmatched-request", "invalid-request", "unused-turn"];
+const STRAY: [FailureKind; 6] = [
+    FailureKind::Leftover,
+    FailureKind::Outside,
+    FailureKind::Secret,
+    FailureKind::UnmatchedRequest,
+    FailureKind::InvalidRequest,
+    FailureKind::UnusedTurn,
+];
 
 impl Outcome {
     /// Reads the recording back: judging it from disk is judging it live.
@@ -76,7 +82,8 @@ impl Outcome {
         let mut judge = Judge::new(protocol, Settings::default(), shelf, &Run::of(&recording.facts))?;
         judge.push(&stdout, &mut |_| {});
         let judgement = judge.finish(&Ending::of_recording(&recording.facts, stderr.clone()), &mut |_| {})?;
-        let failures = attempt.failures.iter().filter(|failure| STRAY.contains(&failure.kind));
+        let failures =
+            attempt.failures.iter().filter(|failure| STRAY.iter().any(|kind| failure.kind == *kind));
         let failures = failures.map(|failure| format!("{}: {}", failure.kind, failure.message)).collect();
         let normalised = normalise(&recording, volatile)?.to_snapshot();
         let verdict = attempt.verdict.unwrap_or(judgement.verdict);

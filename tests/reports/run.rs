@@ -6,8 +6,8 @@ use std::process::{Command as Process, Stdio};
 
 use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
-use clawgate::internals::report::told::Told;
-use clawgate::internals::report::{Context, Loudness, Terminal};
+use clawgate::internals::report::{Context, Terminal, Verbosity};
+use clawgate::internals::run::Event;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
@@ -119,8 +119,8 @@ fn assert_nothing_hidden(text: &str) {
 
 #[test]
 fn a_hostile_target_cannot_command_the_terminal_or_the_ci_system() {
-    for loudness in ["--quiet", "--verbose"] {
-        let (_folder, stdout) = run_hostile(&[loudness]);
+    for verbosity in ["--quiet", "--verbose"] {
+        let (_folder, stdout) = run_hostile(&[verbosity]);
         assert_nothing_hidden(&stdout);
         assert!(!stdout.contains("##["), "a command of the old form");
         for line in stdout.lines() {
@@ -565,7 +565,7 @@ fn too_little_coverage_is_no_success_and_no_failure_of_the_target() {
 }
 
 /// What a terminal of so many columns shows of a fixed run.
-fn shown(columns: usize, loudness: Loudness) -> String {
+fn shown(columns: usize, verbosity: Verbosity) -> String {
     let folder = TempDir::new().unwrap();
     let recording = folder.path().join("rec");
     fs::create_dir(&recording).unwrap();
@@ -582,7 +582,8 @@ fn shown(columns: usize, loudness: Loudness) -> String {
     failed["verdict"]["evidence"] = json!([{"rule": "no-result", "basis": "structured", "line": 2, "pointer": null, "value": "2 messages, none of them a result"}]);
     failed["failures"] = json!([
         {"kind": "verdict", "message": "expected ok, found truncated: no-result \"2 messages, none of them a result\""},
-        {"kind": "finding", "message": "claude-stream-json/result-fields: /usage/output_tokens is a string"},
+        {"kind": "finding", "clause": "claude-stream-json/result-fields",
+            "message": "claude-stream-json/result-fields: /usage/output_tokens is a string"},
         {"kind": "leftover", "message": "left running: sleep (process 77)"},
     ]);
     failed["findings"] = json!([{"clause": "claude-stream-json/result-fields", "level": "must",
@@ -601,12 +602,12 @@ fn shown(columns: usize, loudness: Loudness) -> String {
         json!({"type": "run-finished", "passed": 1, "failed": 1, "flaky": 1, "skipped": 1, "harness_failures": 0,
             "interrupted": false, "duration_ms": 3600, "exit_code": 100}),
     ];
-    let mut terminal = Terminal::new(columns, loudness);
+    let mut terminal = Terminal::new(columns, verbosity);
     let context = Context::new(folder.path().to_owned());
     let mut out = anstream::StripStream::new(Vec::new());
     for event in events {
-        let told: Told = serde_json::from_value(event).unwrap();
-        terminal.hear(&mut out, &told, &context).unwrap();
+        let event: Event = serde_json::from_value(event).unwrap();
+        terminal.on_event(&mut out, &event, &context).unwrap();
     }
     let text = String::from_utf8(out.into_inner()).unwrap();
     for line in text.lines() {
@@ -617,24 +618,24 @@ fn shown(columns: usize, loudness: Loudness) -> String {
 
 #[test]
 fn the_terminal_is_right_at_60_columns() {
-    insta::assert_snapshot!(shown(60, Loudness::Normal));
+    insta::assert_snapshot!(shown(60, Verbosity::Normal));
 }
 
 #[test]
 fn the_terminal_is_right_at_100_columns() {
-    insta::assert_snapshot!(shown(100, Loudness::Normal));
+    insta::assert_snapshot!(shown(100, Verbosity::Normal));
 }
 
 #[test]
 fn the_terminal_is_right_at_200_columns() {
-    insta::assert_snapshot!(shown(200, Loudness::Normal));
+    insta::assert_snapshot!(shown(200, Verbosity::Normal));
 }
 
 #[test]
 fn quiet_tells_failures_and_verbose_tells_what_verdicts_rest_on() {
-    let quiet = shown(100, Loudness::Quiet);
+    let quiet = shown(100, Verbosity::Quiet);
     assert!(!quiet.contains("claude/answers/stream") && quiet.contains("FAIL") && quiet.contains("1 failed"));
-    let verbose = shown(100, Loudness::Verbose);
+    let verbose = shown(100, Verbosity::Verbose);
     assert!(verbose.contains("because no-result") && verbose.contains("recording rec"));
 }
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::cli::reports::{ReportArgs, finish};
 use crate::cli::{Failure, Format};
 use crate::exit_code;
-use crate::report::{Evaluated, Kind, Sinks, Wish, evaluations};
+use crate::report::{Evaluated, Kind, ReportRequest, Sinks, evaluations};
 
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct EvalReportArg {
@@ -20,12 +20,12 @@ pub(in crate::cli) struct EvalReportArg {
         value_delimiter = ',',
         value_parser = wish
     )]
-    report: Vec<Wish>,
+    report: Vec<ReportRequest>,
 }
 
 /// A report that evaluations have.
-fn wish(text: &str) -> Result<Wish, String> {
-    let wish: Wish = text.parse()?;
+fn wish(text: &str) -> Result<ReportRequest, String> {
+    let wish: ReportRequest = text.parse()?;
     let instead = match wish.kind {
         Kind::Terminal => "it is the output anyway",
         Kind::Json => "use --format json",
@@ -53,9 +53,7 @@ impl Reports {
     pub(in crate::cli) fn write(self, done: &[Evaluated]) -> u8 {
         let Some(mut sinks) = self.sinks else { return exit_code::OK };
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        for told in evaluations(done, duration_ms) {
-            sinks.hear_told(&told, "");
-        }
+        evaluations(done, duration_ms).iter().for_each(|event| sinks.on_event(event));
         finish(&self.args, sinks)
     }
 }

@@ -5,13 +5,10 @@ use serde_json::Value;
 
 use super::super::context::Context;
 use super::super::output::{self, Line, Lines};
-use super::super::problem::kind_in_words;
 use super::super::quote::quote_file;
-use super::super::told::{Case, Finding};
 use super::{shown, timeline};
-use crate::classify::Class;
 use crate::recording::{Facts, Recording};
-use crate::run::Status;
+use crate::run::{CaseFinished, FailureKind, Finding, Status};
 
 /// How much of all recordings goes into one page; beyond it only failures are told in full.
 #[derive(Debug)]
@@ -30,7 +27,7 @@ const FAILED: (usize, usize) = (300, 4000);
 const OTHER: (usize, usize) = (60, 700);
 
 pub(super) fn render(
-    case: &Case,
+    case: &CaseFinished,
     number: usize,
     place: usize,
     context: &Context,
@@ -59,14 +56,14 @@ pub(super) fn render(
 }
 
 /// Why it is what it is.
-fn reasons(case: &Case, context: &Context) -> Markup {
+fn reasons(case: &CaseFinished, context: &Context) -> Markup {
     html! {
         dl.verdict {
             dt { "expected" } dd { (shown(&case.expected)) }
             @if let Some(verdict) = &case.verdict {
                 dt { "found" } dd {
                     b { (shown(&case.outcome())) }
-                    @if let Ok(class) = verdict.class.parse::<Class>() { ": " (class.meaning()) }
+                    @if let Some(class) = verdict.class.known() { ": " (class.meaning()) }
                     " · blame " (shown(&verdict.blame))
                     @if verdict.retryable { " · a retry may help" }
                     @for advisory in &verdict.advisories { " · " (shown(advisory)) }
@@ -86,7 +83,7 @@ fn reasons(case: &Case, context: &Context) -> Markup {
             ul.reasons {
                 @for failure in case.other_failures() {
                     li { b { (shown(&failure.kind)) } " " (shown(&failure.message))
-                        span.words { (kind_in_words(&failure.kind)) }
+                        span.words { (failure.kind.known().map_or("The run is as the scenario expects.", FailureKind::promise)) }
                         @if !failure.diff.is_empty() { (diff(&failure.diff)) } }
                 }
                 @for finding in case.failing_findings() { li { (finding_card(finding, case, context)) } }
@@ -112,7 +109,7 @@ fn diff(lines: &[String]) -> Markup {
     }
 }
 
-fn finding_card(finding: &Finding, case: &Case, context: &Context) -> Markup {
+fn finding_card(finding: &Finding, case: &CaseFinished, context: &Context) -> Markup {
     let clause = context.clause(&finding.clause);
     let quote = finding.offset.zip(case.recording.as_ref()).and_then(|(offset, recording)| {
         quote_file(&context.path(recording).join("stdout"), offset, 110).ok().flatten()
@@ -148,7 +145,7 @@ fn split_columns(text: &str, columns: usize) -> (&str, &str) {
     text.split_at(head.len())
 }
 
-fn recording(case: &Case, context: &Context, budget: &mut Budget) -> Markup {
+fn recording(case: &CaseFinished, context: &Context, budget: &mut Budget) -> Markup {
     let folder = context.path(case.recording.as_deref().unwrap_or_default());
     let open = match Recording::open(&folder) {
         Ok(open) => open,
@@ -219,7 +216,7 @@ fn clipped(text: &str, most: usize) -> String {
     }
 }
 
-fn transcript(case: &Case, stdout: &Lines) -> Markup {
+fn transcript(case: &CaseFinished, stdout: &Lines) -> Markup {
     if stdout.lines.is_empty() {
         return html! { p.quiet { "Nothing was printed." } };
     }
@@ -240,12 +237,12 @@ fn transcript(case: &Case, stdout: &Lines) -> Markup {
     }
 }
 
-fn on_line<'c>(case: &'c Case, line: &Line) -> impl Iterator<Item = &'c Finding> {
+fn on_line<'c>(case: &'c CaseFinished, line: &Line) -> impl Iterator<Item = &'c Finding> {
     let number = line.number;
     case.findings.iter().filter(move |finding| finding.line == Some(number))
 }
 
-fn environment(case: &Case, facts: &Facts) -> Markup {
+fn environment(case: &CaseFinished, facts: &Facts) -> Markup {
     let text = |key: &str| {
         facts.other.get(key).map_or(String::new(), |value| match value {
             Value::String(text) => shown(text),

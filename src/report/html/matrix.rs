@@ -6,8 +6,8 @@ use maud::{Markup, html};
 
 use super::super::context::Context;
 use super::super::numbers::counted;
-use super::super::problem::{Weight, kind_in_words, problems};
-use super::super::whole::Whole;
+use super::super::problem::{Weight, problems, promise};
+use super::super::run_report::RunReport;
 use super::shown;
 use crate::run::Status;
 
@@ -19,7 +19,7 @@ struct Tally {
 }
 
 /// Groups of cases against targets.
-pub(super) fn groups(whole: &Whole) -> Markup {
+pub(super) fn groups(whole: &RunReport) -> Markup {
     let mut rows: BTreeMap<&str, BTreeMap<&str, Tally>> = BTreeMap::new();
     for case in &whole.cases {
         let group = case.case.rsplit_once('/').map_or(case.case.as_str(), |(group, _)| group);
@@ -107,7 +107,7 @@ impl Tally {
 }
 
 /// Clauses against targets: those that were broken anywhere.
-pub(super) fn clauses(whole: &Whole, context: &Context) -> Markup {
+pub(super) fn clauses(whole: &RunReport, context: &Context) -> Markup {
     let problems = problems(whole);
     let mut rows = ClauseRows::new();
     let gravity =
@@ -151,7 +151,7 @@ pub(super) fn clauses(whole: &Whole, context: &Context) -> Markup {
 /// Failing, accepted, and others that are only noticed, for each clause by gravity and each target.
 type ClauseRows<'r> = BTreeMap<(u8, &'r str), BTreeMap<&'r str, [usize; 3]>>;
 
-fn clause_table(whole: &Whole, rows: &ClauseRows<'_>, context: &Context) -> Markup {
+fn clause_table(whole: &RunReport, rows: &ClauseRows<'_>, context: &Context) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-labelledby="clauses" {
             table.matrix.clauses {
@@ -163,7 +163,7 @@ fn clause_table(whole: &Whole, rows: &ClauseRows<'_>, context: &Context) -> Mark
                         tr {
                             th scope="row" {
                                 code { (rule) }
-                                span.words { (words(rule, context)) }
+                                span.words { (promise(rule, context)) }
                             }
                             @for info in &whole.started.targets { (clause_cell(targets.get(info.target.as_str()))) }
                         }
@@ -173,13 +173,6 @@ fn clause_table(whole: &Whole, rows: &ClauseRows<'_>, context: &Context) -> Mark
         }
         p.legend { span.fail { "✗" } " fails the gate · " span.flaky { "○" } " expected by the scenario or known · "
             span.quiet { "△" } " noticed only · " span.quiet { "·" } " not broken" }
-    }
-}
-
-fn words(rule: &str, context: &Context) -> String {
-    match rule.strip_prefix("run/") {
-        Some(kind) => kind_in_words(kind).to_owned(),
-        None => context.clause(rule).map_or(String::new(), |clause| clause.text),
     }
 }
 

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::context::Context;
 use super::numbers::{counted, grouped};
-use super::whole::Whole;
+use super::run_report::RunReport;
 use crate::printable::printable;
 use crate::run::{RunFinished, Status};
 
@@ -20,7 +20,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The report of a run.
-pub(super) fn render(whole: &Whole, context: &Context) -> String {
+pub(super) fn render(whole: &RunReport, context: &Context) -> String {
     let mut budget = case::Budget::default();
     // Failures first, so that what matters is never what does not fit.
     let mut order: Vec<usize> = (0..whole.cases.len()).collect();
@@ -76,8 +76,8 @@ pub(super) fn render(whole: &Whole, context: &Context) -> String {
 }
 
 /// Text from outside with everything that is hidden made visible; escaping is the page's business.
-fn shown(text: &str) -> String {
-    printable(text).into_owned()
+fn shown(text: impl ToString) -> String {
+    printable(&text.to_string()).into_owned()
 }
 
 fn rank(status: Status) -> u8 {
@@ -106,7 +106,7 @@ fn verdict(finished: &RunFinished) -> (&'static str, String) {
     }
 }
 
-fn hero(whole: &Whole, state: &str, title: &str) -> Markup {
+fn hero(whole: &RunReport, state: &str, title: &str) -> Markup {
     let finished = &whole.finished;
     let plan = &whole.started.plan;
     let counts = [
@@ -155,7 +155,7 @@ fn moment(time: &str) -> Markup {
     }
 }
 
-fn filters(whole: &Whole) -> Markup {
+fn filters(whole: &RunReport) -> Markup {
     let finished = &whole.finished;
     let choices = [
         ("all", "All", whole.cases.len()),

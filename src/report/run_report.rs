@@ -1,33 +1,31 @@
 //! A whole run, gathered for reports that are written when it is over.
 
+use crate::run::{CaseFinished, Event, RunFinished, RunStarted, Status};
 use std::collections::BTreeMap;
-
-use super::told::{Case, Started, Told};
-use crate::run::{RunFinished, Status};
 
 /// Everything that a run said.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Whole {
+pub struct RunReport {
     /// How it began.
-    pub started: Started,
+    pub started: RunStarted,
     /// The cases; in order once the run is over.
-    pub cases: Vec<Case>,
+    pub cases: Vec<CaseFinished>,
     /// How it ended.
     pub finished: RunFinished,
 }
 
-impl Whole {
+impl RunReport {
     /// Takes an event in.
-    pub fn hear(&mut self, told: &Told) {
-        match told {
-            Told::RunStarted(started) => self.started = started.clone(),
-            Told::CaseFinished(case) => self.cases.push((**case).clone()),
-            Told::RunFinished(finished) => {
+    pub fn add(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted(started) => self.started = started.clone(),
+            Event::CaseFinished(case) => self.cases.push((**case).clone()),
+            Event::RunFinished(finished) => {
                 self.finished = finished.clone();
                 self.sort();
             }
-            Told::CaseStarted(_) | Told::Unknown => {}
+            Event::CaseStarted(_) | Event::Unknown => {}
         }
     }
 
@@ -40,12 +38,12 @@ impl Whole {
             .enumerate()
             .map(|(rank, info)| (info.target.as_str(), rank))
             .collect();
-        let rank = |case: &Case| rank.get(case.target.as_str()).copied().unwrap_or(usize::MAX);
+        let rank = |case: &CaseFinished| rank.get(case.target.as_str()).copied().unwrap_or(usize::MAX);
         self.cases.sort_by(|a, b| (rank(a), &a.case, a.repetition).cmp(&(rank(b), &b.case, b.repetition)));
     }
 
     /// The cases that failed.
-    pub fn failed(&self) -> impl Iterator<Item = &Case> {
+    pub fn failed(&self) -> impl Iterator<Item = &CaseFinished> {
         self.cases.iter().filter(|case| case.status == Status::Fail)
     }
 
@@ -69,10 +67,6 @@ impl Whole {
 
     /// The targets with their versions.
     pub fn targets(&self) -> Vec<String> {
-        let named = |info: &crate::run::TargetInfo| match info.version.as_str() {
-            "" => info.target.clone(),
-            version => format!("{} ({version})", info.target),
-        };
-        self.started.targets.iter().map(named).collect()
+        self.started.targets.iter().map(ToString::to_string).collect()
     }
 }
