@@ -153,16 +153,20 @@ impl Log {
             if version > SCHEMA_VERSION {
                 return Err(damaged(format!("schema_version {version} is newer: update clawgate")));
             }
-            match (serde_json::from_value(value).map_err(|error| damaged(error.to_string()))?, &started) {
-                (Event::RunStarted(first), None) => started = Some(first),
-                (_, None) => return Err(damaged("the first event is not run-started".into())),
-                (Event::RunStarted(_), Some(_)) => return Err(damaged("a second run-started".into())),
-                (Event::CaseFinished(mut case), _) => {
+            if started.is_none() && value["type"] != "run-started" {
+                return Err(damaged("the first event is not run-started".into()));
+            }
+            match serde_json::from_value(value).map_err(|error| damaged(error.to_string()))? {
+                Event::RunStarted(_) if started.is_some() => {
+                    return Err(damaged("a second run-started".into()));
+                }
+                Event::RunStarted(first) => started = Some(first),
+                Event::CaseFinished(mut case) => {
                     case.name_clauses();
                     cases.push(*case);
                 }
-                (Event::RunFinished(last), _) => finished = Some(last),
-                (Event::CaseStarted(_) | Event::Unknown, _) => {}
+                Event::RunFinished(last) => finished = Some(last),
+                Event::CaseStarted(_) | Event::Unknown => {}
             }
         }
         let (Some(started), Some(finished)) = (started, finished) else {
