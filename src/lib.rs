@@ -39,6 +39,7 @@
 //! | `harness` | the scripted API that targets run against |
 //! | `eval` | skills measured: trials, controls, statistics |
 //! | `report` | results for people and for programs |
+//! | `text`, `time`, `version` | patterns, nearest words and cutting; RFC 3339; versions and their ranges |
 //! | `document` | TOML files of the user, read so that every complaint points into them |
 //! | `config` | `clawgate.toml` and its profiles |
 //! | [`exit_code`] | the exit codes of the command, which are API |
@@ -50,6 +51,7 @@ pub mod exit_code;
 pub mod json;
 pub mod recording;
 pub mod stream_json;
+mod text;
 
 #[cfg(feature = "contracts")]
 mod document;
@@ -59,6 +61,10 @@ mod events;
 pub mod judge;
 #[cfg(feature = "contracts")]
 pub mod schema;
+#[cfg(feature = "contracts")]
+mod time;
+#[cfg(feature = "contracts")]
+mod version;
 
 #[cfg(feature = "harness")]
 mod drift;

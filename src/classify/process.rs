@@ -2,8 +2,8 @@
 
 use crate::recording::{Exit, Timer};
 
-use super::verdict::clip;
 use super::{Basis, Class, Evidence, Verdict};
+use crate::text::clip;
 
 /// What is known of the process around an output.
 #[derive(Debug, Clone)]

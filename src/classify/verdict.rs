@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Blame, Class};
+use crate::text::clip;
 
 /// What became of a run.
 #[derive(Debug, Clone, Serialize)]
@@ -117,7 +118,7 @@ impl Evidence {
     /// Evidence without a place in the output.
     pub(super) fn new(rule: &'static str, basis: Basis, value: impl Into<Value>) -> Self {
         let value = match value.into() {
-            Value::String(text) => Value::String(clip(&text, MAX_VALUE)),
+            Value::String(text) => clip(&text, MAX_VALUE).into(),
             other => other,
         };
         Self { rule, basis, line: None, pointer: None, value }
@@ -132,14 +133,6 @@ impl Evidence {
     pub(super) fn in_document(mut self, pointer: &str) -> Self {
         self.pointer = Some(pointer.to_owned());
         self
-    }
-}
-
-/// The first characters of a text, with an ellipsis when it goes on.
-pub(super) fn clip(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -12,7 +12,8 @@ use super::{Failure, Format, complain};
 use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, SourceError, diff};
 use crate::exit_code;
 use crate::report::{drift_markdown, drift_text};
-use crate::run::glob;
+use crate::text::glob;
+use crate::time;
 
 /// Compare two sets of recordings: what was added, what broke, and for whom
 ///
@@ -101,7 +102,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
         complain(&nothing(&drift));
         return Ok(exit_code::NOTHING_SELECTED);
     }
-    let today = super::today::today();
+    let today = time::date(time::now());
     let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
     let is_broken = drift.changes.iter().any(crate::drift::Change::fails);
     let code = if is_broken || !complaints.is_empty() { exit_code::FINDINGS } else { exit_code::OK };
@@ -217,7 +218,7 @@ fn side(
 /// Of recordings only the name is known.
 fn selects(filter: &str, name: &str) -> bool {
     let below = name.strip_prefix(filter).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    below || glob(filter.as_bytes(), name.as_bytes())
+    below || glob(filter, name)
 }
 
 fn nothing(drift: &Drift) -> String {

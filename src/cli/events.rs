@@ -10,13 +10,14 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{Failure, Format, FormatArg};
-use crate::events::{Happening, Limits, Millis, Profile, segments, time_of_day};
+use crate::events::{Happening, Limits, Profile, segments};
 use crate::exit_code;
 use crate::judge::{EVENTS_CONTRACT, InputError};
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
 use crate::report::timeline::{Timeline, timeline_json, write_html, write_text};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};
+use crate::time::{Millis, time_of_day};
 
 /// Show what happened in an event log, or follow one that grows
 #[derive(Debug, Args)]

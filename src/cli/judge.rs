@@ -20,7 +20,7 @@ use crate::schema::{FileError, Finding, KnownFailures, Run};
 use crate::stream_json::Line;
 
 use super::Format;
-use super::today::today;
+use crate::time;
 
 /// Say what happened in a run, whose fault it was, and on what evidence
 ///
@@ -105,7 +105,7 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
         None => Shelf::built_in(),
     };
     let mut known = args.known_failures.as_deref().map(|path| read_known(path, &shelf)).transpose()?;
-    let today = today();
+    let today = time::date(time::now());
     let mut out = args.format.format.stdout();
     for (i, input) in inputs.iter().enumerate() {
         // One unreadable input does not hide what is wrong with the others.

@@ -23,7 +23,6 @@ mod scenario_source;
 mod since;
 mod sweep;
 mod target;
-mod today;
 
 use std::io::{self, Write};
 use std::path::PathBuf;

@@ -11,10 +11,8 @@ use serde_json::json;
 use super::golden::flag::orphans;
 use super::reports::ReportArgs;
 use super::since::Touched;
-use super::today::now;
 use super::{Failure, Format, complain};
 use crate::config::{self, Config, Profile};
-use crate::document::nearest;
 use crate::exit_code;
 use crate::harness::supervise::NetworkMode;
 use crate::harness::target::{Choice, Located};
@@ -24,6 +22,8 @@ use crate::run::{
     run as run_cases, select,
 };
 use crate::schema::{self, Level};
+use crate::text::nearest;
+use crate::time;
 
 /// Runs scenarios on targets, records what happens, and judges it
 ///
@@ -360,7 +360,7 @@ impl RunArgs {
         options.jobs = self.jobs.map_or(options.jobs, usize::from);
         options.retries = self.retries.unwrap_or(0);
         options.fail_fast = self.fail_fast;
-        options.started_at = now();
+        options.started_at = time::rfc3339(time::now());
         options.plan = whole;
         let progress = Progress::start(self.reports.shows_progress());
         let finished = run_cases(planned, &setting, &options, last, &mut |event| {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::document::nearest;
 use crate::harness::mock::Scenario;
 use crate::harness::scenario::library;
+use crate::text::nearest;
 
 /// Reads the scenario, or says what is wrong with it.
 pub(crate) fn read(named: &str) -> Result<Scenario, String> {

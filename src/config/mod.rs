@@ -14,7 +14,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::{Document, DocumentError, Item, Table, nearest};
+use crate::document::{Document, DocumentError, Item, Table};
+use crate::text::nearest;
 
 /// The file's name.
 pub(crate) const FILE: &str = "clawgate.toml";

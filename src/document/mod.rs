@@ -11,12 +11,14 @@
 
 mod json;
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::ops::Range;
 
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
+
+use crate::text::did_you_mean;
 
 /// Something in a user's file is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -199,11 +201,7 @@ impl<'t> Table<'t> {
             return Ok(());
         };
         let name: &str = key.get_ref();
-        let mut message = format!("unknown key `{name}`");
-        match nearest(name, self.asked.iter().copied()) {
-            Some(known) => _ = write!(message, ", did you mean `{known}`?"),
-            None => _ = write!(message, ", expected one of: {}", self.asked.join(", ")),
-        }
+        let message = format!("unknown key `{name}`{}", did_you_mean(name, &self.asked));
         Err(self.document.error(key.span(), &join(&self.path, name), message))
     }
 
@@ -376,41 +374,6 @@ fn to_json(value: &DeValue<'_>) -> Option<Value> {
     })
 }
 
-/// The known word that a person most probably meant.
-pub(crate) fn nearest<'w>(typed: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
-    let limit = (typed.chars().count() / 3).max(1);
-    known
-        .into_iter()
-        .map(|word| (distance(typed, word), word))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
-}
-
-/// Edits between two words, where a swap of neighbours is one edit: the commonest slip of the fingers.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = match (i, j) {
-                (0, _) => j,
-                (_, 0) => i,
-                _ => {
-                    let change = usize::from(a[i - 1] != b[j - 1]);
-                    let mut best =
-                        (rows[i - 1][j] + 1).min(rows[i][j - 1] + 1).min(rows[i - 1][j - 1] + change);
-                    if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                        best = best.min(rows[i - 2][j - 2] + 1);
-                    }
-                    best
-                }
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -467,11 +430,5 @@ mod tests {
         let mut root = Document::parse("my.toml", "x = { b = 1, a = [true, 1.5] }").unwrap();
         let json = root.take("x").unwrap().into_json().unwrap();
         assert_eq!(json.to_string(), r#"{"b":1,"a":[true,1.5]}"#);
-    }
-
-    #[test]
-    fn a_swap_of_letters_is_one_slip() {
-        assert_eq!(nearest("stlal", ["slow", "stall", "rst"]), Some("stall"));
-        assert_eq!(nearest("zzzzz", ["slow", "stall"]), None);
     }
 }

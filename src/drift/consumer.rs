@@ -24,7 +24,7 @@ use serde_json::Value;
 use super::shape::Types;
 use super::{Change, Effect, Kind};
 use crate::document::{Document, DocumentError, Item, Table};
-use crate::run::glob;
+use crate::text::glob;
 
 /// The manifests that are built in.
 const BUILT_IN: [(&str, &str); 1] = [("documented", include_str!("../../consumers/documented.toml"))];
@@ -154,7 +154,7 @@ impl Consumer {
 
     fn of<'c>(&'c self, change: &'c Change) -> impl Iterator<Item = &'c Reads> {
         let message = change.message.as_deref().unwrap_or_default();
-        self.reads.iter().filter(move |reads| glob(reads.message.as_bytes(), message.as_bytes()))
+        self.reads.iter().filter(move |reads| glob(&reads.message, message))
     }
 }
 

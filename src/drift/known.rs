@@ -15,9 +15,10 @@
 
 use super::rows::Drift;
 use super::{Change, Effect, Kind};
-use crate::document::{Document, DocumentError, Place, Table, nearest};
-use crate::events::is_day;
-use crate::run::glob;
+use crate::document::{Document, DocumentError, Place, Table};
+use crate::text::glob;
+use crate::text::nearest;
+use crate::time::is_day;
 
 /// The list.
 #[derive(Debug)]
@@ -80,12 +81,12 @@ impl<'t> KnownChanges<'t> {
 impl Entry<'_> {
     fn matches(&self, change: &Change) -> bool {
         let hits = |pattern: &str, text: Option<&String>| {
-            glob(pattern.as_bytes(), text.map(String::as_bytes).unwrap_or_default())
+            glob(pattern, text.map(String::as_str).unwrap_or_default())
         };
         self.kind == change.kind.name()
             && hits(&self.message, change.message.as_ref())
             && hits(&self.pointer, change.pointer.as_ref())
-            && change.cases.iter().all(|case| glob(self.case.as_bytes(), case.as_bytes()))
+            && change.cases.iter().all(|case| glob(&self.case, case))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::text::clip;
 use serde_json::Value;
 
 /// A place with more words than this holds no enumeration.
@@ -202,10 +203,7 @@ fn is_word(text: &str) -> bool {
 /// A value small enough for a report.
 pub(super) fn shortened(value: &Value) -> Value {
     match value {
-        Value::String(text) if text.len() > SHOWN => {
-            let start: String = text.chars().take(SHOWN).collect();
-            Value::String(start + "…")
-        }
+        Value::String(text) => clip(text, SHOWN).into(),
         Value::Array(_) | Value::Object(_) => {
             let mut room = SHOWN;
             shrink(value, &mut room)
@@ -242,9 +240,9 @@ fn shrink(value: &Value, room: &mut usize) -> Value {
             Value::Array(out)
         }
         Value::String(text) => {
-            let shown: String = text.chars().take((*room).min(80)).collect();
+            let shown = clip(text, (*room).min(80));
             *room = room.saturating_sub(shown.len());
-            Value::String(if shown.len() < text.len() { shown + "…" } else { shown })
+            shown.into()
         }
         other => other.clone(),
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::assertion::Answer;
 use super::trial::{Arm, Status, Trial};
+use crate::time::rfc3339_seconds;
 
 /// The number of an eval, or its name where it has none.
 pub(super) fn eval_id(id: &str) -> Value {
@@ -57,8 +58,8 @@ pub(super) fn timing(trial: &Trial) -> Value {
         "duration_ms": (trial.usage.seconds * 1000.0).round() as u64,
         "total_duration_seconds": trial.usage.seconds,
         "cost_usd": trial.usage.cost_usd,
-        "executor_start": super::time(trial.started_ms),
-        "executor_end": super::time(trial.finished_ms),
+        "executor_start": rfc3339_seconds(trial.started_ms as i64),
+        "executor_end": rfc3339_seconds(trial.finished_ms as i64),
     })
 }
 

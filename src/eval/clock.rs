@@ -1,6 +1,6 @@
 //! The time, which enters here and nowhere else, so that waiting for a rate limit can be tested without waiting.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -20,7 +20,7 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now_ms(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+        crate::time::now().unsigned_abs()
     }
 
     fn wait_until(&self, ms: u64, stop: &Stop) {

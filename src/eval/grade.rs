@@ -10,6 +10,7 @@ use super::observed::Observed;
 use super::spec::{Case, Kind, Spec};
 use super::trial::{Arm, Judged, SkillState, Status};
 use crate::classify::Class;
+use crate::text::path_glob;
 
 /// What every case asks for without saying so: that the run ends well, and that the skill is used.
 pub(super) const IMPLIED: [&str; 2] = ["verdict", "skill-used"];
@@ -159,7 +160,7 @@ pub(super) fn output<'o>(case: &Case, observed: &'o Observed) -> Cow<'o, str> {
     let mut written = Vec::new();
     list(&observed.files, &observed.files, &mut written);
     written.sort();
-    let first = case.outputs.iter().find_map(|pattern| written.iter().find(|path| is_match(pattern, path)));
+    let first = case.outputs.iter().find_map(|pattern| written.iter().find(|path| path_glob(pattern, path)));
     match first.and_then(|path| observed.file(path).ok().flatten()) {
         Some(text) => Cow::Owned(text),
         None => Cow::Borrowed(&observed.output),
@@ -177,31 +178,6 @@ pub(super) fn list(root: &Path, folder: &Path, files: &mut Vec<String>) {
             files.push(path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned());
         }
     }
-}
-
-/// `*` and `?` stand for characters within a name, `**` for any directories.
-fn is_match(pattern: &str, path: &str) -> bool {
-    fn names(pattern: &[u8], name: &[u8]) -> bool {
-        match (pattern.split_first(), name.split_first()) {
-            (None, None) => true,
-            (Some((b'*', rest)), _) => names(rest, name) || (!name.is_empty() && names(pattern, &name[1..])),
-            (Some((b'?', rest)), Some((_, name))) => names(rest, name),
-            (Some((a, rest)), Some((b, name))) if a == b => names(rest, name),
-            _ => false,
-        }
-    }
-    fn parts(pattern: &[&str], path: &[&str]) -> bool {
-        match (pattern.split_first(), path.split_first()) {
-            (None, None) => true,
-            (Some((&"**", rest)), _) => parts(rest, path) || (!path.is_empty() && parts(pattern, &path[1..])),
-            (Some((first, rest)), Some((name, path))) => {
-                names(first.as_bytes(), name.as_bytes()) && parts(rest, path)
-            }
-            _ => false,
-        }
-    }
-    let pattern = pattern.trim_start_matches("./");
-    parts(&pattern.split('/').collect::<Vec<_>>(), &path.split('/').collect::<Vec<_>>())
 }
 
 impl Grade {
@@ -271,8 +247,8 @@ mod tests {
 
     #[test]
     fn stars_stay_within_a_directory() {
-        assert!(is_match("*.md", "a.md") && !is_match("*.md", "x/a.md"));
-        assert!(is_match("out/**/r?.txt", "out/a/b/r1.txt") && is_match("./a.txt", "a.txt"));
-        assert!(!is_match("a*b", "ac") && is_match("**", "a/b"));
+        assert!(path_glob("*.md", "a.md") && !path_glob("*.md", "x/a.md"));
+        assert!(path_glob("out/**/r?.txt", "out/a/b/r1.txt") && path_glob("./a.txt", "a.txt"));
+        assert!(!path_glob("a*b", "ac") && path_glob("**", "a/b"));
     }
 }

@@ -172,11 +172,12 @@ impl Evaluation<'_> {
             }
         }
         let value = serde_json::to_value(&report).unwrap_or_default();
-        iteration.conclude(&value, plan, &summary, &time(now))?;
+        let finished = crate::time::rfc3339_seconds(now as i64);
+        iteration.conclude(&value, plan, &summary, &finished)?;
         html::write(iteration, &report, plan)?;
         let overall = &report.overall;
         self.store.remember(&json!({
-            "iteration": iteration.number, "finished": time(now), "status": report.status, "stamp": report.stamp,
+            "iteration": iteration.number, "finished": finished, "status": report.status, "stamp": report.stamp,
             "complete": report.complete,
             "with_skill": overall.with_skill.pass_rate,
             "without_skill": overall.without_skill.as_ref().map(|arm| arm.pass_rate),
@@ -257,11 +258,4 @@ pub fn regrade(
         }
     }
     Ok(tally.report(iteration, None))
-}
-
-/// A time in UTC as `2026-01-15T10:30:00Z`.
-fn time(ms: u64) -> String {
-    let of_day = ms / 1000 % 86_400;
-    let date = crate::events::date(i64::try_from(ms).unwrap_or(i64::MAX));
-    format!("{date}T{:02}:{:02}:{:02}Z", of_day / 3600, of_day / 60 % 60, of_day % 60)
 }

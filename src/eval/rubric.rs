@@ -8,6 +8,7 @@ use super::grade::{list, output};
 use super::observed::Observed;
 use super::spec::{Case, Expectation, digest};
 use super::trial::Judged;
+use crate::text::{head, tail};
 
 /// Of what was said, the judge sees this much from the start and from the end.
 const LONGEST: usize = 24 << 10;
@@ -78,9 +79,8 @@ fn ends(text: &str, limit: usize) -> String {
     if text.len() <= 2 * limit {
         return text.to_owned();
     }
-    let head = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    let tail = (text.len() - limit..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    format!("{}\n[{} bytes left out]\n{}", &text[..head], tail - head, &text[tail..])
+    let (head, tail) = (head(text, limit), tail(text, limit));
+    format!("{head}\n[{} bytes left out]\n{tail}", text.len() - head.len() - tail.len())
 }
 
 /// What the judge said to each expectation. An answer that is not whole is believed in no part.

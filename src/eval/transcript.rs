@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::harness::secrets::Masker;
 use crate::json::Node;
 use crate::stream_json::{Limits, Line, Message, StreamReader};
+use crate::text::head;
 
 /// A longer transcript is cut; the recording has everything.
 const LONGEST: usize = 1 << 20;
@@ -84,8 +85,7 @@ impl Transcript {
 }
 
 fn fenced(text: &str) -> String {
-    let end =
-        (0..=LONGEST_BLOCK.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    let more = if end < text.len() { "\n…" } else { "" };
-    format!("````\n{}{more}\n````", &text[..end])
+    let shown = head(text, LONGEST_BLOCK);
+    let more = if shown.len() < text.len() { "\n…" } else { "" };
+    format!("````\n{shown}{more}\n````")
 }

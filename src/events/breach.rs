@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::clock::Millis;
 use super::{Phase, Rule};
+use crate::time::Millis;
 
 /// How sure and how grave one breach is, at most. The contract gives a rule its level; a single case may weigh less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::json::{Kind, Node};
+use crate::text::head;
 
 /// How many bytes of a value are kept as evidence.
 const KEPT: usize = 400;
@@ -13,7 +14,6 @@ pub(crate) fn excerpt(node: &Node<'_>) -> Value {
     if raw.len() <= KEPT {
         return node.to_value();
     }
-    let end = (0..=KEPT).rev().find(|end| raw.is_char_boundary(*end)).unwrap_or(0);
     let start = usize::from(node.kind() == Kind::String);
-    Value::String(format!("{}…", &raw[start..end]))
+    Value::String(format!("{}…", &head(raw, KEPT)[start..]))
 }

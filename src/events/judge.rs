@@ -4,11 +4,11 @@ use crate::json::{OddityKind, Scanner};
 use crate::stream_json::{RawLine, Splitter};
 
 use super::breach::{Breach, Grade, Observer};
-use super::clock::Millis;
 use super::court::Court;
 use super::record::{Entry, Record};
 use super::sequence::{Fall, Sequence, Step};
 use super::{Limits, Profile, Rule};
+use crate::time::Millis;
 
 /// Judges one log, or the segments of one in their order.
 ///

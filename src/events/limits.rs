@@ -1,6 +1,6 @@
 //! Bounds on memory and on patience while a log is judged.
 
-use super::clock::Millis;
+use crate::time::Millis;
 
 /// How much of a log is remembered at once, and how long things may take.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,6 @@
 //! peers that are alive and the requests that are open, not with the log.
 
 mod breach;
-mod clock;
 mod court;
 mod excerpt;
 mod ids;
@@ -27,8 +26,6 @@ mod uuid;
 pub use breach::Breach;
 pub use breach::Observer;
 pub(crate) use breach::{Grade, Happening};
-pub(crate) use clock::Millis;
-pub(crate) use clock::{date, is_day, parse as parse_time, span, time_of_day};
 pub use judge::LogJudge;
 pub(crate) use judge::Summary;
 pub use limits::Limits;

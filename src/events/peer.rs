@@ -6,9 +6,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::breach::Breach;
-use super::clock::Millis;
 use super::phase::Visited;
 use super::{Limits, Phase};
+use crate::time::Millis;
 
 /// The place of a peer in its table.
 pub(crate) type PeerId = u32;

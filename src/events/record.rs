@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::json::{Key, Node};
 
-use super::clock::{self, Millis};
+use crate::time::{self, Millis};
 
 /// The shapes in which the same message is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +180,7 @@ impl<'a> Entry<'a> {
             Some(_) => Shape::Server,
         };
         let parse = |node: Option<Node<'a>>| {
-            node.and_then(Node::text).and_then(|text| clock::parse(&text)).map(|(time, _)| time)
+            node.and_then(Node::text).and_then(|text| time::parse(&text)).map(|(time, _)| time)
         };
         let server_time = parse(ts_server).or_else(|| sent_at.and_then(Node::integer));
         let number = sequence.and_then(whole);

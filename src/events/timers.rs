@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::clock::Millis;
 use super::peer::PeerId;
+use crate::time::Millis;
 
 /// What a deadline is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,7 @@
 //! Topics: who a record is about and what it tells.
 
+use crate::text::nearest_within;
+
 /// What a topic says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic<'t> {
@@ -163,22 +165,7 @@ pub(crate) fn near_miss<'k>(word: &str, known: impl IntoIterator<Item = &'k str>
     if !(4..=32).contains(&word.len()) || !word.is_ascii() {
         return None;
     }
-    known.into_iter().find(|known| word.len().abs_diff(known.len()) <= 2 && distance(word, known) <= 2)
-}
-
-/// How many letters to add, drop or change to get from `a` to `b`; both are short and ASCII.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: [usize; 40] = std::array::from_fn(|at| at);
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate().take(38) {
-            let change = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len().min(38)]
+    nearest_within(2, word, known)
 }
 
 #[cfg(test)]

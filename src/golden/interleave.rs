@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::entry::Entry;
 use crate::recording::Facts;
+use crate::text::glob;
 
 /// The field of a recording that holds the groups.
 pub(crate) const INTERLEAVE: &str = "interleave";
@@ -50,11 +51,7 @@ impl Interleave {
 
     fn group(&self, entry: &Entry) -> Option<usize> {
         let kind = entry.kind()?;
-        let hits = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(start) => kind.starts_with(start),
-            None => kind == pattern,
-        };
-        self.groups.iter().position(|group| group.iter().any(hits))
+        self.groups.iter().position(|group| group.iter().any(|pattern| glob(pattern, kind)))
     }
 
     /// Puts messages of different groups that stand next to each other into the order of their groups.

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::events::parse_time;
+use crate::time;
 
 /// The placeholders that are built in.
 const RESERVED: [&str; 14] = [
@@ -192,7 +192,7 @@ pub(super) fn without_dates(text: &str) -> std::borrow::Cow<'_, str> {
 /// Milliseconds since 1970 when the whole text is a time.
 pub(super) fn whole_time(text: &str) -> Option<i64> {
     let is_likely = (20..=40).contains(&text.len()) && text.as_bytes()[4] == b'-';
-    is_likely.then(|| parse_time(text)).flatten().map(|(millis, _)| millis)
+    is_likely.then(|| time::parse(text)).flatten().map(|(millis, _)| millis)
 }
 
 /// Replaces a text wherever it does not go on as the same word.

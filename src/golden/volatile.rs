@@ -18,6 +18,7 @@
 //! UUIDs, times of day, ids of the API, the room's paths and the API's address need no entry.
 
 use crate::document::{DocumentError, Item, Table};
+use crate::text::glob;
 
 /// The rules of a target.
 #[derive(Debug, Clone, Default)]
@@ -118,7 +119,7 @@ impl Volatile {
             loop {
                 match (wanted.next(), found.next()) {
                     (None, None) => return true,
-                    (Some(wanted), Some(found)) if fits(wanted, found) => {}
+                    (Some(wanted), Some(found)) if glob(wanted, found) => {}
                     _ => return false,
                 }
             }
@@ -165,21 +166,6 @@ fn listed(table: &mut Table<'_>, key: &'static str, what: &str) -> Result<Vec<St
         return Err(place.complain(format!("expected at least one of the {what}")));
     }
     Ok(list)
-}
-
-/// Whether a name fits a pattern in which `*` is anything.
-fn fits(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut name) = name.strip_prefix(start) else { return false };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let end = parts.pop().unwrap_or_default();
-    for part in parts {
-        match name.find(part) {
-            Some(at) => name = &name[at + part.len()..],
-            None => return false,
-        }
-    }
-    name.ends_with(end)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::document::nearest;
+use crate::text::nearest;
 
 /// Name and description of every misbehaviour. Each is a class of regression that shipped in an agent command line, or
 /// a way in which a process goes wrong.

@@ -70,8 +70,6 @@ pub(crate) fn perform(role: &str) -> u8 {
     process::at_end(&world, code)
 }
 
-use claude::timestamp as claude_timestamp;
-
 /// Writes to standard output at once; a reader that has left is no reason to stop.
 fn print(text: &str) {
     let mut out = io::stdout().lock();

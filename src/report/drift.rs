@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::drift::{Broken, Change, Drift, Effect, Found};
 use crate::printable::printable;
+use crate::text::clip;
 
 /// So many cases of a row are named for people.
 const NAMED: usize = 4;
@@ -75,10 +76,7 @@ fn row(out: &mut impl Write, change: &Change, compared: usize) -> io::Result<()>
         change.kind.name()
     )?;
     writeln!(out, "          {}", printable(&change.summary))?;
-    let shown = |value: &serde_json::Value| match value.to_string() {
-        long if long.chars().count() > 100 => long.chars().take(100).collect::<String>() + "…",
-        short => short,
-    };
+    let shown = |value: &serde_json::Value| clip(&value.to_string(), 100).into_owned();
     if !change.old.is_null() || !change.new.is_null() {
         let values = format!("{} -> {}", shown(&change.old), shown(&change.new));
         writeln!(out, "          {FAINT}{}{FAINT:#}", printable(&values))?;

@@ -6,6 +6,7 @@ use crate::json::Node;
 use crate::stream_json::{Block, Line, Message, RawMessage, User};
 
 use crate::printable::printable;
+use crate::text::clip;
 
 /// Longer texts are clipped.
 const WIDTH: usize = 96;
@@ -75,8 +76,5 @@ fn tool_results(user: User<'_>) -> Option<String> {
 
 fn text(text: Option<Cow<'_, str>>) -> String {
     let text = text.unwrap_or_default();
-    match text.char_indices().nth(WIDTH) {
-        Some((end, _)) => format!("{}…", printable(&text[..end])),
-        None => printable(&text).into_owned(),
-    }
+    printable(&clip(&text, WIDTH)).into_owned()
 }

@@ -12,8 +12,8 @@ use super::run_report::RunReport;
 use super::sarif::Baseline;
 use super::terminal::Terminal;
 use super::{conformance, github, gitlab, html, junit, markdown, sarif};
-use crate::document::nearest;
 use crate::run::Event;
+use crate::text::nearest;
 
 /// A kind of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

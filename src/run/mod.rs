@@ -36,7 +36,6 @@ pub(crate) use memory::LastRun;
 pub(crate) use plan::Planned;
 pub(crate) use plan::plan;
 pub(crate) use runner::{RunOptions, run};
-pub(crate) use select::glob;
 pub(crate) use select::{idle_filter, select};
 pub(crate) use shard::{Shard, cut};
 pub(crate) use shelves::Shelves;

@@ -6,9 +6,10 @@ use serde_json::Value;
 use super::facts::{Fact, Facts};
 use super::json_type::JsonType;
 use super::pointer::Pointer;
-use super::tree::{FileError, Node, suggestion};
-use super::version::VersionRange;
+use super::tree::{FileError, Node};
 use super::view::JsonView;
+use crate::text::did_you_mean;
+use crate::version::VersionRange;
 
 /// A list of alternatives, each a list of terms that must all hold.
 #[derive(Debug, Clone)]
@@ -224,7 +225,7 @@ impl Subject {
             return Pointer::parse(text).map(Self::Message).map_err(|reason| node.error(reason));
         }
         Fact::from_name(text).map(Self::Fact).ok_or_else(|| {
-            let hint = suggestion(text, &Fact::names());
+            let hint = did_you_mean(text, &Fact::names());
             node.error(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
         })
     }

@@ -5,7 +5,8 @@ use std::io;
 use super::contract::Clause;
 use super::finding::{Evidence, Finding, Level, excerpt};
 use super::library::ContractSet;
-use crate::events::{Breach, Grade, Limits, LogJudge, Millis, Observer, Profile, Rule, Summary};
+use crate::events::{Breach, Grade, Limits, LogJudge, Observer, Profile, Rule, Summary};
+use crate::time::Millis;
 
 /// How many findings of one clause are kept; the rest are counted.
 const KEPT: usize = 20;

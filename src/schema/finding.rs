@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::view::JsonView;
+use crate::text::clip;
 
 /// How much a clause weighs. Only `must` fails a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -180,10 +181,7 @@ pub(crate) fn excerpt<'v>(value: impl Into<JsonView<'v>>) -> Value {
 
 /// The first characters of a text, with an ellipsis when there are more.
 pub(crate) fn shorten(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_string(),
-    }
+    clip(text, SHOWN).into_owned()
 }
 
 /// Serialises a value but stops soon after the part that is shown: a value may be a gigabyte.

@@ -9,7 +9,8 @@ use super::contract::{Contract, Detect, Protocol};
 use super::facts::Run;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
-use super::tree::{FileError, suggestion};
+use super::tree::FileError;
+use crate::text::did_you_mean;
 
 /// Every file below `schemas/`, by its path there.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/contracts.rs"));
@@ -35,7 +36,7 @@ pub fn bundle(name: &str) -> Result<Bundle, FileError> {
     let known: Vec<_> = built_in().collect();
     Err(FileError::whole(
         name,
-        format_args!("neither a built-in contract nor a directory{}", suggestion(name, &known)),
+        format_args!("neither a built-in contract nor a directory{}", did_you_mean(name, &known)),
     ))
 }
 

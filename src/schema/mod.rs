@@ -31,7 +31,6 @@ pub mod policy;
 mod rule;
 mod schemas;
 mod tree;
-mod version;
 mod view;
 
 pub use audit::{Audit, Mutant, Tally};
@@ -53,7 +52,6 @@ pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;
 pub(crate) use pointer::Pointer;
 pub use tree::FileError;
-pub use version::{VersionRange, compare_versions};
 
 /// The names of the built-in rules that a clause can use.
 pub fn rule_names() -> impl Iterator<Item = &'static str> {

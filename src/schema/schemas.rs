@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 
 use super::finding::{Evidence, excerpt};
 use super::instance::{Messages, Validator};
-use super::tree::{FileError, line_of, suggestion};
+use super::tree::{FileError, line_of};
 use super::view::JsonView;
 use crate::json::Scanner;
+use crate::text::did_you_mean;
 
 /// The schemas of one contract.
 #[derive(Debug, Default)]
@@ -71,7 +72,7 @@ impl Schemas {
         let (file, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let names: Vec<_> = self.files.keys().map(String::as_str).collect();
         let found =
-            self.files.get(file).ok_or_else(|| format!("no file `{file}`{}", suggestion(file, &names)))?;
+            self.files.get(file).ok_or_else(|| format!("no file `{file}`{}", did_you_mean(file, &names)))?;
         found.value.pointer(pointer).ok_or_else(|| format!("`{file}` has nothing at `{pointer}`"))
     }
 

@@ -7,6 +7,8 @@ use serde_json::{Number, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::text::did_you_mean;
+
 /// A complaint about a file of the user: which file, which line, and what is wrong there.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{}{reason}", .line.map_or_else(|| String::from(" "), |line| format!("{line}: ")))]
@@ -225,45 +227,12 @@ impl<'t> Fields<'t> {
         let asked = self.asked.borrow();
         for ((key, _), line) in self.entries.iter().zip(&self.lines) {
             if !asked.contains(key) {
-                let hint = suggestion(key, &asked);
+                let hint = did_you_mean(key, &asked);
                 return Err(FileError::at(self.place.file, *line, format_args!("unknown key `{key}`{hint}")));
             }
         }
         Ok(())
     }
-}
-
-/// `, did you mean …?` when one of the known names is close, else the list of them.
-pub(crate) fn suggestion(name: &str, known: &[&str]) -> String {
-    let nearest = known.iter().map(|candidate| (distance(name, candidate), *candidate)).min();
-    match nearest {
-        Some((steps, candidate)) if steps <= 2.max(name.len() / 3) => {
-            format!("; did you mean `{candidate}`?")
-        }
-        Some(_) => {
-            let mut known = known.to_vec();
-            known.sort_unstable();
-            known.dedup();
-            format!("; known are {}", known.join(", "))
-        }
-        None => String::new(),
-    }
-}
-
-/// How many letters to add, drop or change to get from `a` to `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -277,7 +246,7 @@ mod tests {
         fields.need("name").unwrap();
         assert!(fields.get("level").is_none());
         let error = fields.done().unwrap_err();
-        assert_eq!(error.to_string(), "c.toml:3: unknown key `levle`; did you mean `level`?");
+        assert_eq!(error.to_string(), "c.toml:3: unknown key `levle`, did you mean `level`?");
     }
 
     #[test]

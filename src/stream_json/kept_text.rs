@@ -1,5 +1,7 @@
 //! Text that is kept up to a limit and says when it was cut.
 
+use crate::text::head;
+
 /// The head of a text, its whole length in bytes, and whether the head is all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeptText {
@@ -41,19 +43,6 @@ impl KeptText {
     }
 }
 
-/// The last `limit` bytes of a text, cut at a character.
-pub(super) fn tail(text: &str, limit: usize) -> &str {
-    let from = text.len().saturating_sub(limit);
-    let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
-    &text[from..]
-}
-
-/// The first `limit` bytes of a text, cut at a character.
-pub(super) fn head(text: &str, limit: usize) -> &str {
-    let to = (0..=limit.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
-    &text[..to]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,8 +55,5 @@ mod tests {
         text.push("déf");
         text.push("g");
         assert_eq!((text.as_str(), text.is_truncated(), text.length()), ("abcd", true, 8));
-        assert_eq!(head("né", 2), "n");
-        assert_eq!(tail("né", 1), "");
-        assert_eq!(tail("né", 2), "é");
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::cli::complain;
 use crate::cli::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned, say, variable};
 use crate::drift::{CaseSet, Lookup, SourceError};
-use crate::harness::target::{TARGETS, Target, cache_folder, installed, is_whole_version};
-use crate::schema::compare_versions;
+use crate::harness::target::{TARGETS, Target, cache_folder, installed};
+use crate::version;
 
 /// The versions, and where each comes from.
 pub(in crate::cli) struct Versions<'a> {
@@ -86,7 +86,7 @@ impl<'a> Versions<'a> {
             places.insert(version, directory);
         }
         let mut order: Vec<String> = places.keys().cloned().collect();
-        order.sort_by(|a, b| compare_versions(a, b));
+        order.sort_by(|a, b| version::compare(a, b));
         if order.len() < 2 {
             let message = "a matrix needs the recordings of two versions at least: name a directory for each, or one \
                            that holds them";
@@ -103,7 +103,7 @@ impl<'a> Versions<'a> {
     /// Those that were looked at, in their order.
     pub(in crate::cli) fn looked(&self) -> Vec<String> {
         let mut looked = self.looked.clone();
-        looked.sort_by(|a, b| compare_versions(a, b));
+        looked.sort_by(|a, b| version::compare(a, b));
         looked
     }
 }
@@ -210,7 +210,7 @@ impl<'t> Span<'t> {
             ));
         };
         let Some((from, to)) = range.split_once("..") else {
-            return Err(if is_whole_version(range) {
+            return Err(if version::is_whole(range) {
                 format!(
                     "{typed}: one version has nothing to be compared with; {typed}.. goes on to the newest, \
                      {target}@..{range} begins with the first"
@@ -221,14 +221,14 @@ impl<'t> Span<'t> {
         };
         let end = |end: &'t str| match end {
             "" => Ok(None),
-            end if is_whole_version(end) => Ok(Some(end)),
+            end if version::is_whole(end) => Ok(Some(end)),
             end => Err(format!(
                 "{typed}: `{end}` is no whole version; a range is written as {target}@2.1.0..2.1.325"
             )),
         };
         let (from, to) = (end(from)?, end(to)?);
         if let (Some(from), Some(to)) = (from, to) {
-            match compare_versions(from, to) {
+            match version::compare(from, to) {
                 std::cmp::Ordering::Less => {}
                 std::cmp::Ordering::Equal => {
                     return Err(format!(
@@ -246,8 +246,8 @@ impl<'t> Span<'t> {
     /// The versions that are inside, of which there are two at least.
     fn among(&self, published: &[String]) -> Result<Vec<String>, String> {
         let is_inside = |version: &&String| {
-            self.from.is_none_or(|from| compare_versions(version, from).is_ge())
-                && self.to.is_none_or(|to| compare_versions(version, to).is_le())
+            self.from.is_none_or(|from| version::compare(version, from).is_ge())
+                && self.to.is_none_or(|to| version::compare(version, to).is_le())
         };
         let inside: Vec<String> = published.iter().filter(is_inside).cloned().collect();
         if inside.len() > 1 {

@@ -1,7 +1,7 @@
 //! Named formats, such as `email`, that an assertion may ask for.
 
 use super::pattern::Pattern;
-use crate::document::nearest;
+use crate::text::nearest;
 
 /// Name, pattern and an example of each format. The patterns are those that clauditor's specification gives the names.
 const FORMATS: [(&str, &str, &str); 20] = [

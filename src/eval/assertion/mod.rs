@@ -253,8 +253,5 @@ impl TextAssertions {
 /// The beginning of a text, for messages.
 pub(super) fn clip(text: &str) -> String {
     const LONGEST: usize = 60;
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{:?}…", &text[..end]),
-        None => format!("{text:?}"),
-    }
+    format!("{:?}", crate::text::clip(text, LONGEST))
 }

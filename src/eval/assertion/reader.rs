@@ -7,8 +7,9 @@ use super::text::{Noun, TextCheck};
 use super::tools::{ToolCheck, Which};
 use super::{About, Assertion, Check, Format, Pattern};
 use crate::classify::Class;
-use crate::document::{DocumentError, Item, Place, Table, nearest};
+use crate::document::{DocumentError, Item, Place, Table};
 use crate::eval::spec::is_inside;
+use crate::text::nearest;
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{Found, Pattern};
 use crate::eval::observed::{Observed, ToolCall};
+use crate::text::glob;
 
 /// What has to hold for the tool calls of a trial.
 #[derive(Debug, Clone)]
@@ -27,7 +28,7 @@ pub(crate) struct Which {
 
 impl Which {
     fn holds(&self, call: &ToolCall) -> bool {
-        self.tool.as_ref().is_none_or(|tool| is_named(tool, &call.tool))
+        self.tool.as_ref().is_none_or(|tool| glob(tool, &call.tool))
             && self.input.as_ref().is_none_or(|wanted| is_part(wanted, &call.input))
             && self.pattern.as_ref().is_none_or(|pattern| {
                 pattern.find(&call.input.to_string()).is_ok_and(|found| found.is_some())
@@ -43,13 +44,6 @@ impl Which {
             text = format!("{text} with arguments like /{}/", pattern.text());
         }
         text
-    }
-}
-
-fn is_named(wanted: &str, tool: &str) -> bool {
-    match wanted.strip_suffix('*') {
-        Some(start) => tool.starts_with(start),
-        None => wanted == tool,
     }
 }
 
@@ -92,7 +86,7 @@ impl ToolCheck {
             }
             Self::Order(tools) => {
                 let mut calls = observed.calls.iter();
-                let missing = tools.iter().find(|tool| !calls.any(|call| is_named(tool, &call.tool)));
+                let missing = tools.iter().find(|tool| !calls.any(|call| glob(tool, &call.tool)));
                 match missing {
                     None => Found::when(true, names()),
                     Some(_) if !is_whole => Found::unchecked("more calls than are looked at"),
@@ -132,6 +126,6 @@ mod tests {
         assert!(is_part(&json!({"options": {"b": [1, 2]}}), &found));
         assert!(!is_part(&json!({"options": {"b": [1]}}), &found));
         assert!(!is_part(&json!({"missing": null}), &found));
-        assert!(is_named("mcp__*", "mcp__server__tool") && !is_named("Bash", "BashOutput"));
+        assert!(glob("mcp__*", "mcp__server__tool") && !glob("Bash", "BashOutput"));
     }
 }

@@ -4,6 +4,7 @@ use super::{ArmReport, BaselineReport, Report, ReportStatus};
 use crate::eval::runner::Halt;
 use crate::eval::spec::{Spec, Thresholds};
 use crate::exit_code;
+use crate::time::rfc3339_seconds;
 
 /// Something that is wanted and was not reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,10 +61,7 @@ pub(super) fn describe(halt: &Halt) -> String {
         Halt::Interrupted => "interrupted".into(),
         Halt::Budget(why) => format!("the budget is used up: {why}"),
         Halt::RateLimit(Some(until)) => {
-            format!(
-                "a rate limit lasts until {}",
-                crate::eval::time(u64::try_from(*until).unwrap_or_default() * 1000)
-            )
+            format!("a rate limit lasts until {}", rfc3339_seconds((*until).max(0) * 1000))
         }
         Halt::RateLimit(None) => "a rate limit lasts longer than --max-wait".into(),
         Halt::Disk(why) => why.clone(),

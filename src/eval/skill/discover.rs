@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::spec::digest;
-use crate::document::nearest;
 use crate::harness::room::RoomFile;
+use crate::text::nearest;
 
 /// A skill on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]

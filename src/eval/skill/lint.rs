@@ -105,7 +105,7 @@ pub fn lint(text: &str, path: &Path) -> Vec<Issue> {
     for (key, _, line) in &front.entries {
         if !KEYS.contains(&key.as_str()) && !CLAUDE_KEYS.contains(&key.as_str()) {
             let known = KEYS.iter().chain(&CLAUDE_KEYS).copied();
-            let hint = crate::document::nearest(key, known)
+            let hint = crate::text::nearest(key, known)
                 .map_or(String::new(), |key| format!(", did you mean `{key}`?"));
             issues.warn("unknown-key", Some(*line), format!("unknown key `{key}`{hint}"));
         }

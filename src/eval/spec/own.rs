@@ -6,10 +6,11 @@ use super::{
     Case, Expectation, Form, Ids, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
     SpecError, Thresholds, count, digest, is_inside, part, positive, said, sections,
 };
-use crate::document::{Document, DocumentError, Item, Place, Table, nearest};
+use crate::document::{Document, DocumentError, Item, Place, Table};
 use crate::eval::assertion::{self, Dialect};
 use crate::harness::mock::Script;
 use crate::harness::scenario::import;
+use crate::text::nearest;
 
 pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     let file = path.display().to_string();

@@ -3,12 +3,12 @@
 use crate::json::{Kind, Node};
 
 use super::super::breach::{Grade, Happening, Observer};
-use super::super::clock;
 use super::super::peer::{PeerId, Role};
 use super::super::record::Record;
 use super::super::{Profile, Rule};
 use super::fields::{be, list, missing, said};
 use super::{Court, Timer, shown};
+use crate::time;
 
 /// What the document's table requires.
 const REQUIRED: [&str; 7] =
@@ -115,7 +115,7 @@ impl Court {
         let delay = record.time.zip(peer.joined_at).map(|(now, joined)| now.saturating_sub(joined));
         if let Some(delay) = delay.filter(|delay| *delay > self.limits.boot) {
             self.blame(out, Rule::BootPrompt, Grade::Full, record, "/topic", None, || {
-                format!("the boot comes {} after the hello", clock::span(delay))
+                format!("the boot comes {} after the hello", time::span(delay))
             });
         }
     }

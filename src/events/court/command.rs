@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use crate::json::Node;
 
 use super::super::breach::{Breach, Grade, Happening, Observer};
-use super::super::clock;
 use super::super::peer::{PeerId, Role, key_of};
 use super::super::phase::Phase;
 use super::super::record::Record;
@@ -14,6 +13,7 @@ use super::super::uuid::Uuid;
 use super::super::{Profile, Rule};
 use super::fields::{be, list, missing, said};
 use super::{Court, SERVER, Timer, breach, shown};
+use crate::time;
 
 /// Answers that are remembered of a worker, to find a second one.
 const ANSWERED: usize = 32;
@@ -311,7 +311,7 @@ impl Court {
         let life = &mut self.peers.get_mut(id).life;
         match timer {
             Timer::Answer(line) if life.requests.iter().any(|open| open.line == line) => {
-                let limit = clock::span(self.limits.answer);
+                let limit = time::span(self.limits.answer);
                 self.tell(out, Rule::AnswerInTime, sure, place, Some(id), || {
                     format!("the request on line {line} is still open after {limit}")
                 });
@@ -319,7 +319,7 @@ impl Court {
             Timer::Abort(line) if life.abort == Some(line) => {
                 life.abort = None;
                 if !life.is_over() {
-                    let limit = clock::span(self.limits.order);
+                    let limit = time::span(self.limits.order);
                     self.tell(out, Rule::AbortObeyed, sure, place, Some(id), || {
                         format!("the worker goes on {limit} after the abort on line {line}")
                     });

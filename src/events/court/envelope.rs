@@ -3,12 +3,12 @@
 use crate::json::Node;
 
 use super::super::breach::{Grade, Observer};
-use super::super::clock::{self, Zone};
 use super::super::record::{Envelope, Record, SERVER_SCHEMA, Wrapped};
 use super::super::topic::{Fact, Topic};
 use super::super::uuid::Uuid;
 use super::super::{Profile, Rule};
 use super::{Court, SERVER, shown};
+use crate::time::{self, Zone};
 
 /// A worker's clock may be this far off before it is worth a note.
 const SKEW: i64 = 5_000;
@@ -192,7 +192,7 @@ impl Court {
 
     fn published(&self, record: &Record<'_>, envelope: &Envelope<'_>, out: &mut impl Observer) {
         let pointer = || at(record, "ts_published");
-        let time = envelope.ts_published.and_then(Node::text).and_then(|text| clock::parse(&text));
+        let time = envelope.ts_published.and_then(Node::text).and_then(|text| time::parse(&text));
         let Some((time, zone)) = time else {
             self.blame(
                 out,
@@ -230,7 +230,7 @@ impl Court {
                     &pointer(),
                     envelope.ts_published,
                     || {
-                        let by = clock::span(late.saturating_abs());
+                        let by = time::span(late.saturating_abs());
                         let way = if late > 0 { "behind" } else { "ahead of" };
                         format!("the publisher's clock is {by} {way} the server's")
                     },

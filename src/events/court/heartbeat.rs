@@ -3,13 +3,13 @@
 use crate::json::{Key, Kind, Node};
 
 use super::super::breach::{Grade, Happening, Observer};
-use super::super::clock;
 use super::super::peer::{PeerId, key_of};
 use super::super::phase::Phase;
 use super::super::record::Record;
 use super::super::{Profile, Rule};
 use super::fields::{be, count, list};
 use super::{Court, shown};
+use crate::time;
 
 const REQUIRED: [&str; 4] = ["current_phase", "time_in_phase_ms", "tokens_used", "cost_usd"];
 /// How far `time_in_phase_ms` may be off.
@@ -127,7 +127,7 @@ impl Court {
         {
             let node = beat.required[1];
             self.blame(out, Rule::HeartbeatPhaseTime, sure, record, "time_in_phase_ms", node, || {
-                format!("the phase was published {} ago", clock::span(elapsed as i64))
+                format!("the phase was published {} ago", time::span(elapsed as i64))
             });
         }
     }
@@ -199,7 +199,7 @@ impl Court {
             && gap <= self.limits.heartbeat
         {
             self.blame(out, Rule::HeartbeatPace, Grade::Full, record, "/topic", None, || {
-                format!("{} since the last heartbeat; ten seconds are usual", clock::span(gap))
+                format!("{} since the last heartbeat; ten seconds are usual", time::span(gap))
             });
         }
         if must_beat {

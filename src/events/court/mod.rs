@@ -20,13 +20,14 @@ use super::excerpt::excerpt;
 use crate::json::Node;
 
 use super::breach::{Breach, Grade, Happening, Observer};
-use super::clock::Millis;
 use super::ids::Ids;
 use super::peer::{PeerId, Peers};
 use super::record::{Record, Shape};
 use super::timers::{Due, Timer, Timers};
 use super::topic::{self, Fact, Topic};
 use super::{Limits, Profile, Rule};
+use crate::text::clip;
+use crate::time::Millis;
 
 /// The publisher's name of everything that the server says itself.
 const SERVER: &str = "server";
@@ -194,7 +195,7 @@ impl Court {
             && time + 1 < before
         {
             self.blame(out, Rule::TimeForward, Grade::Full, record, "/ts_server", None, || {
-                format!("server time runs back by {}", super::clock::span(before - time))
+                format!("server time runs back by {}", crate::time::span(before - time))
             });
         }
         self.tick(time, out);
@@ -395,8 +396,5 @@ fn breach(
 /// A name from the log, short enough for a sentence.
 fn shown(text: &str) -> Cow<'_, str> {
     const SHOWN: usize = 48;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-        None => text.into(),
-    }
+    clip(text, SHOWN)
 }

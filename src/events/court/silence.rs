@@ -1,11 +1,11 @@
 //! What a silence means: a missing heartbeat, an unreported one, an order that was not obeyed.
 
 use super::super::breach::{Breach, Grade, Happening, Observer};
-use super::super::clock::{self, Millis};
 use super::super::peer::{PeerId, Role};
 use super::super::timers::{Due, Timer};
 use super::super::{Profile, Rule};
 use super::{Court, shown};
+use crate::time::{self, Millis};
 
 impl Court {
     /// A deadline has passed.
@@ -44,7 +44,7 @@ impl Court {
             message: format!(
                 "{} has given no heartbeat for {}",
                 shown(&peer.name),
-                clock::span(now.saturating_sub(last))
+                time::span(now.saturating_sub(last))
             ),
             line: self.line,
             offset: self.offset,
@@ -91,7 +91,7 @@ impl Court {
         if peer.life.stale.is_none() && self.session.joined {
             let grade = if self.lost > 0 { Grade::Indeterminate } else { Grade::Full };
             self.tell(out, Rule::StaleReported, grade, (self.line, self.offset), Some(id), || {
-                let silence = clock::span(now.saturating_sub(seen));
+                let silence = time::span(now.saturating_sub(seen));
                 format!("{} is silent for {silence}, and the server has not said so", {
                     shown(&self.peers.get(id).name)
                 })

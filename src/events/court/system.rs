@@ -3,7 +3,6 @@
 use crate::json::{Kind, Node};
 
 use super::super::breach::{Breach, Grade, Happening, Observer};
-use super::super::clock;
 use super::super::peer::{PeerId, Role, Told};
 use super::super::phase::Phase;
 use super::super::record::Record;
@@ -11,6 +10,7 @@ use super::super::topic::{self, System, Topic};
 use super::super::{Profile, Rule};
 use super::fields::{be, count, is_one_of, list, missing, said};
 use super::{Court, SERVER, Timer, breach, shown};
+use crate::time;
 
 impl Court {
     /// Whoever publishes has joined and has not left.
@@ -122,7 +122,7 @@ impl Court {
                 node.text().is_some_and(|role| Role::from_name(&role).is_some())
             }
             (System::Left, "reason") => is_one_of(node, &["clean", "crash", "timeout"]),
-            (System::Joined, "ts") => node.text().is_some_and(|time| clock::parse(&time).is_some()),
+            (System::Joined, "ts") => node.text().is_some_and(|time| time::parse(&time).is_some()),
             (_, "last_seen" | "missed_heartbeats" | "current_usd" | "threshold_usd") => {
                 count(Some(node)).is_some()
             }
@@ -244,7 +244,7 @@ impl Court {
         if let Some(silence) = silence.filter(|silence| *silence <= self.limits.heartbeat) {
             let grade = self.sure(id);
             self.blame(out, Rule::StaleTrue, grade, record, "peerId", record.field("peerId"), || {
-                format!("{} was heard {} ago", shown(&peer.name), clock::span(silence))
+                format!("{} was heard {} ago", shown(&peer.name), time::span(silence))
             });
             return;
         }

@@ -9,9 +9,10 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::matcher::{Comparison, shorten};
+use super::matcher::Comparison;
 use super::request::ApiRequest;
 use super::validate::RequestFinding;
+use crate::text::clip;
 
 /// Entries kept; later requests are counted only.
 pub(crate) const MOST_ENTRIES: usize = 10_000;
@@ -255,7 +256,7 @@ impl BodyDigest {
             agent: facts.agent.clone(),
             messages: length("messages"),
             tools: length("tools"),
-            user: secrets.mask(&shorten(&facts.user, 200)),
+            user: secrets.mask(&clip(&facts.user, 200)),
             tool_results: facts.tool_results.iter().map(|result| result.tool.clone()).collect(),
         }
     }
@@ -270,7 +271,7 @@ impl Unmatched {
         let shown = request.json().map_or_else(String::new, |body| preview(body).to_string());
         let (turn, because) = nearest.map_or((None, Vec::new()), |(turn, failing)| (Some(turn), failing));
         Unmatched {
-            request: secrets.mask(&shorten(&shown, 4000)),
+            request: secrets.mask(&clip(&shown, 4000)),
             nearest: turn.map(|turn| turn.name.clone()),
             line: turn.map(|turn| turn.line),
             because: because
@@ -287,7 +288,7 @@ impl Unmatched {
 /// The same value with its texts shortened and its lists cut, so that a person can read it.
 fn preview(value: &Value) -> Value {
     match value {
-        Value::String(text) => Value::from(shorten(text, 160)),
+        Value::String(text) => Value::from(clip(text, 160)),
         Value::Array(items) => {
             let mut shown: Vec<Value> = items.iter().take(6).map(preview).collect();
             if items.len() > 6 {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::auxiliary::Auxiliary;
 use super::request::{ApiRequest, Facts};
 use super::script::Turn;
+use crate::text::clip;
 
 /// The conditions of a turn. All of them must hold; text conditions mean "contains".
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -165,7 +166,7 @@ impl When {
                 list.push(Comparison {
                     condition,
                     expected: format!("contains {wanted:?}"),
-                    actual: format!("{:?}", shorten(text, 80)),
+                    actual: format!("{:?}", clip(text, 80)),
                     holds,
                 });
             }
@@ -183,7 +184,8 @@ impl When {
             list.push(Comparison {
                 condition: "pointer",
                 expected: format!("{pointer} is {value}"),
-                actual: actual.map_or("nothing there".to_owned(), |actual| shorten(&actual.to_string(), 80)),
+                actual: actual
+                    .map_or("nothing there".to_owned(), |actual| clip(&actual.to_string(), 80).into_owned()),
                 holds: actual == Some(value),
             });
         }
@@ -250,21 +252,13 @@ fn describe_results(facts: &Facts) -> String {
         return "none".to_owned();
     }
     let results = facts.tool_results.iter().map(|result| {
-        format!("of {}, {:?}, is_error {}", result.tool, shorten(&result.text, 60), result.is_error)
+        format!("of {}, {:?}, is_error {}", result.tool, clip(&result.text, 60), result.is_error)
     });
     results.collect::<Vec<_>>().join("; ")
 }
 
 fn at<'r>(request: &'r ApiRequest, pointer: &str) -> Option<&'r Value> {
     request.json().and_then(|body| body.pointer(pointer))
-}
-
-/// The first `limit` characters, marked when there are more.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
-    match text.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 /// The turn that came nearest to answering, with what kept it from doing so.

@@ -1,8 +1,9 @@
 //! `[expect]`: what a run has to be like.
 
 use crate::classify::Class;
-use crate::document::{DocumentError, Table, nearest};
+use crate::document::{DocumentError, Table};
 use crate::events::Profile;
+use crate::text::nearest;
 
 use super::run::strings;
 

@@ -30,7 +30,7 @@ pub(crate) use run::{OutputMode, RunPart};
 use super::mock::{Fault, Script};
 use crate::golden::Interleave;
 use crate::run::Source;
-use crate::schema::VersionRange;
+use crate::version::VersionRange;
 
 /// A scenario file.
 #[derive(Debug, Clone)]

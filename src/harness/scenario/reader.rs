@@ -8,7 +8,7 @@ use crate::document::{Document, DocumentError, Item, Place, Table};
 use crate::golden::Interleave;
 use crate::harness::mock::{Script, sweep};
 use crate::run::Source;
-use crate::schema::VersionRange;
+use crate::version::VersionRange;
 
 impl Scenario {
     /// Reads a scenario; `file` names it in errors, and what it imports is looked for beside it.

@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 
 use super::message::Leftover;
+use crate::text::clip;
 
 /// More characters of a command line say no more.
 const MOST_CHARACTERS: usize = 200;
@@ -57,10 +58,7 @@ pub(super) fn describe(pid: Pid) -> Leftover {
         let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();
         name.trim_end().clone_into(&mut command);
     }
-    if let Some((end, _)) = command.char_indices().nth(MOST_CHARACTERS) {
-        command.truncate(end);
-        command.push('…');
-    }
+    let command = clip(&command, MOST_CHARACTERS).into_owned();
     Leftover { pid: number.get().unsigned_abs(), command }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{TARGETS, Target};
-use crate::document::nearest;
 use crate::reference::Misbehaviour;
+use crate::text::nearest;
 
 /// `claude`, `claude@2.1.197`, `claw=./path`, `my-target.toml`, or `reference+misbehaviour`.
 #[derive(Debug, Clone)]

@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use super::{Choice, Speaks};
+use crate::version;
 
 /// How long a program may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -181,26 +182,12 @@ fn ask_version(program: &Path, args: &[String]) -> String {
     let text = hears.recv_timeout(PATIENCE).unwrap_or_default();
     _ = child.kill();
     _ = child.wait();
-    version_in(&String::from_utf8_lossy(&text)).unwrap_or_default()
-}
-
-fn version_in(text: &str) -> Option<String> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
-        .map(|word| word.trim_start_matches('v'))
-        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
-        .map(str::to_owned)
+    version::find(&String::from_utf8_lossy(&text)).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_version_is_the_first_dotted_number() {
-        assert_eq!(version_in("2.1.197 (Claude Code)\n").as_deref(), Some("2.1.197"));
-        assert_eq!(version_in("claw v0.1.3\n").as_deref(), Some("0.1.3"));
-        assert_eq!(version_in("no version"), None);
-    }
 
     #[test]
     fn a_missing_program_says_how_to_get_it() {

@@ -38,7 +38,7 @@ mod reader;
 pub(crate) use choice::{Choice, ChoiceError};
 pub(crate) use locate::clawgate;
 pub(crate) use locate::{LocateError, Located, cache_folder, installed};
-pub(crate) use npm::{Npm, NpmError, is_whole_version};
+pub(crate) use npm::{Npm, NpmError};
 
 use std::path::PathBuf;
 

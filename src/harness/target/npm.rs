@@ -27,7 +27,7 @@ use std::process::{Command, Stdio};
 use super::Target;
 use super::locate::{installed, on_path};
 use crate::document::{DocumentError, Item, Table};
-use crate::schema::{VersionRange, compare_versions};
+use crate::version::{self, VersionRange};
 
 /// Where npm has a target.
 #[derive(Debug, Clone)]
@@ -160,17 +160,6 @@ fn packed(mut table: Table<'_>) -> Result<Packed, DocumentError> {
     Ok(Packed { versions, package, path })
 }
 
-/// Whether a text is a version as npm has them: three numbers, and perhaps more after a hyphen.
-pub(crate) fn is_whole_version(text: &str) -> bool {
-    let (core, rest) = text.split_once('-').map_or((text, None), |(core, rest)| (core, Some(rest)));
-    let is_number =
-        |part: &str| !part.is_empty() && part.len() < 10 && part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_rest = |rest: &str| {
-        !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
-    };
-    core.split('.').count() == 3 && core.split('.').all(is_number) && rest.is_none_or(is_rest)
-}
-
 impl Target {
     /// The versions that npm has, in their order.
     pub(crate) fn published(&self) -> Result<Vec<String>, NpmError> {
@@ -183,7 +172,7 @@ impl Target {
             what: npm.package.clone(),
             said: format!("what it says are no versions: {error}"),
         })?;
-        versions.sort_by(|a, b| compare_versions(a, b));
+        versions.sort_by(|a, b| version::compare(a, b));
         Ok(versions)
     }
 
@@ -196,7 +185,7 @@ impl Target {
         begin: &mut dyn FnMut(&str),
     ) -> Result<PathBuf, NpmError> {
         let npm = self.npm.as_ref().ok_or_else(|| NpmError::Unpublished(self.name.clone()))?;
-        if !is_whole_version(version) {
+        if !version::is_whole(version) {
             return Err(NpmError::NoVersion(version.to_owned()));
         }
         let folder = installed(cache.ok_or(NpmError::NoCache)?, &self.name, version);
@@ -345,28 +334,6 @@ fn open_to_all(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_version_is_three_numbers() {
-        for version in ["2.1.197", "0.2.9", "1.0.0-beta.1"] {
-            assert!(is_whole_version(version), "{version}");
-        }
-        for other in [
-            "",
-            "2",
-            "2.1",
-            "2.1.x",
-            "2.1.197.1",
-            "2..1",
-            "latest",
-            "2.1.0-",
-            "2.1.0-a b",
-            "../2.1.0",
-            "v2.1.0",
-        ] {
-            assert!(!is_whole_version(other), "{other}");
-        }
-    }
 
     #[test]
     fn the_claude_cli_is_a_script_first_and_a_binary_later() {

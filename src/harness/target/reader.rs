@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Npm, Speaks, Target};
-use crate::document::{Document, DocumentError, Item, Table, nearest};
+use crate::document::{Document, DocumentError, Item, Table};
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 use crate::schema::{self, ContractSet};
+use crate::text::nearest;
 
 /// A target that prints more than this is stopped, unless its file says otherwise.
 const MOST_STDOUT: u64 = 256 << 20;

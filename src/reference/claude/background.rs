@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::json;
 
 use super::super::World;
-use super::output::{Output, now_ms};
+use super::output::Output;
 
 /// How long a command may take once the conversation is over, unless
 /// [`CEILING`] says otherwise. The real one is more patient; a test need not be.
@@ -83,7 +83,7 @@ impl Task {
         let (patch, status) = if finished { ("completed", "completed") } else { ("killed", "stopped") };
         output.message(
             "system",
-            json!({"subtype": "task_updated", "task_id": self.id, "patch": {"status": patch, "end_time": now_ms()}}),
+            json!({"subtype": "task_updated", "task_id": self.id, "patch": {"status": patch, "end_time": crate::time::now()}}),
         );
         output.message(
             "system",

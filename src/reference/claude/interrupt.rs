@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::super::{World, interrupt};
 use super::flags::Flags;
-use super::output::{Output, timestamp};
+use super::output::Output;
+use crate::time;
 
 /// Listens for it.
 pub(super) fn listen(world: &World, flags: &Flags) {
@@ -20,7 +21,7 @@ fn end(output: &mut Output) {
         "user",
         json!({
             "message": {"role": "user", "content": [{"type": "text", "text": "[Request interrupted by user]"}]},
-            "parent_tool_use_id": null, "timestamp": timestamp(),
+            "parent_tool_use_id": null, "timestamp": time::rfc3339(time::now()),
         }),
     );
     output.result(json!({

@@ -12,7 +12,6 @@ mod tools;
 
 use flags::{Flags, OutputFormat};
 use output::Output;
-pub(super) use output::timestamp;
 use serde_json::{Value, json};
 use session::Session;
 

@@ -1,12 +1,11 @@
 //! What the Claude CLI prints: messages, one a line, or only the result.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde_json::{Map, Value, json};
 
 use super::super::answer::Answer;
 use super::super::{World, print, process};
 use super::flags::{Flags, OutputFormat};
+use crate::time;
 
 /// The form of output, and what all messages share.
 pub(super) struct Output {
@@ -206,7 +205,7 @@ impl Output {
         let mut fields = json!({
             "message": {"role": "user", "content": [result]},
             "parent_tool_use_id": parent.map(|parent| &parent.tool_use_id),
-            "timestamp": timestamp(),
+            "timestamp": time::rfc3339(time::now()),
         });
         match parent {
             Some(parent) => parent.describe(&mut fields),
@@ -243,27 +242,4 @@ fn write_what_fits(message: &Value) {
 
 fn uuid(prefix: u32, number: u64) -> String {
     format!("{prefix:08x}-0000-4000-8000-{number:012x}")
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
-}
-
-/// The time in the form of the Claude CLI.
-pub(in crate::reference) fn timestamp() -> String {
-    let ms = now_ms();
-    let (days, rest) = (ms / 86_400_000, ms % 86_400_000);
-    // Civil date from days since 1970, by eras of 400 years that begin in March.
-    let z = days as i64 + 719_468;
-    let era = z / 146_097;
-    let day_of_era = z % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let (hour, minute, second) = (rest / 3_600_000, rest / 60_000 % 60, rest / 1000 % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", rest % 1000)
 }

@@ -378,7 +378,7 @@ impl<'w> Session<'w> {
         };
         self.output.message(
             "system",
-            json!({"subtype": "task_updated", "task_id": task, "patch": {"status": "completed", "end_time": super::output::now_ms()}}),
+            json!({"subtype": "task_updated", "task_id": task, "patch": {"status": "completed", "end_time": crate::time::now()}}),
         );
         self.output.message(
             "system",

@@ -4,11 +4,11 @@ use std::fs;
 
 use serde_json::{Map, Value, json};
 
-use super::super::claude_timestamp;
 use super::super::{World, complain, print};
 use super::arguments::Arguments;
 use super::envelope::emit;
 use super::store;
+use crate::time;
 
 /// The commands and tools that it knows, with what they are for.
 const COMMANDS: [(&str, &str, &str); 2] = [
@@ -60,7 +60,7 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
         return if code == 1 && world.is_wrong("text-exit-differs") { 0 } else { code };
     }
     let mut envelope = Map::new();
-    envelope.insert("timestamp".into(), claude_timestamp().into());
+    envelope.insert("timestamp".into(), time::rfc3339(time::now()).into());
     envelope.insert("command".into(), verb.into());
     envelope.insert("exit_code".into(), code.into());
     envelope.insert("output_format".into(), "json".into());

@@ -9,6 +9,7 @@ use super::super::quote::quote_file;
 use super::{shown, timeline};
 use crate::recording::{Facts, Recording};
 use crate::run::{CaseFinished, FailureKind, Finding, Status};
+use crate::text::clip;
 
 /// How much of all recordings goes into one page; beyond it only failures are told in full.
 #[derive(Debug)]
@@ -198,7 +199,7 @@ fn requests(facts: &Facts) -> Markup {
                     tr {
                         td.number { (format!("{:.1} ms", (request.get("at_ms").and_then(Value::as_f64).unwrap_or(0.0) - lead).max(0.0))) }
                         td { code { (text(request, "/method")) " " (text(request, "/path")) } }
-                        td { (clipped(&text(request, "/body/user"), 80)) }
+                        td { (clip(&text(request, "/body/user"), 80)) }
                         td { (text(request, "/entry")) }
                         td { (text(request, "/fault")) }
                         td { (text(request, "/status")) " " (text(request, "/outcome")) }
@@ -206,13 +207,6 @@ fn requests(facts: &Facts) -> Markup {
                 } }
             } }
         }
-    }
-}
-
-fn clipped(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

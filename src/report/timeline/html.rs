@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::events::{Millis, Phase, date, span, time_of_day};
+use crate::events::Phase;
 use crate::schema::Level;
+use crate::time::{Millis, date, span, time_of_day};
 
 use super::{Entry, EntryKind, Lane, Measure, Timeline};
 

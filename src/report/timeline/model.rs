@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::events::{Happening, Millis, Phase};
+use crate::events::{Happening, Phase};
 use crate::schema::{EventWatch, Finding, Level};
+use crate::text::clip;
+use crate::time::Millis;
 
 /// Lanes that are kept; the rest are counted.
 const MAX_LANES: usize = 2_000;
@@ -178,7 +180,7 @@ impl Timeline {
             return None;
         }
         self.current.insert(peer.to_owned(), self.lanes.len());
-        self.lanes.push(Lane { session: self.session.max(1), peer: cut(peer), ..Lane::default() });
+        self.lanes.push(Lane { session: self.session.max(1), peer: clipped(peer), ..Lane::default() });
         self.lanes.last_mut()
     }
 
@@ -216,16 +218,16 @@ impl Lane {
     fn milestone(&mut self, time: Option<Millis>, line: u64, what: Happening<'_>) {
         let text = match what {
             Happening::Joined { role, name } => {
-                self.role = cut(role);
-                self.name = cut(name);
+                self.role = clipped(role);
+                self.name = clipped(name);
                 "joined".to_owned()
             }
             Happening::Booted { parent, mission, name } => {
                 self.booted = true;
-                self.parent = parent.map(cut);
-                self.mission = cut(mission);
+                self.parent = parent.map(clipped);
+                self.mission = clipped(mission);
                 if !name.is_empty() {
-                    self.name = cut(name);
+                    self.name = clipped(name);
                 }
                 if self.role.is_empty() {
                     self.role = "worker".into();
@@ -234,12 +236,12 @@ impl Lane {
             }
             Happening::Completed(result) => {
                 self.close_phase(time);
-                self.end = Some(format!("complete, {}", cut(result)));
-                format!("complete: {}", cut(result))
+                self.end = Some(format!("complete, {}", clipped(result)));
+                format!("complete: {}", clipped(result))
             }
             Happening::Left(reason) => {
                 self.close_phase(time);
-                let reason = cut(reason);
+                let reason = clipped(reason);
                 self.end = Some(match self.end.take() {
                     Some(end) => format!("{end}; left, {reason}"),
                     None => format!("left, {reason}"),
@@ -266,27 +268,27 @@ impl Lane {
                 return recovered.filter(|_| phase != Phase::Failed);
             }
             Happening::Noted { kind, message } => {
-                self.add(time, line, EntryKind::Note, format!("{} {}", cut(kind), cut(message)));
+                self.add(time, line, EntryKind::Note, format!("{} {}", clipped(kind), clipped(message)));
             }
             Happening::Asked { id, blocked, message } => {
                 let word = if blocked { "BLOCKED" } else { "REQUEST" };
-                let text = format!("{word} {}", cut(message));
+                let text = format!("{word} {}", clipped(message));
                 if let Some(at) = self.add(time, line, EntryKind::Request, text) {
-                    self.open.push((cut(id), at));
+                    self.open.push((clipped(id), at));
                 }
             }
             Happening::Answered { id, verb, .. } => {
-                let id = cut(id);
+                let id = clipped(id);
                 if let Some(open) = self.open.iter().position(|(known, _)| *known == id) {
                     let (_, at) = self.open.remove(open);
                     if let Some(entry) = self.entries.get_mut(at) {
                         entry.until = time;
-                        entry.text = format!("{} → {}", entry.text, cut(verb));
+                        entry.text = format!("{} → {}", entry.text, clipped(verb));
                     }
                 }
             }
             Happening::Commanded(verb) => {
-                self.add(time, line, EntryKind::Command, cut(verb));
+                self.add(time, line, EntryKind::Command, clipped(verb));
             }
             Happening::Silent(until) => {
                 let at = self.add(time, line, EntryKind::Silence, "no heartbeat".to_owned());
@@ -361,10 +363,6 @@ impl EventWatch for Timeline {
     }
 }
 
-/// The start of a text.
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_TEXT) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+fn clipped(text: &str) -> String {
+    clip(text, MAX_TEXT).into_owned()
 }

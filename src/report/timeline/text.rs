@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use crate::events::{Millis, date, span, time_of_day};
 use crate::schema::Level;
+use crate::time::{Millis, date, span, time_of_day};
 
 use super::super::numbers::counted;
 use super::super::style::{BAD, CAUTION, FAINT, GOOD, NAME};

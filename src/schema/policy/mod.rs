@@ -10,7 +10,8 @@ pub use vocabulary::{Effect, Kind};
 
 use std::collections::BTreeMap;
 
-use super::tree::{Fields, FileError, Node, Tree, suggestion};
+use super::tree::{Fields, FileError, Node, Tree};
+use crate::text::did_you_mean;
 
 const STANDARD: &str = include_str!("../../../schemas/policy.toml");
 
@@ -90,7 +91,7 @@ impl Policy {
             for (name, node) in node.fields()?.pairs() {
                 let kind = Kind::from_name(name).ok_or_else(|| {
                     let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-                    node.error(format_args!("`{name}` is no kind of change{}", suggestion(name, &known)))
+                    node.error(format_args!("`{name}` is no kind of change{}", did_you_mean(name, &known)))
                 })?;
                 self.effects.insert(kind, effect(&node)?);
             }

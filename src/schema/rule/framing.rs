@@ -1,7 +1,8 @@
 //! `framing`: rules about the bytes around and inside the JSON.
 
 use super::super::frame::{FrameOddity, OddityName};
-use super::{Evidence, Fields, Loaded, Names, Rule, Sink, Watch, suggestion};
+use super::{Evidence, Fields, Loaded, Names, Rule, Sink, Watch};
+use crate::text::did_you_mean;
 
 #[derive(Debug)]
 struct Framing(Vec<OddityName>);
@@ -11,7 +12,7 @@ pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Loaded {
     let wanted = node.strings()?;
     let named = wanted.iter().map(|name| {
         OddityName::from_name(name).ok_or_else(|| {
-            let hint = suggestion(name, &OddityName::names());
+            let hint = did_you_mean(name, &OddityName::names());
             node.error(format_args!("no oddity `{name}`{hint}"))
         })
     });

@@ -32,8 +32,9 @@ use super::frame::FrameOddity;
 use super::instance::Validator;
 use super::pointer::{Pointer, pointer};
 use super::schemas::Schemas;
-use super::tree::{Fields, FileError, Node, suggestion};
+use super::tree::{Fields, FileError, Node};
 use super::view::JsonView;
+use crate::text::did_you_mean;
 
 /// A message as a rule sees it.
 #[derive(Debug, Clone, Copy)]
@@ -186,7 +187,7 @@ impl Check {
                     let text = wanted.str()?;
                     let (name, load) = RULES.iter().find(|(name, _)| *name == text).ok_or_else(|| {
                         let known: Vec<_> = self::names().collect();
-                        wanted.error(format_args!("unknown rule `{text}`{}", suggestion(text, &known)))
+                        wanted.error(format_args!("unknown rule `{text}`{}", did_you_mean(text, &known)))
                     })?;
                     (*name, load(fields, names)?)
                 }

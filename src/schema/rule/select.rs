@@ -2,9 +2,10 @@
 
 use super::super::condition::{Condition, Scope};
 use super::super::pointer::{Pointer, Step, Trail, pointer};
-use super::super::tree::{Fields, FileError, Node, suggestion};
+use super::super::tree::{Fields, FileError, Node};
 use super::super::view::{JsonView, Shape};
 use super::{Message, Names, choice};
+use crate::text::did_you_mean;
 
 /// Which messages a rule looks at.
 #[derive(Debug, Clone)]
@@ -51,7 +52,7 @@ impl Selector {
         for name in node.strings()? {
             let kind = names.kinds.iter().position(|known| *known == name).ok_or_else(|| {
                 let known: Vec<_> = names.kinds.iter().map(String::as_str).collect();
-                node.error(format_args!("no kind `{name}`{}", suggestion(&name, &known)))
+                node.error(format_args!("no kind `{name}`{}", did_you_mean(&name, &known)))
             })?;
             kinds[kind] = true;
         }

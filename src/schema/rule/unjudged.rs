@@ -1,7 +1,8 @@
 //! Checks that are not made on the messages of a stream: those of event logs, and those that no log can show.
 
-use super::{Fields, FileError, Rule, Watch, suggestion};
+use super::{Fields, FileError, Rule, Watch};
 use crate::events;
+use crate::text::did_you_mean;
 
 /// What stands in for a check that is not made on messages.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) fn load(fields: &Fields<'_>) -> Result<Option<(&'static str, Box<dyn 
         let name = node.str()?;
         if key == "events" && events::Rule::from_name(name).is_none() {
             let known: Vec<_> = events::Rule::ALL.iter().map(|rule| rule.name()).collect();
-            return Err(node.error(format_args!("unknown event rule `{name}`{}", suggestion(name, &known))));
+            return Err(node.error(format_args!("unknown event rule `{name}`{}", did_you_mean(name, &known))));
         }
         return Ok(Some((key, Box::new(Unjudged))));
     }

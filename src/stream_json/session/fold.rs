@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use crate::json::Node;
-use crate::stream_json::kept_text::tail;
 use crate::stream_json::reader::is_space;
 use crate::stream_json::{
     ApiMessage, Assistant, Block, Init, Limits, Line, Message, RateLimitEvent, RawMessage, RunResult, User,
 };
+use crate::text::tail;
 
 use super::outcome::{ResultFacts, denied_tools};
 use super::tasks::Tasks;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::json::{Kind, Node};
 use crate::stream_json::RunResult;
-use crate::stream_json::kept_text::{head, tail};
+use crate::text::{head, tail};
 
 use super::{AssistantError, TokenUsage};
 

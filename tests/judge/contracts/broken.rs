@@ -95,11 +95,11 @@ fn complaints_about_contract_files_name_the_line() {
             "contract.toml:12: a level is must, should, note or ambiguous",
         ),
         ("why = \"Readers.\"", "reason = \"x\"\nwhy = \"y\"", "contract.toml:17: unknown key `reason`"),
-        ("on = \"answer\"", "on = \"answr\"", "contract.toml:15: no kind `answr`; did you mean `answer`?"),
+        ("on = \"answer\"", "on = \"answr\"", "contract.toml:15: no kind `answr`, did you mean `answer`?"),
         (
             "answer.schema.json",
             "answers.schema.json",
-            "contract.toml:15: no file `answers.schema.json`; did you mean",
+            "contract.toml:15: no file `answers.schema.json`, did you mean",
         ),
         (
             "answer.schema.json",
@@ -109,7 +109,7 @@ fn complaints_about_contract_files_name_the_line() {
         (
             "{ schema = \"answer.schema.json\", on = \"answer\" }",
             "{ rule = \"implise\" }",
-            "contract.toml:15: unknown rule `implise`; did you mean `implies`?",
+            "contract.toml:15: unknown rule `implise`, did you mean `implies`?",
         ),
         (
             "{ schema = \"answer.schema.json\", on = \"answer\" }",
@@ -124,7 +124,7 @@ fn complaints_about_contract_files_name_the_line() {
         (
             "{ schema = \"answer.schema.json\", on = \"answer\" }",
             "{ rule = \"implies\", then = { exti = 0 } }",
-            "contract.toml:15: `exti` is neither a pointer nor a fact; did you mean `exit`?",
+            "contract.toml:15: `exti` is neither a pointer nor a fact, did you mean `exit`?",
         ),
         (
             "{ schema = \"answer.schema.json\", on = \"answer\" }",

@@ -1,11 +1,11 @@
 //! Which faults each turn plays: its own, or those given from outside that select it.
 
-use crate::document::nearest;
 use crate::harness::mock::answer::{Answer, Occasion};
 use crate::harness::mock::fault::{Fault, FaultKind};
 use crate::harness::mock::plan::cut_offset;
 use crate::harness::mock::reply::Reply;
 use crate::harness::mock::script::{Script, Turn};
+use crate::text::nearest;
 
 /// The faults of each turn. `given` take the place of the script's in the turns that they select.
 pub(in crate::harness::mock) fn faults_of_turns(

@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use crate::document::nearest;
 use crate::harness::mock::fault::catalogue::CATALOGUE;
 use crate::harness::mock::fault::{CutPoint, Ending, Fault, FaultError, FaultKind, HttpFault};
 use crate::harness::mock::pace::Pace;
+use crate::text::nearest;
 
 impl FromStr for Fault {
     type Err = FaultError;

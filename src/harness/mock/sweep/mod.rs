@@ -5,13 +5,13 @@ pub(crate) mod play;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::document::nearest;
 use crate::harness::mock::answer::{Answer, Occasion};
 use crate::harness::mock::fault::{CutPoint, Ending, Fault, FaultKind, HttpFault};
 use crate::harness::mock::matcher::{Agent, Position};
 use crate::harness::mock::pace::Pace;
 use crate::harness::mock::request::ApiRequest;
 use crate::harness::mock::script::{Scenario, Script, Turn};
+use crate::text::nearest;
 
 /// The HTTP statuses that a sweep tries.
 pub(crate) const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];

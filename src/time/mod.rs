@@ -1,4 +1,6 @@
-//! Times as they stand in event logs: RFC 3339, read into milliseconds since 1970.
+//! Times in UTC as milliseconds since 1970: read from RFC 3339 and written for programs and people.
+
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
 pub(crate) type Millis = i64;
@@ -90,6 +92,21 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
+/// The time now. To be asked at the edge of the program only: decisions are handed the time.
+pub(crate) fn now() -> Millis {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
+}
+
+/// A time as `2026-01-15T10:30:00.000Z`.
+pub(crate) fn rfc3339(time: Millis) -> String {
+    format!("{}T{}Z", date(time), time_of_day(time))
+}
+
+/// A time as `2026-01-15T10:30:00Z`.
+pub(crate) fn rfc3339_seconds(time: Millis) -> String {
+    format!("{}T{}Z", date(time), &time_of_day(time)[..8])
+}
+
 /// A time of day in UTC, with milliseconds.
 pub(crate) fn time_of_day(time: Millis) -> String {
     let of_day = time.rem_euclid(86_400_000);
@@ -167,6 +184,9 @@ mod tests {
         assert_eq!(time_of_day(1_780_304_400_002), "09:00:00.002");
         assert_eq!(date(1_780_304_400_002), "2026-06-01");
         assert_eq!(date(951_782_400_123), "2000-02-29");
+        assert_eq!(rfc3339(951_782_400_123), "2000-02-29T00:00:00.123Z");
+        assert_eq!(rfc3339(-1), "1969-12-31T23:59:59.999Z");
+        assert_eq!(rfc3339_seconds(1_780_304_400_002), "2026-06-01T09:00:00Z");
         assert_eq!(
             [span(5), span(1550), span(65_000), span(3_700_000)],
             ["5 ms", "1.5 s", "1 min 05 s", "1 h 01 min"]

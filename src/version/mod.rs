@@ -1,4 +1,4 @@
-//! Version ranges of targets: `>=2.1.100, <2.1.248`.
+//! Versions of targets and ranges of them: `>=2.1.100, <2.1.248`.
 
 use std::cmp::Ordering;
 
@@ -53,7 +53,7 @@ impl VersionRange {
                     Bound::AtMost | Bound::Below => false,
                 };
             };
-            let order = compare(&version, &limit);
+            let order = compare_numbers(&version, &limit);
             match bound {
                 Bound::AtLeast => order != Ordering::Less,
                 Bound::Above => order == Ordering::Greater,
@@ -71,9 +71,9 @@ impl VersionRange {
 }
 
 /// Orders versions by their numbers; what is no dotted number comes first, by its letters.
-pub fn compare_versions(a: &str, b: &str) -> Ordering {
+pub(crate) fn compare(a: &str, b: &str) -> Ordering {
     match (numbers(a), numbers(b)) {
-        (Some(a), Some(b)) => compare(&a, &b),
+        (Some(a), Some(b)) => compare_numbers(&a, &b),
         (a_numbers, b_numbers) => a_numbers.is_some().cmp(&b_numbers.is_some()).then_with(|| a.cmp(b)),
     }
 }
@@ -84,12 +84,31 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
     core.split('.').map(|part| part.parse().ok()).collect()
 }
 
-fn compare(a: &[u64], b: &[u64]) -> Ordering {
+fn compare_numbers(a: &[u64], b: &[u64]) -> Ordering {
     let at = |list: &[u64], index| list.get(index).copied().unwrap_or(0);
     (0..a.len().max(b.len()))
         .map(|i| at(a, i).cmp(&at(b, i)))
         .find(|order| order.is_ne())
         .unwrap_or(Ordering::Equal)
+}
+
+/// Whether a text is a version as npm has them: three numbers, and perhaps more after a hyphen.
+pub(crate) fn is_whole(text: &str) -> bool {
+    let (core, rest) = text.split_once('-').map_or((text, None), |(core, rest)| (core, Some(rest)));
+    let is_number =
+        |part: &str| !part.is_empty() && part.len() < 10 && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_rest = |rest: &str| {
+        !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+    };
+    core.split('.').count() == 3 && core.split('.').all(is_number) && rest.is_none_or(is_rest)
+}
+
+/// The first version in what a program says of itself.
+pub(crate) fn find(text: &str) -> Option<String> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
+        .map(|word| word.trim_start_matches('v'))
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
+        .map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -114,5 +133,34 @@ mod tests {
         assert!(!VersionRange::parse("<1.0").unwrap().holds(Some("rust-head")));
         assert!(!VersionRange::parse("rust-head").unwrap().holds(Some("2.1.0")));
         assert!(VersionRange::parse(">=new").is_err());
+    }
+
+    #[test]
+    fn a_version_is_three_numbers() {
+        for version in ["2.1.197", "0.2.9", "1.0.0-beta.1"] {
+            assert!(is_whole(version), "{version}");
+        }
+        for other in [
+            "",
+            "2",
+            "2.1",
+            "2.1.x",
+            "2.1.197.1",
+            "2..1",
+            "latest",
+            "2.1.0-",
+            "2.1.0-a b",
+            "../2.1.0",
+            "v2.1.0",
+        ] {
+            assert!(!is_whole(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_the_first_dotted_number() {
+        assert_eq!(find("2.1.197 (Claude Code)\n").as_deref(), Some("2.1.197"));
+        assert_eq!(find("claw v0.1.3\n").as_deref(), Some("0.1.3"));
+        assert_eq!(find("no version"), None);
     }
 }
