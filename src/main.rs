@@ -1,4 +1,4 @@
-//! The `clawgate` binary: glue around [`clawgate::cli`].
+//! The `clawgate` binary.
 
 use std::process::ExitCode;
 

@@ -32,7 +32,6 @@ fn summary(expectations: &[Value]) -> Value {
     json!({"passed": passed, "failed": total - passed, "total": total, "pass_rate": (rate * 1e4).round() / 1e4})
 }
 
-/// `grading.json`.
 pub(super) fn grading(trial: &Trial) -> Value {
     let expectations = expectations(trial);
     json!({
@@ -51,7 +50,6 @@ pub(super) fn grading(trial: &Trial) -> Value {
     })
 }
 
-/// `timing.json`.
 pub(super) fn timing(trial: &Trial) -> Value {
     json!({
         "total_tokens": trial.usage.tokens(),

@@ -157,7 +157,6 @@ mod tests {
         false
     }
 
-    /// A whole attempt.
     fn attempt(budget: &Budget, used: &Usage) {
         finish(budget.reserve(&never).unwrap(), used);
     }

@@ -8,13 +8,13 @@ use crate::run::Stop;
 
 /// The time and how to let it pass.
 pub trait Clock: Sync {
-    /// Milliseconds since 1970.
+    /// The time of day, in milliseconds since 1970.
     fn now_ms(&self) -> u64;
     /// Waits until then, or until somebody wants to stop.
     fn wait_until(&self, ms: u64, stop: &Stop);
 }
 
-/// The computer's own.
+/// The clock of this computer.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

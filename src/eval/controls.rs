@@ -9,7 +9,6 @@ use crate::harness::mock::script::{Script, Turn};
 
 /// What the model is asked to say in both.
 const SAID: &str = "clawgate-control-7341";
-/// What nobody says.
 const NEVER_SAID: &str = "clawgate-control-8526";
 
 /// A case that passes wherever anything works.

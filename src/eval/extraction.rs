@@ -16,7 +16,6 @@ const LONGEST: usize = 96 << 10;
 
 /// What a model found in an output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Extracted {
     /// The entries, by section and tier; null when the model failed.
     pub sections: Value,
@@ -330,8 +329,8 @@ impl Fact<'_> {
 /// whether the values stand in the output. The error says why nothing can be checked.
 ///
 /// ```
-/// use clawgate::eval::extraction;
-/// use clawgate::eval::spec::Section;
+/// use clawgate::internals::eval::extraction;
+/// use clawgate::internals::eval::spec::Section;
 /// use serde_json::json;
 ///
 /// let text = r#"[{"name": "Venues", "tiers": [{"label": "default", "min_entries": 1,

@@ -26,9 +26,7 @@ pub(crate) struct Grade {
     pub reason: Option<String>,
     /// What became of the skill.
     pub skill: SkillState,
-    /// The assertions.
     pub assertions: Vec<Checked>,
-    /// The expectations.
     pub expectations: Vec<Judged>,
     /// What a model found for the sections.
     pub extracted: Option<Extracted>,
@@ -37,7 +35,6 @@ pub(crate) struct Grade {
 /// What a model said of a trial, where it was asked.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Judgements {
-    /// To the expectations.
     pub expectations: Vec<Judged>,
     /// What it found for the sections.
     pub extracted: Option<Extracted>,
@@ -55,7 +52,6 @@ fn is_allowed(case: &Case, class: Class) -> bool {
     if named.peek().is_none() { class == Class::Ok } else { true }
 }
 
-/// Grades a trial.
 pub(crate) fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Judgements) -> Grade {
     let skill = skill_state(spec, case, arm, observed);
     let Judgements { expectations, extracted } = judged;

@@ -70,24 +70,18 @@ use crate::run::Stop;
 
 /// Something that happened in an evaluation.
 #[derive(Debug)]
-#[non_exhaustive]
 pub enum Event<'e> {
-    /// The first event.
     Started {
-        /// The iteration.
         iteration: &'e Iteration,
         /// How many trials there are.
         trials: u64,
         /// How many of them were finished before.
         finished: u64,
     },
-    /// A trial began.
     TrialStarted(&'e TrialId),
-    /// Everybody waits.
     Waiting(&'e str),
     /// A trial is finished, now or before.
     TrialFinished(&'e Trial),
-    /// The last event.
     Finished(&'e Report),
 }
 
@@ -104,15 +98,15 @@ pub enum Baseline<'b> {
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "it holds what cannot be shown")]
 pub struct Evaluation<'e> {
-    /// What is evaluated.
+    /// The evaluation file as it was read.
     pub spec: &'e Spec,
     /// Where earlier ones are kept.
     pub store: &'e Store,
     /// Where this one is kept.
     pub iteration: &'e Iteration,
-    /// What makes recordings.
+    /// What runs an attempt and leaves its recording; the harness, or a stand-in in tests.
     pub executor: &'e dyn Executor,
-    /// The time.
+    /// Where the time comes from, so that waiting can be tested without waiting.
     pub clock: &'e dyn Clock,
     /// How trials are run.
     pub options: &'e Options,

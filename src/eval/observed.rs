@@ -41,7 +41,6 @@ pub(crate) struct Observed {
     pub error: Option<String>,
     /// Tool calls in their order, the first of them.
     pub calls: Vec<ToolCall>,
-    /// All tool calls.
     pub call_count: u64,
     /// Skills and commands that the target knew; none when it did not say.
     pub known: Option<Vec<String>>,
@@ -65,10 +64,8 @@ pub(crate) struct Observed {
     pub unscripted: Option<String>,
 }
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ToolCall {
-    /// The tool.
     pub tool: String,
     /// Its arguments; null when they are too long.
     pub input: Value,
@@ -78,13 +75,11 @@ pub(crate) struct ToolCall {
 
 /// What an attempt used up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Usage {
     /// What it cost, in dollars, as far as the target said.
     pub cost_usd: f64,
     /// Tokens read, cached ones included.
     pub input_tokens: u64,
-    /// Tokens written.
     pub output_tokens: u64,
     /// Turns, as the target counts them.
     pub turns: u64,
@@ -93,7 +88,6 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// All tokens.
     pub fn tokens(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
@@ -120,7 +114,6 @@ pub(crate) enum ObserveError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,

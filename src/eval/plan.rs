@@ -5,13 +5,10 @@ use super::trial::{Arm, TrialId};
 
 /// A case with or without the skill, so many times.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Series<'s> {
-    /// The case.
     pub case: &'s Case,
     /// With the skill or without it.
     pub arm: Arm,
-    /// How many trials.
     pub trials: u32,
 }
 
@@ -32,12 +29,10 @@ pub fn plan(spec: &Spec) -> Vec<Series<'_>> {
 }
 
 impl Series<'_> {
-    /// Its trials.
     pub fn ids(&self) -> impl Iterator<Item = TrialId> + '_ {
         (1..=self.trials).map(|trial| TrialId { case: self.case.id.clone(), arm: self.arm, trial })
     }
 
-    /// What is asked.
     pub fn prompt(&self) -> &str {
         match self.arm {
             Arm::WithSkill => &self.case.prompt,

@@ -24,7 +24,7 @@ use super::urls::{self, CheckUrls};
 use crate::judge::Shelf;
 use crate::run::Stop;
 
-/// What makes recordings.
+/// Runs an attempt at a trial and leaves its recording on disk.
 pub trait Executor: Sync {
     /// Makes one attempt; its recording is then at `request.place`.
     fn execute(&self, request: &Request<'_>) -> Result<(), ExecuteError>;
@@ -32,13 +32,12 @@ pub trait Executor: Sync {
 
 /// One attempt that is wanted.
 #[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
 pub struct Request<'r> {
-    /// The trial.
+    /// Which trial of which case, with the skill or without.
     pub id: &'r TrialId,
-    /// Its case.
+    /// The case that the trial belongs to.
     pub case: &'r Case,
-    /// What is asked.
+    /// What the target is asked: the task, or a question to a grading model.
     pub prompt: &'r str,
     /// The form of the answer when a model is asked about a trial.
     pub judge: Option<&'r serde_json::Value>,
@@ -50,12 +49,11 @@ pub struct Request<'r> {
 
 /// Why there is no recording.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ExecuteError {
     /// The user wants to stop.
     #[error("interrupted")]
     Stopped,
-    /// The harness failed.
+    /// Our own machinery failed, which says nothing of the skill.
     #[error("{0}")]
     Harness(String),
     /// The target cannot be asked that way.
@@ -65,7 +63,6 @@ pub enum ExecuteError {
 
 /// How trials are run.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Options {
     /// How many at a time.
     pub jobs: usize,
@@ -101,7 +98,6 @@ pub(crate) enum Halt {
     Budget(String),
     /// A limit ends later than anybody wants to wait, at this second since 1970.
     RateLimit(Option<i64>),
-    /// The disk failed.
     Disk(String),
 }
 

@@ -7,17 +7,16 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// A part of a whole with the interval in which the true one lies, at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Rate {
-    /// How many.
+    /// How many of those that were measured passed.
     pub passed: u64,
-    /// Of how many.
+    /// How many were measured; those that were not say nothing.
     pub measured: u64,
     /// The part; none when nothing was measured.
     pub rate: Option<f64>,
     /// The lower end of Wilson's interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of Wilson's interval.
     pub high: f64,
 }
 
@@ -25,7 +24,7 @@ impl Rate {
     /// So many of so many. Nothing measured is compatible with everything.
     ///
     /// ```
-    /// use clawgate::eval::statistics::Rate;
+    /// use clawgate::internals::eval::statistics::Rate;
     ///
     /// let rate = Rate::of(3, 4);
     /// assert_eq!(rate.rate, Some(0.75));
@@ -74,13 +73,11 @@ fn chosen(some: u64, all: u64, k: u64) -> f64 {
 
 /// A difference of two parts with its interval, at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Difference {
     /// The first part less the second.
     pub difference: f64,
     /// The lower end of Newcombe's interval.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 
@@ -112,13 +109,10 @@ pub(crate) fn median(numbers: &mut [f64]) -> Option<f64> {
 /// Mean, standard deviation, least and most, as skill-creator's benchmark has them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Spread {
-    /// The mean.
     pub mean: f64,
     /// The standard deviation of a sample.
     pub stddev: f64,
-    /// The least.
     pub min: f64,
-    /// The most.
     pub max: f64,
 }
 

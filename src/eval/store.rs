@@ -33,19 +33,18 @@ const HISTORY_FILE: &str = "history.jsonl";
 
 /// What has to be the same for two evaluations to be compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Stamp {
-    /// The skill.
+    /// The name of the skill.
     pub skill: String,
     /// The digest of the skill's files.
     pub skill_digest: String,
     /// The file of the evaluation.
     pub spec: String,
-    /// Its digest.
+    /// The digest of the evaluation file.
     pub spec_digest: String,
     /// The target as it was chosen.
     pub target: String,
-    /// Its version.
+    /// The version that the target says it has.
     pub version: String,
     /// The model that was asked for; the target's own without it.
     pub model: Option<String>,
@@ -108,35 +107,23 @@ fn outcome(settings: &Value) -> Value {
 
 /// Why evaluations cannot be kept.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StoreError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
     },
     /// A file of ours is damaged.
     #[error("{}: {reason}", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Damaged { path: PathBuf, reason: String },
     /// There is nothing to go on with.
     #[error("{}: no unfinished evaluation to resume", .0.display())]
     NothingToResume(PathBuf),
     /// What is to be resumed was begun with something else.
     #[error("{}: begun with {reason}; start a new evaluation without --resume", path.display())]
-    Changed {
-        /// The iteration.
-        path: PathBuf,
-        /// What differs.
-        reason: String,
-    },
+    Changed { path: PathBuf, reason: String },
     /// Somebody else works on it.
     #[error("{}: another clawgate is working on this evaluation", .0.display())]
     Busy(PathBuf),
@@ -148,10 +135,10 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// One evaluation.
+/// One run of an evaluation, with the folder that holds its trials, recordings and report.
 #[derive(Debug)]
 pub struct Iteration {
-    /// Its directory.
+    /// The folder `iteration-<number>`.
     pub folder: PathBuf,
     /// Its number, from 1.
     pub number: u32,

@@ -20,7 +20,6 @@ pub(super) const SCHEMA_VERSION: u64 = 1;
 pub enum Arm {
     /// The skill is there.
     WithSkill,
-    /// It is not.
     WithoutSkill,
 }
 
@@ -36,9 +35,7 @@ impl Arm {
 
 /// Which trial it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct TrialId {
-    /// The case.
     pub case: String,
     /// With the skill or without it.
     pub arm: Arm,
@@ -57,7 +54,6 @@ impl fmt::Display for TrialId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// Everything holds.
     Pass,
     /// Something does not, and it is the skill's doing.
     Fail,
@@ -68,9 +64,7 @@ pub enum Status {
 /// What became of the skill in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum SkillState {
-    /// It was called.
     Used,
     /// The target knew it and did not call it.
     Loaded,
@@ -82,11 +76,8 @@ pub enum SkillState {
 
 /// A verdict as trials keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Outcome {
-    /// The class.
     pub class: String,
-    /// More about it.
     pub detail: Option<String>,
     /// Who has to act.
     pub blame: String,
@@ -96,14 +87,12 @@ pub struct Outcome {
     pub counts: bool,
     /// When a rate limit ends, in seconds since 1970.
     pub resets_at: Option<i64>,
-    /// What else holds.
     pub advisories: Vec<String>,
     /// The first piece of evidence, in words.
     pub because: Option<String>,
 }
 
 impl Outcome {
-    /// Of a verdict.
     pub fn of(verdict: &Verdict) -> Self {
         Self {
             class: verdict.class.name().to_owned(),
@@ -131,11 +120,8 @@ impl Outcome {
 
 /// An expectation as a model judged it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Judged {
-    /// The expectation.
     pub id: String,
-    /// The statement.
     pub text: String,
     /// Whether it holds; none when the judge failed.
     pub passed: Option<bool>,
@@ -149,7 +135,6 @@ pub struct Judged {
 
 /// One attempt at a trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Attempted {
     /// The recording, relative to the trial's directory.
     pub recording: String,
@@ -161,11 +146,9 @@ pub struct Attempted {
 
 /// A trial and what became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Trial {
     /// The version of this form.
     pub schema_version: u64,
-    /// Which it is.
     #[serde(flatten)]
     pub id: TrialId,
     /// What its case is for.
@@ -178,9 +161,7 @@ pub struct Trial {
     pub verdict: Option<Outcome>,
     /// What became of the skill.
     pub skill: SkillState,
-    /// The assertions.
     pub assertions: Vec<Checked>,
-    /// The expectations.
     pub expectations: Vec<Judged>,
     /// What a model found for the sections; none where there are none, or where it was not asked.
     #[serde(default)]
@@ -203,7 +184,6 @@ pub struct Trial {
     pub version: String,
     /// When it began, in milliseconds since 1970.
     pub started_ms: u64,
-    /// When it ended.
     pub finished_ms: u64,
 }
 

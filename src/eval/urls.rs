@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use url::{Host, Url};
 
-/// Beside the recording.
 const FILE: &str = "urls.json";
 /// How long an address may take, redirects apart.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -24,14 +23,12 @@ const AT_A_TIME: usize = 4;
 
 /// Which addresses are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum CheckUrls {
     /// None: the network is not touched.
     #[default]
     None,
     /// Those of the public internet. An output must not decide what is asked of the machines around us.
     Public,
-    /// All of them.
     Any,
 }
 
@@ -39,7 +36,6 @@ pub enum CheckUrls {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reach {
-    /// With a success.
     Reachable,
     /// There is no such host or page, or nobody listens.
     Unreachable,
@@ -50,11 +46,8 @@ pub(crate) enum Reach {
 /// An address and whether it answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Reached {
-    /// The address.
     pub url: String,
-    /// Whether it answers.
     pub reach: Reach,
-    /// What was heard.
     pub because: String,
 }
 

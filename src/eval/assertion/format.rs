@@ -41,7 +41,6 @@ pub(super) const URL: &str = r#"https?://[^\s\)\"'>]+"#;
 /// A format by its name.
 #[derive(Debug, Clone)]
 pub struct Format {
-    /// Its name.
     pub name: &'static str,
     pub(super) pattern: Pattern,
 }

@@ -29,7 +29,6 @@ use crate::classify::Class;
 
 /// Something that has to hold.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Assertion {
     /// What identifies it within its evaluation.
     pub id: String,
@@ -41,7 +40,6 @@ pub struct Assertion {
 
 /// Which text an assertion is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
 pub enum About {
     /// What the case says is its output.
     #[default]
@@ -70,13 +68,10 @@ pub(crate) enum Check {
     MaxSeconds(f64),
 }
 
-/// Whether something holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// It holds.
     Pass,
-    /// It does not.
     Fail,
     /// It could not be decided.
     Unchecked,
@@ -84,15 +79,11 @@ pub enum Answer {
 
 /// What became of an assertion.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Checked {
-    /// The assertion.
     pub id: String,
     /// What it asks for, in words.
     pub text: String,
-    /// Whether it holds.
     pub status: Answer,
-    /// What was found.
     pub message: String,
 }
 
@@ -130,7 +121,6 @@ impl Assertion {
         Self { id: id.to_owned(), about: About::Output, check }
     }
 
-    /// Decides it.
     pub(crate) fn check(&self, subject: &Subject<'_>) -> Checked {
         let found = self.find(subject);
         Checked { id: self.id.clone(), text: self.describe(), status: found.status, message: found.message }

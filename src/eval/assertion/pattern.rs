@@ -10,7 +10,6 @@ use fancy_regex::{Regex, RegexBuilder};
 /// More steps than any sensible pattern takes; one that would go on is undecided instead.
 const MOST_STEPS: usize = 2_000_000;
 
-/// A pattern, compiled.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     text: String,
@@ -39,7 +38,6 @@ impl Pattern {
         &self.text
     }
 
-    /// The first match.
     pub(crate) fn find<'t>(&self, text: &'t str) -> Result<Option<&'t str>, Undecided> {
         let found = self.regex.find(text).map_err(|_| Undecided)?;
         Ok(found.map(|found| found.as_str()))

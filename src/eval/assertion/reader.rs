@@ -14,7 +14,6 @@ use crate::text::nearest;
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
-    /// Our own.
     Own,
     /// clauditor's: every assertion has an id, and its own types only.
     Clauditor,

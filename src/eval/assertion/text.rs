@@ -20,7 +20,6 @@ pub(crate) enum TextCheck {
     Equals(String),
 }
 
-/// What is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Noun {
     Matches,

@@ -8,7 +8,6 @@ use crate::time::rfc3339_seconds;
 
 /// Something that is wanted and was not reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Shortfall {
     /// What it is about.
     pub scope: Scope,
@@ -20,11 +19,8 @@ pub struct Shortfall {
 
 /// What a shortfall is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Scope {
-    /// A case.
     Case(String),
-    /// A control.
     Control(String),
     /// The prompts that have to trigger the skill, or must not.
     Triggers,
@@ -32,9 +28,7 @@ pub enum Scope {
     Whole,
 }
 
-/// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ShortfallKind {
     /// A threshold is not reached: the skill's doing.
     Threshold,
@@ -45,7 +39,6 @@ pub enum ShortfallKind {
 }
 
 impl Shortfall {
-    /// In a sentence.
     fn in_words(&self) -> String {
         match &self.scope {
             Scope::Case(case) => format!("case `{case}`: {}", self.message),

@@ -18,11 +18,10 @@ use super::store::Stamp;
 
 /// The whole of an evaluation.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct Report {
     /// The version of this form.
     pub schema_version: u64,
-    /// The skill.
+    /// The name of the skill that was evaluated.
     pub skill: String,
     /// What it comes to.
     pub status: ReportStatus,
@@ -34,7 +33,7 @@ pub struct Report {
     pub halted: Option<String>,
     /// Where everything is kept.
     pub iteration: String,
-    /// Its number.
+    /// Which iteration of this skill's evaluations it is, from 1.
     pub number: u32,
     /// What it was made with.
     pub stamp: Stamp,
@@ -42,11 +41,11 @@ pub struct Report {
     pub models: Vec<String>,
     /// The versions of the target, as it said.
     pub versions: Vec<String>,
-    /// The controls.
+    /// What became of the cases whose outcome is known beforehand.
     pub controls: Vec<ControlReport>,
-    /// All tasks together.
+    /// All tasks together, with the skill and without.
     pub overall: Comparison,
-    /// Each task.
+    /// Each task by itself.
     pub cases: Vec<CaseReport>,
     /// Whether the skill is used where it should be, and only there.
     pub triggers: Option<TriggerReport>,
@@ -68,11 +67,9 @@ pub struct Report {
 /// What an evaluation comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum ReportStatus {
     /// Every threshold was reached.
     Pass,
-    /// One was not.
     Fail,
     /// A control came out wrong: nothing that was measured can be believed.
     Invalid,
@@ -84,9 +81,7 @@ pub enum ReportStatus {
 
 /// What became of a control.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct ControlReport {
-    /// The case.
     pub case: String,
     /// What it is known to do.
     pub kind: Kind,
@@ -98,9 +93,7 @@ pub struct ControlReport {
 
 /// With and without the skill.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct Comparison {
-    /// With the skill.
     pub with_skill: ArmReport,
     /// Without it; none when that was not tried.
     pub without_skill: Option<ArmReport>,
@@ -108,11 +101,8 @@ pub struct Comparison {
     pub delta: Option<Difference>,
 }
 
-/// One task.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct CaseReport {
-    /// The case.
     pub case: String,
     /// With and without the skill.
     #[serde(flatten)]
@@ -125,7 +115,6 @@ pub struct CaseReport {
 
 /// A trial to look at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 pub struct ExampleTrial {
     /// Which one, from 1.
     pub trial: u32,
@@ -137,7 +126,6 @@ pub struct ExampleTrial {
 
 /// Trials of one kind.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct ArmReport {
     /// How many were planned.
     pub planned: u64,
@@ -155,11 +143,9 @@ pub struct ArmReport {
     pub skill_unused: u64,
     /// In how many the target did not know it.
     pub skill_not_loaded: u64,
-    /// How they ended.
     pub verdicts: BTreeMap<String, u64>,
     /// The median cost of those that were measured.
     pub median_cost_usd: Option<f64>,
-    /// The median time.
     pub median_seconds: Option<f64>,
     /// The time of all of them.
     pub total_seconds: f64,
@@ -169,15 +155,11 @@ pub struct ArmReport {
 
 /// One assertion or expectation over all trials of its case.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct AssertionReport {
-    /// What identifies it.
     pub id: String,
     /// What it asks for.
     pub text: String,
-    /// With the skill.
     pub with_skill: Rate,
-    /// Without it.
     pub without_skill: Rate,
     /// How often it could not be decided.
     pub unchecked: u64,
@@ -189,7 +171,6 @@ pub struct AssertionReport {
 
 /// Whether the skill is used where it should be, and only there.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct TriggerReport {
     /// Of the trials that used the skill, those that should.
     pub precision: Rate,
@@ -207,11 +188,8 @@ pub struct TriggerReport {
 
 /// A prompt that did not always come out right.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct WrongTrigger {
-    /// The case.
     pub case: String,
-    /// The prompt.
     pub prompt: String,
     /// Whether the skill should be used.
     pub should_trigger: bool,
@@ -221,9 +199,7 @@ pub struct WrongTrigger {
 
 /// The comparison with an earlier evaluation.
 #[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
 pub struct BaselineReport {
-    /// The earlier one.
     pub iteration: String,
     /// Why it was not compared.
     pub not_compared: Option<String>,

@@ -17,7 +17,6 @@ use crate::exit_code;
 /// Reasons for not measuring a trial that are listed; the rest are counted together.
 const MOST_REASONS: usize = 20;
 
-/// Counts trials.
 pub(in crate::eval) struct Tally<'s> {
     spec: &'s Spec,
     plan: &'s [Series<'s>],
@@ -43,7 +42,6 @@ impl<'s> Tally<'s> {
         }
     }
 
-    /// Counts a trial.
     pub(in crate::eval) fn add(&mut self, trial: &Trial) {
         let place =
             self.plan.iter().position(|series| series.case.id == trial.id.case && series.arm == trial.id.arm);
@@ -198,7 +196,6 @@ impl<'s> Tally<'s> {
         warnings
     }
 
-    /// For skill-creator's benchmark.
     pub(in crate::eval) fn run_summary(&self) -> serde_json::Value {
         let mut summary = serde_json::Map::new();
         let mut means = Vec::new();

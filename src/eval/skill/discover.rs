@@ -10,7 +10,6 @@ use crate::text::nearest;
 
 /// A skill on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Skill {
     /// Its name, which is that of its directory or file.
     pub name: String,
@@ -31,12 +30,10 @@ pub enum Layout {
 
 /// Why a skill is not found.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum DiscoverError {
     /// There is none of that name.
     #[error("no skill `{name}` in .claude/skills or .claude/commands of {} or above{hint}", from.display())]
     Missing {
-        /// The name.
         name: String,
         /// Where the search began.
         from: PathBuf,
@@ -46,7 +43,6 @@ pub enum DiscoverError {
     /// It cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,

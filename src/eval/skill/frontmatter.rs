@@ -14,10 +14,8 @@ pub(crate) struct Frontmatter<'t> {
     pub body: &'t str,
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Value {
-    /// A text.
     Text(String),
     /// A number, `true`, `false` or `null`, as it stands there.
     Other(String),
@@ -38,7 +36,6 @@ pub(crate) enum FrontmatterError {
     Invalid {
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
         reason: String,
     },
 }

@@ -32,9 +32,7 @@ const CLAUDE_KEYS: [&str; 11] = [
 
 /// A rule that a skill breaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
 pub struct Issue {
-    /// The rule.
     pub rule: &'static str,
     /// How bad it is.
     pub severity: Severity,
@@ -48,9 +46,7 @@ pub struct Issue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Not as recommended.
     Warning,
-    /// Against the specification.
     Error,
 }
 
@@ -59,7 +55,7 @@ pub enum Severity {
 /// ```
 /// use std::path::Path;
 ///
-/// use clawgate::eval::skill::lint;
+/// use clawgate::internals::eval::skill::lint;
 ///
 /// let path = Path::new(".claude/skills/greet/SKILL.md");
 /// assert!(lint("---\nname: greet\ndescription: Greets people.\n---\nSay hello.\n", path).is_empty());

@@ -9,7 +9,6 @@ use crate::eval::assertion::Assertion;
 
 /// One thing that is tried several times.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Case {
     /// What identifies it within its evaluation.
     pub id: String,
@@ -40,7 +39,6 @@ pub struct Case {
 /// What a case is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Kind {
     /// A task for the skill.
     Task,
@@ -68,16 +66,13 @@ impl Kind {
 
 /// A file in the working directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Input {
-    /// A copy.
     Copy {
         /// Where in the working directory.
         to: String,
         /// Of which file or directory.
         from: PathBuf,
     },
-    /// With this text.
     Text {
         /// Where in the working directory.
         to: String,
@@ -88,11 +83,9 @@ pub enum Input {
 
 /// What a model is asked to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct Expectation {
     /// What identifies it within its evaluation.
     pub id: String,
-    /// The statement.
     pub text: String,
 }
 

@@ -35,9 +35,8 @@ use crate::document::DocumentError;
 
 /// An evaluation as its file describes it.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Spec {
-    /// The file.
+    /// The file that the evaluation was read from.
     pub path: PathBuf,
     /// Which form it has.
     pub form: Form,
@@ -66,24 +65,18 @@ pub struct Spec {
 /// Which form a file has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Form {
-    /// Our own TOML.
     Own,
-    /// clauditor's JSON.
     Clauditor,
-    /// skill-creator's JSON.
     SkillCreator,
 }
 
 /// Why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum SpecError {
     /// It cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
@@ -100,7 +93,7 @@ impl Spec {
     /// Reads a file; a directory stands for the evaluation in it.
     ///
     /// ```
-    /// use clawgate::eval::spec::{Kind, Spec};
+    /// use clawgate::internals::eval::spec::{Kind, Spec};
     ///
     /// let folder = tempfile::tempdir()?;
     /// let path = folder.path().join("greet.eval.json");

@@ -8,7 +8,6 @@ use crate::harness::mock::{Fault, Scenario, Script};
 
 /// A scripted model instead of the real API.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
 pub struct ScriptedModel {
     /// What it answers, unless a rule says otherwise.
     pub script: Option<Script>,
@@ -20,7 +19,6 @@ pub struct ScriptedModel {
 
 /// What a scripted model does in some trials.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct ScriptRule {
     /// The case; every one without it.
     pub case: Option<String>,
@@ -32,9 +30,7 @@ pub struct ScriptRule {
     pub attempts: Vec<u64>,
     /// Whether it is about the judge of a trial, not the trial.
     pub judge: bool,
-    /// Another script.
     pub script: Option<Script>,
-    /// What goes wrong.
     pub faults: Vec<Fault>,
 }
 

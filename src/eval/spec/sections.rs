@@ -6,7 +6,6 @@ use crate::eval::assertion::Format;
 
 /// A part of an output that holds entries, such as a list of venues.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Section {
     /// What it is called.
     pub name: String,
@@ -16,7 +15,6 @@ pub struct Section {
 
 /// Entries of one kind within a section.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Tier {
     /// What it is called.
     pub label: String,
@@ -32,7 +30,6 @@ pub struct Tier {
 
 /// What an entry has.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Field {
     /// What identifies it within its evaluation.
     pub id: String,
@@ -129,13 +126,13 @@ impl Section {
     /// Reads a JSON array of sections in clauditor's form; `file` names it in errors.
     ///
     /// ```
-    /// use clawgate::eval::spec::Section;
+    /// use clawgate::internals::eval::spec::Section;
     ///
     /// let text = r#"[{"name": "Venues", "tiers": [{"label": "default", "min_entries": 2,
     ///                 "fields": [{"id": "phone", "name": "phone", "format": "phone_us"}]}]}]"#;
     /// let sections = Section::parse("venues.json", text)?;
     /// assert_eq!(sections[0].tiers[0].min_entries, 2);
-    /// # Ok::<(), clawgate::document::DocumentError>(())
+    /// # Ok::<(), clawgate::internals::document::DocumentError>(())
     /// ```
     pub fn parse(file: &str, text: &str) -> Result<Vec<Self>, DocumentError> {
         let text = format!("{{\"sections\": {text}}}");

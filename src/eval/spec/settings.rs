@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 /// How trials are run. Everything that changes the outcome is said explicitly.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct RunSettings {
     /// Trials of each case.
@@ -25,7 +24,6 @@ pub struct RunSettings {
     pub max_cost_usd: f64,
     /// The most that a trial may take.
     pub timeout_seconds: u64,
-    /// Further arguments.
     pub args: Vec<String>,
     /// Further settings in the environment.
     pub env: Vec<(String, String)>,
@@ -70,7 +68,6 @@ impl Default for RunSettings {
 /// What has to be reached. Where a file does not say otherwise, every trial has to pass and every prompt to trigger
 /// the skill, or not, as it should; the rest is not asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub struct Thresholds {
     /// Of each case with the skill.
     pub min_pass_rate: f64,
@@ -104,7 +101,6 @@ impl Default for Thresholds {
 
 /// How expectations are judged.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct JudgeSettings {
     /// The model that judges; that of the trials without it.
     pub model: Option<String>,
