@@ -58,6 +58,7 @@ pub enum FailureKind {
     Stale,
     Requests,
     UnusedTurn,
+    UnmetExpectation,
     UnmatchedRequest,
     InvalidRequest,
     File,
@@ -86,6 +87,7 @@ impl FailureKind {
             Self::Stale => "A finding that the scenario expects is still there.",
             Self::Requests => "The API is asked as often as expected.",
             Self::UnusedTurn => "Every turn of the script is asked for.",
+            Self::UnmetExpectation => "Every mounted mock is asked as often as it expects.",
             Self::UnmatchedRequest => "Every request is one that the script knows.",
             Self::InvalidRequest => "Every request is a valid one.",
             Self::File => "The run leaves the expected files.",
@@ -270,6 +272,7 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
                 .map(|turn| Failure::new(FailureKind::UnusedTurn, format!("nobody asked for turn `{turn}`"))),
         ),
     }
+    failures.extend(journal.unmet.iter().map(|unmet| Failure::new(FailureKind::UnmetExpectation, unmet)));
     for entry in &journal.requests {
         if let Some(unmatched) = &entry.unmatched {
             let because = unmatched.because.join("; ");

@@ -60,3 +60,5 @@ pub fn act_as_reference() {
 
 pub use crate::harness::mock::script::{Block, Turn};
 pub use crate::harness::mock::{Fault, Script};
+/// The engine of the scripted API, in the version whose mocks [`Script::mount`] takes.
+pub use wiremock;

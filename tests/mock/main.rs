@@ -5,5 +5,6 @@
 
 mod cli;
 mod http;
+mod mounted;
 mod support;
 mod wire;

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use clawgate::internals::harness::mock::journal::JournalEntry;
-use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options, Scenario, Script};
 use serde_json::{Value, json};
 
 /// Only how long a failing test may take.
@@ -23,7 +23,10 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(script: &str, faults: &[&str]) -> Self {
-        let script = Scenario::parse("test.toml", script).unwrap().script;
+        Server::of_script(Scenario::parse("test.toml", script).unwrap().script, faults)
+    }
+
+    pub(crate) fn of_script(script: Script, faults: &[&str]) -> Self {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let mut options = Options::default();

@@ -139,3 +139,25 @@ mod with_clawgate_at_hand {
         assert!(FakeCli::of(folder.path().join("nothing")).is_err());
     }
 }
+
+#[test]
+fn a_mock_of_ones_own_answers_and_its_expectation_has_to_be_met() {
+    use clawgate::testing::wiremock::{Mock, ResponseTemplate, matchers};
+    let asked = |times: u64| {
+        let limited = move || {
+            let body = json!({"type": "error", "error": {"type": "rate_limit_error", "message": "Not now."}});
+            let reply =
+                ResponseTemplate::new(429).insert_header("x-should-retry", "false").set_body_json(body);
+            let mock = Mock::given(matchers::path("/v1/messages")).respond_with(reply);
+            mock.named("limited").expect(times)
+        };
+        let script = Script::new().turn(Turn::new().text("Hi.").optional()).mount(limited);
+        agent().prompt("Hello?").api(script).run().unwrap()
+    };
+    asked(1).assert_verdict("rate_limit").assert_no_findings();
+    let run = asked(2);
+    let panic = catch_unwind(AssertUnwindSafe(|| _ = run.assert_no_findings())).unwrap_err();
+    let message = panic.downcast_ref::<String>().unwrap();
+    let expected = "unmet-expectation: mounted mock `limited` got 1 matching requests, expected == 2";
+    assert!(message.starts_with(expected), "{message}");
+}

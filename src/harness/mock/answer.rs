@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use super::pace::Chance;
+use super::pace::Random;
 use super::script::{Block, Chunk, ToolInput, Turn, Usage};
 use super::sse::Events;
 
 /// Input tokens of a turn that does not say: a constant, so that costs in golden snapshots do not move.
 const INPUT_TOKENS: u64 = 25;
 
-/// Which answer this is; ids and chance follow from it, so a replay gives the same bytes.
+/// Which answer this is; ids and random follow from it, so a replay gives the same bytes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Occasion {
+pub(super) struct AnswerSeed {
     /// The script's seed.
     pub(super) seed: u64,
     /// Which entry answers.
@@ -20,13 +20,13 @@ pub(super) struct Occasion {
     pub(super) earlier: u64,
 }
 
-impl Occasion {
-    pub(super) fn chance(self, purpose: u64) -> Chance {
-        Chance::new(self.seed, &[self.entry, self.earlier, purpose])
+impl AnswerSeed {
+    pub(super) fn random(self, purpose: u64) -> Random {
+        Random::new(self.seed, &[self.entry, self.earlier, purpose])
     }
 
     pub(super) fn request_id(self) -> String {
-        format!("req_01{}", self.chance(1).token(22))
+        format!("req_01{}", self.random(1).token(22))
     }
 }
 
@@ -41,12 +41,12 @@ pub(super) struct Answer {
     stop_sequence: Option<String>,
     usage: Usage,
     chunk: Chunk,
-    chance: Chance,
+    random: Random,
 }
 
 impl Answer {
     /// The answer of a turn to a request for `model`.
-    pub(super) fn of_turn(turn: &Turn, model: &str, occasion: Occasion) -> Self {
+    pub(super) fn of_turn(turn: &Turn, model: &str, seed: AnswerSeed) -> Self {
         let has_tool = turn.blocks.iter().any(|block| matches!(block, Block::Tool { .. }));
         let stop_reason = turn.stop_reason.clone().unwrap_or_else(|| {
             let reason = match (&turn.stop_sequence, has_tool) {
@@ -62,17 +62,17 @@ impl Answer {
             stop_sequence: turn.stop_sequence.clone(),
             usage: turn.usage.clone(),
             chunk: turn.chunk,
-            ..Answer::new(turn.blocks.clone(), model, occasion)
+            ..Answer::new(turn.blocks.clone(), model, seed)
         }
     }
 
     /// An answer of one text.
-    pub(super) fn of_text(text: &str, model: &str, occasion: Occasion) -> Self {
-        Answer::new(vec![Block::Text(text.to_owned())], model, occasion)
+    pub(super) fn of_text(text: &str, model: &str, seed: AnswerSeed) -> Self {
+        Answer::new(vec![Block::Text(text.to_owned())], model, seed)
     }
 
-    fn new(blocks: Vec<Block>, model: &str, occasion: Occasion) -> Self {
-        let mut ids = occasion.chance(2);
+    fn new(blocks: Vec<Block>, model: &str, seed: AnswerSeed) -> Self {
+        let mut ids = seed.random(2);
         let tool_ids = blocks
             .iter()
             .map(|block| match block {
@@ -89,7 +89,7 @@ impl Answer {
             stop_sequence: None,
             usage: Usage::default(),
             chunk: Chunk::Characters(16),
-            chance: occasion.chance(3),
+            random: seed.random(3),
         }
     }
 
@@ -157,7 +157,7 @@ impl Answer {
 
     /// The events of an answer as a stream.
     pub(super) fn events(&self) -> Events {
-        let mut chance = self.chance.clone();
+        let mut random = self.random.clone();
         let mut events = Events::default();
         let start = self.envelope(&[], (None, None), &self.usage(1));
         events.push("message_start", &json!({"type": "message_start", "message": start}));
@@ -171,7 +171,7 @@ impl Answer {
             if index == 0 {
                 events.ping();
             }
-            self.deltas(block, &mut chance, |kind, key, text| events.push_delta(index, kind, key, text));
+            self.deltas(block, &mut random, |kind, key, text| events.push_delta(index, kind, key, text));
             events.push("content_block_stop", &json!({"type": "content_block_stop", "index": index}));
         }
         let delta = json!({"stop_reason": self.stop_reason, "stop_sequence": self.stop_sequence});
@@ -185,15 +185,15 @@ impl Answer {
     }
 
     /// Calls `send` with the type, the key and the text of each delta.
-    fn deltas(&self, block: &Block, chance: &mut Chance, mut send: impl FnMut(&str, &str, &str)) {
+    fn deltas(&self, block: &Block, random: &mut Random, mut send: impl FnMut(&str, &str, &str)) {
         match block {
             Block::Text(text) => {
-                for part in split(text, self.chunk, chance) {
+                for part in split(text, self.chunk, random) {
                     send("text_delta", "text", part);
                 }
             }
             Block::Thinking(text) => {
-                for part in split(text, self.chunk, chance) {
+                for part in split(text, self.chunk, random) {
                     send("thinking_delta", "thinking", part);
                 }
                 send("signature_delta", "signature", &signature(text));
@@ -201,7 +201,7 @@ impl Answer {
             Block::Tool { input, .. } => {
                 // The API opens with an empty part, and so do we.
                 send("input_json_delta", "partial_json", "");
-                for part in split(&input.text(), self.chunk, chance) {
+                for part in split(&input.text(), self.chunk, random) {
                     send("input_json_delta", "partial_json", part);
                 }
             }
@@ -250,17 +250,17 @@ fn opened(block: &Block, tool_id: &str) -> Value {
 /// A signature of the shape of the real one; it signs nothing.
 fn signature(text: &str) -> String {
     let label = text.bytes().fold(0u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)));
-    format!("Eq{}==", Chance::new(label, &[]).token(60))
+    format!("Eq{}==", Random::new(label, &[]).token(60))
 }
 
-fn split<'t>(text: &'t str, chunk: Chunk, chance: &mut Chance) -> Vec<&'t str> {
+fn split<'t>(text: &'t str, chunk: Chunk, random: &mut Random) -> Vec<&'t str> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let size = match chunk {
             Chunk::Whole => usize::MAX,
             Chunk::Characters(size) => size,
-            Chunk::Seeded(most) => 1 + chance.below(most as u64) as usize,
+            Chunk::Seeded(most) => 1 + random.below(most as u64) as usize,
         };
         // The common case of ASCII costs no walk over the characters.
         let end = match rest.as_bytes().get(..size) {
@@ -279,7 +279,7 @@ mod tests {
     use super::*;
     use crate::harness::mock::script::Scenario;
 
-    const OCCASION: Occasion = Occasion { seed: 7, entry: 0, earlier: 0 };
+    const SEED: AnswerSeed = AnswerSeed { seed: 7, entry: 0, earlier: 0 };
 
     fn turn(text: &str) -> Turn {
         let text = format!("scenario.name = \"t\"\n[[api.turns]]\n{text}");
@@ -340,7 +340,7 @@ mod tests {
                 "chunk = {chunk}\nthinking = \"Häh? 日本\"\ntext = \"Grüße, \\\"Welt\\\" 🦀\\n\"\n\
                  tools = [{{ name = \"Bash\", input = {{ command = \"echo 'é🦀'\", n = [1, 2.5] }} }}, {{ name = \"Read\" }}]"
             ));
-            let answer = Answer::of_turn(&turn, "claude-x", OCCASION);
+            let answer = Answer::of_turn(&turn, "claude-x", SEED);
             assert_eq!(replay(&answer.events()), answer.message(), "chunk = {chunk}");
         }
     }
@@ -348,15 +348,14 @@ mod tests {
     #[test]
     fn the_events_are_those_of_the_api() {
         let turn = turn("text = \"Hello there.\"\nchunk = 6\nusage = { output_tokens = 9 }");
-        let events = Answer::of_turn(&turn, "claude-x", OCCASION).events();
+        let events = Answer::of_turn(&turn, "claude-x", SEED).events();
         let text = String::from_utf8(events.into_parts().0).unwrap();
         insta::assert_snapshot!(text.replace("\n\n", "\n"));
     }
 
     #[test]
     fn the_stop_reason_follows_from_the_blocks() {
-        let reason =
-            |text: &str| Answer::of_turn(&turn(text), "m", OCCASION).message()["stop_reason"].clone();
+        let reason = |text: &str| Answer::of_turn(&turn(text), "m", SEED).message()["stop_reason"].clone();
         assert_eq!(reason("text = \"x\""), "end_turn");
         assert_eq!(reason("tool.name = \"Bash\""), "tool_use");
         assert_eq!(reason("text = \"x\"\nstop_sequence = \"END\""), "stop_sequence");
@@ -365,8 +364,7 @@ mod tests {
 
     #[test]
     fn ids_repeat_in_a_replay_and_differ_between_occasions() {
-        let id =
-            |earlier| Answer::of_text("x", "m", Occasion { earlier, ..OCCASION }).message()["id"].clone();
+        let id = |earlier| Answer::of_text("x", "m", AnswerSeed { earlier, ..SEED }).message()["id"].clone();
         assert_eq!(id(0), id(0));
         assert_ne!(id(0), id(1));
     }
@@ -374,7 +372,7 @@ mod tests {
     #[test]
     fn broken_tool_input_is_streamed_as_it_is() {
         let turn = turn("tool = { name = \"Bash\", input_json = \"{\\\"a\\\": \" }\nchunk = \"whole\"");
-        let answer = Answer::of_turn(&turn, "m", OCCASION);
+        let answer = Answer::of_turn(&turn, "m", SEED);
         let text = String::from_utf8(answer.events().into_parts().0).unwrap();
         assert!(text.contains(r#""partial_json":"{\"a\": ""#), "{text}");
         assert_eq!(answer.message()["content"][0]["input"], json!({}));

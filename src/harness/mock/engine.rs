@@ -1,9 +1,9 @@
-//! The script mounted in wiremock, which chooses the entry that answers.
+//! The script mounted in wiremock, which chooses the entry that answers and gives its answer.
 //!
 //! wiremock keeps every request until it is dropped, up to three times over, and works behind one lock. So it is asked
-//! with a reference: the transport parses and validates a request once, puts it on the [`Desk`], and forwards only its
-//! number. Matchers look it up there; the entry that wins leaves its decision there; the transport words the answer.
-//! What wiremock keeps is a line a request, and no key ever reaches it.
+//! with a reference: the front parses and validates a request once, leaves it in the [`ScriptState`], and sends only
+//! its number and endpoint. Only where a user's own mock is mounted does the whole request follow. What wiremock
+//! replies is the answer; how it is to be delivered stands in the [`Decision`] that the entry leaves behind.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,22 +12,30 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde_json::{Value, json};
 use wiremock::{Match, Mock, MockServer, Request, Respond, ResponseTemplate};
 
-use super::answer::{Answer, Occasion};
+use super::answer::{Answer, AnswerSeed};
 use super::auxiliary::Auxiliary;
 use super::error_body::error_of_status;
 use super::fault::{Fault, FaultKind};
 use super::journal::{Kind, Unmatched};
 use super::matcher::nearest;
 use super::pace::Pace;
+use super::plan::cut_offset;
 use super::reply::Reply;
 use super::request::{ApiRequest, Body, Endpoint};
 use super::script::{InvalidRequests, Script, Turn};
-use super::validate::{RequestFinding, Sent, check_body};
+use super::sse;
+use super::validate::{BodyKind, RequestFinding, check_body};
+
+/// Tells wiremock's matchers which request is asked about.
+pub(super) const NUMBER_HEADER: &str = "x-clawgate-request";
+/// The header by which a user's own mock asks for a fault of the transport; it is never sent on.
+pub(crate) const FAULT_HEADER: &str = "x-clawgate-fault";
 
 /// Labels of the answers that no turn gives, apart from the numbers of turns.
 const AUXILIARY: u64 = 1 << 32;
 const BUILT_IN: u64 = 2 << 32;
 const NOT_HTTP: u64 = 3 << 32;
+const MOUNTED: u64 = 4 << 32;
 
 /// A request that is being answered.
 #[derive(Debug)]
@@ -35,10 +43,11 @@ pub(super) struct Exchange {
     pub(super) number: u64,
     pub(super) request: ApiRequest,
     pub(super) findings: Vec<RequestFinding>,
-    decision: OnceLock<Decision>,
+    /// Set once, by the entry that answers.
+    pub(super) decision: OnceLock<Decision>,
 }
 
-/// What was decided about it. The words of the answer follow from it.
+/// Which entry answers, and how its answer is delivered.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) kind: Kind,
@@ -46,24 +55,37 @@ pub(super) struct Decision {
     pub(super) attempt: u64,
     pub(super) fault: Option<Fault>,
     pub(super) pace: Pace,
-    pub(super) occasion: Occasion,
+    pub(super) seed: AnswerSeed,
     pub(super) unmatched: Option<Unmatched>,
-    chosen: Entry,
+    /// Where each event of the body ends; empty when it is no stream.
+    pub(super) ends: Vec<usize>,
+    /// What is wrong with the answer itself, which is not the client's fault.
+    pub(super) mistake: Option<String>,
 }
 
-impl Exchange {
-    pub(super) fn new(number: u64, request: ApiRequest, findings: Vec<RequestFinding>) -> Self {
-        Exchange { number, request, findings, decision: OnceLock::new() }
+impl Decision {
+    fn new(kind: Kind, seed: AnswerSeed) -> Self {
+        Decision {
+            kind,
+            entry: None,
+            attempt: 1,
+            fault: None,
+            pace: Pace::default(),
+            seed,
+            unmatched: None,
+            ends: Vec::new(),
+            mistake: None,
+        }
     }
 
-    pub(super) fn decision(&self) -> Option<&Decision> {
-        self.decision.get()
+    pub(super) fn fault_kind(&self) -> Option<&FaultKind> {
+        self.fault.as_ref().map(|fault| &fault.kind)
     }
 }
 
-/// The script and the requests being answered: what the transport and wiremock's matchers share.
+/// The script and the requests being answered: what the front and wiremock's matchers share.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ScriptState {
     pub(super) script: Script,
     /// The faults of each turn, in the order of its attempts.
     faults: Vec<Vec<Fault>>,
@@ -72,26 +94,18 @@ pub(super) struct Desk {
     open: Mutex<HashMap<u64, Arc<Exchange>>>,
 }
 
-impl Desk {
+impl ScriptState {
     pub(super) fn new(script: Script, faults: Vec<Vec<Fault>>) -> Self {
         let uses = script.turns.iter().map(|_| AtomicU64::new(0)).collect();
-        Desk { script, faults, uses, auxiliary_uses: AtomicU64::new(0), open: Mutex::new(HashMap::new()) }
+        ScriptState { script, faults, uses, auxiliary_uses: AtomicU64::new(0), open: Mutex::default() }
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Exchange>>> {
+    pub(super) fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Exchange>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn put(&self, exchange: Arc<Exchange>) {
-        self.open().insert(exchange.number, exchange);
-    }
-
-    pub(super) fn remove(&self, number: u64) {
-        self.open().remove(&number);
-    }
-
     fn look_up(&self, request: &Request) -> Option<Arc<Exchange>> {
-        let number = request.url.query()?.parse().ok()?;
+        let number = request.headers.get(NUMBER_HEADER)?.to_str().ok()?.parse().ok()?;
         self.open().get(&number).cloned()
     }
 
@@ -104,32 +118,72 @@ impl Desk {
             .collect()
     }
 
-    /// The occasion of an answer to what is no request.
-    pub(super) fn occasion_of_refusal(&self) -> Occasion {
-        self.occasion(NOT_HTTP, 0)
+    /// The seed of an answer to what is no request.
+    pub(super) fn seed_of_refusal(&self) -> AnswerSeed {
+        self.seed(NOT_HTTP, 0)
     }
 
-    fn occasion(&self, entry: u64, earlier: u64) -> Occasion {
-        Occasion { seed: self.script.seed, entry, earlier }
+    fn seed(&self, entry: u64, earlier: u64) -> AnswerSeed {
+        AnswerSeed { seed: self.script.seed, entry, earlier }
     }
+
+    /// What the reply of a user's own mock means for its delivery. Its headers name the fault, if there is one.
+    pub(super) fn decide_mounted(&self, number: u64, reply: &mut Reply) -> Decision {
+        let mut decision = Decision::new(Kind::Mounted, self.seed(MOUNTED, number));
+        let is = |wanted: &str, name: &str| name.eq_ignore_ascii_case(wanted);
+        let is_stream = reply
+            .headers
+            .iter()
+            .any(|(name, value)| is("content-type", name) && value.starts_with("text/event-stream"));
+        if is_stream {
+            reply.ends = sse::event_ends(&reply.body);
+        }
+        let wanted = reply.headers.iter().find(|(name, _)| is(FAULT_HEADER, name));
+        let fault = wanted.map(|(_, value)| transport_fault(value, reply));
+        reply.headers.retain(|(name, _)| !is(FAULT_HEADER, name));
+        match fault {
+            None => {}
+            Some(Ok(Fault { kind: FaultKind::Slow(pace), .. })) => decision.pace = pace,
+            Some(Ok(fault)) => decision.fault = Some(fault),
+            Some(Err(message)) => decision.mistake = Some(message),
+        }
+        decision
+    }
+}
+
+/// The fault that a user's own mock asks for. What it answers is its own affair, so only the delivery can go wrong.
+fn transport_fault(text: &str, reply: &Reply) -> Result<Fault, String> {
+    let fault: Fault = text.parse().map_err(|error| format!("{FAULT_HEADER}: {error}"))?;
+    let fits = match fault.kind {
+        FaultKind::Cut { at, .. } => cut_offset(reply, at).is_some(),
+        FaultKind::EndlessPings { after_event, .. } => {
+            after_event <= reply.ends.len() && !reply.ends.is_empty()
+        }
+        FaultKind::Slow(_) | FaultKind::ContentLength { .. } => true,
+        _ => {
+            return Err(format!(
+                "{FAULT_HEADER}: `{fault}` changes what is said, which the mock says itself; expected close, rst, \
+                 stall, end, slow, content-length or endless-pings"
+            ));
+        }
+    };
+    if !fits {
+        return Err(format!("{FAULT_HEADER}: the answer has no place for `{fault}`"));
+    }
+    if fault.turn.is_some() || fault.times.is_some() {
+        return Err(format!("{FAULT_HEADER}: `turn` and `times` are for turns; use `up_to_n_times`"));
+    }
+    Ok(fault)
 }
 
 /// The fault of an attempt, counted from 0: each fault takes as many attempts as its `times`, the last one all others.
 /// `slow` takes none; it goes together with any other.
-pub(super) fn fault_of_attempt(faults: &[Fault], attempt: u64) -> Option<&Fault> {
+fn fault_of_attempt(faults: &[Fault], attempt: u64) -> Option<&Fault> {
     let mut before = 0;
-    for fault in faults.iter().filter(|fault| !matches!(fault.kind, FaultKind::Slow(_))) {
-        match fault.times {
-            None => return Some(fault),
-            Some(times) => {
-                before += u64::from(times);
-                if attempt < before {
-                    return Some(fault);
-                }
-            }
-        }
-    }
-    None
+    faults.iter().filter(|fault| !matches!(fault.kind, FaultKind::Slow(_))).find(|fault| {
+        before += fault.times.map_or(u64::MAX / 2, u64::from);
+        attempt < before
+    })
 }
 
 /// The pace of an attempt: that of a `slow` fault as long as it lasts, else the turn's own.
@@ -147,32 +201,30 @@ pub(super) fn reply_of_turn(
     model: &str,
     stream: bool,
     fault: Option<&FaultKind>,
-    occasion: Occasion,
+    seed: AnswerSeed,
 ) -> Reply {
-    let mut reply = Reply::of_answer(Answer::of_turn(turn, model, occasion), stream, fault, occasion);
+    let mut reply = Reply::of_answer(Answer::of_turn(turn, model, seed), stream, fault, seed);
     for (name, value) in &turn.headers {
         reply.set_header(name, value);
     }
     reply
 }
 
-/// Mounts the whole script. wiremock asks by priority, low first, and in the order of mounting among equals.
-pub(super) async fn mount(desk: &Arc<Desk>, server: &MockServer) {
-    let mut mocks = Vec::new();
-    mocks.push((1, Entry::Refusal));
-    for (index, turn) in desk.script.turns.iter().enumerate() {
-        // The turn with the most conditions wins.
-        let priority = 100 - turn.when.specificity().min(90) as u8;
-        mocks.push((priority, Entry::Turn(index)));
+/// Mounts the user's own mocks and the whole script. wiremock asks by priority, low first, and in the order of mounting
+/// among equals: a mock of the user's comes before the turns unless its priority says otherwise.
+pub(super) async fn mount(state: &Arc<ScriptState>, server: &MockServer) {
+    for mock in &state.script.mocks {
+        server.register(mock.make()).await;
     }
-    mocks.push((150, Entry::Auxiliary));
-    mocks.push((150, Entry::BuiltIn));
-    mocks.push((255, Entry::Nothing));
-    for (priority, entry) in mocks {
-        let mock = Mock::given(Mounted { desk: Arc::clone(desk), entry })
-            .respond_with(Mounted { desk: Arc::clone(desk), entry })
-            .with_priority(priority);
-        server.register(mock).await;
+    let mut entries = vec![(1, Entry::Refusal)];
+    for (index, turn) in state.script.turns.iter().enumerate() {
+        // The turn with the most conditions wins.
+        entries.push((100 - turn.when.specificity().min(90) as u8, Entry::Turn(index)));
+    }
+    entries.extend([(150, Entry::Auxiliary), (150, Entry::BuiltIn), (255, Entry::Nothing)]);
+    for (priority, entry) in entries {
+        let scripted = || Scripted { state: Arc::clone(state), entry };
+        server.register(Mock::given(scripted()).respond_with(scripted()).with_priority(priority)).await;
     }
 }
 
@@ -180,7 +232,6 @@ pub(super) async fn mount(desk: &Arc<Desk>, server: &MockServer) {
 enum Entry {
     /// A request that the API refuses.
     Refusal,
-    /// A scripted turn.
     Turn(usize),
     /// Work on the side.
     Auxiliary,
@@ -190,22 +241,23 @@ enum Entry {
     Nothing,
 }
 
-struct Mounted {
-    desk: Arc<Desk>,
+/// An entry of the script as wiremock sees it.
+struct Scripted {
+    state: Arc<ScriptState>,
     entry: Entry,
 }
 
-impl Match for Mounted {
+impl Match for Scripted {
     fn matches(&self, request: &Request) -> bool {
-        let Some(exchange) = self.desk.look_up(request) else { return false };
+        let Some(exchange) = self.state.look_up(request) else { return false };
         let asked = &exchange.request;
         match self.entry {
             Entry::Refusal => {
                 let unreadable = !matches!(asked.body, Body::Json(_));
-                let strict = self.desk.script.invalid_requests == InvalidRequests::Refuse;
+                let strict = self.state.script.invalid_requests == InvalidRequests::Refuse;
                 asked.is_message() && (unreadable || (strict && !exchange.findings.is_empty()))
             }
-            Entry::Turn(index) => self.desk.script.turns[index].when.matches(asked),
+            Entry::Turn(index) => self.state.script.turns[index].when.matches(asked),
             Entry::Auxiliary => asked.is_message() && asked.facts.auxiliary.is_some(),
             Entry::BuiltIn => is_built_in(asked),
             Entry::Nothing => true,
@@ -213,126 +265,103 @@ impl Match for Mounted {
     }
 }
 
-impl Respond for Mounted {
+impl Respond for Scripted {
     fn respond(&self, request: &Request) -> ResponseTemplate {
-        let Some(exchange) = self.desk.look_up(request) else { return ResponseTemplate::new(500) };
-        // Set once: wiremock asks one entry, once.
-        _ = exchange.decision.set(self.decide(&exchange));
-        ResponseTemplate::new(200)
+        let Some(exchange) = self.state.look_up(request) else { return ResponseTemplate::new(500) };
+        let (mut decision, mut reply) = self.answer(&exchange);
+        decision.ends = std::mem::take(&mut reply.ends);
+        // wiremock asks one entry, once.
+        _ = exchange.decision.set(decision);
+        let template = ResponseTemplate::new(reply.status).set_body_bytes(reply.body);
+        let headers = reply.headers.iter();
+        headers.fold(template, |template, (name, value)| template.append_header(&**name, value.as_bytes()))
     }
 }
 
-impl Mounted {
-    fn decide(&self, exchange: &Exchange) -> Decision {
+impl Scripted {
+    fn answer(&self, exchange: &Exchange) -> (Decision, Reply) {
+        let state = &self.state;
         let asked = &exchange.request;
-        let desk = &self.desk;
-        let plain = |kind, occasion| Decision {
-            kind,
-            entry: None,
-            attempt: 1,
-            fault: None,
-            pace: Pace::default(),
-            occasion,
-            unmatched: None,
-            chosen: self.entry,
-        };
-        let own = desk.occasion(BUILT_IN, exchange.number);
-        match self.entry {
+        let facts = &asked.facts;
+        let seed = state.seed(BUILT_IN, exchange.number);
+        let (mut decision, reply) = match self.entry {
             Entry::Turn(index) => {
-                let turn = &desk.script.turns[index];
-                let earlier = desk.uses[index].fetch_add(1, Ordering::Relaxed);
-                let faults = &desk.faults[index];
-                Decision {
+                let (turn, faults) = (&state.script.turns[index], &state.faults[index]);
+                let earlier = state.uses[index].fetch_add(1, Ordering::Relaxed);
+                let seed = state.seed(index as u64, earlier);
+                let decision = Decision {
                     entry: Some(turn.name.clone()),
                     attempt: earlier + 1,
                     fault: fault_of_attempt(faults, earlier).cloned(),
                     pace: pace_of_attempt(faults, earlier, &turn.pace),
-                    ..plain(Kind::Turn, desk.occasion(index as u64, earlier))
-                }
+                    ..Decision::new(Kind::Turn, seed)
+                };
+                let reply = reply_of_turn(turn, &facts.model, facts.stream, decision.fault_kind(), seed);
+                // Turns were checked when the server started.
+                return (decision, reply);
             }
             Entry::Auxiliary => {
-                let earlier = desk.auxiliary_uses.fetch_add(1, Ordering::Relaxed);
-                let entry = asked.facts.auxiliary.map(|kind| kind.name().to_owned());
-                Decision { entry, ..plain(Kind::Auxiliary, desk.occasion(AUXILIARY, earlier)) }
+                let earlier = state.auxiliary_uses.fetch_add(1, Ordering::Relaxed);
+                let seed = state.seed(AUXILIARY, earlier);
+                let entry = facts.auxiliary.map(|kind| kind.name().to_owned());
+                let answer =
+                    Answer::of_text(facts.auxiliary.map_or("", Auxiliary::answer), &facts.model, seed);
+                let reply = Reply::of_answer(answer, facts.stream, None, seed);
+                (Decision { entry, ..Decision::new(Kind::Auxiliary, seed) }, reply)
             }
-            Entry::BuiltIn => plain(Kind::BuiltIn, own),
-            Entry::Refusal => plain(Kind::Refused, own),
+            Entry::BuiltIn => {
+                (Decision::new(Kind::BuiltIn, seed), built_in(asked, seed).unwrap_or_else(|| not_found(seed)))
+            }
+            Entry::Refusal => {
+                let message = exchange.findings.first().map_or_else(
+                    || "the body is not a JSON object".to_owned(),
+                    |found| format!("{} {}", found.pointer, found.message).trim().to_owned(),
+                );
+                (Decision::new(Kind::Refused, seed), last_word(&message, seed))
+            }
             Entry::Nothing if asked.is_message() => {
-                let unmatched = Unmatched::new(asked, nearest(&desk.script.turns, asked));
-                Decision { unmatched: Some(unmatched), ..plain(Kind::Unmatched, own) }
-            }
-            Entry::Nothing => plain(Kind::Unmatched, own),
-        }
-    }
-}
-
-/// The words of the answer that was decided on, and what is wrong with them, if anything.
-pub(super) fn word(desk: &Desk, exchange: &Exchange, decision: &Decision) -> (Reply, Option<String>) {
-    let facts = &exchange.request.facts;
-    let occasion = decision.occasion;
-    let reply = match decision.chosen {
-        Entry::Turn(index) => {
-            let fault = decision.fault.as_ref().map(|fault| &fault.kind);
-            // Turns were checked when the server started.
-            let turn = &desk.script.turns[index];
-            return (reply_of_turn(turn, &facts.model, facts.stream, fault, occasion), None);
-        }
-        Entry::Auxiliary => {
-            let text = facts.auxiliary.map_or("", Auxiliary::answer);
-            let answer = Answer::of_text(text, &facts.model, occasion);
-            Reply::of_answer(answer, facts.stream, None, occasion)
-        }
-        Entry::BuiltIn => built_in(&exchange.request, occasion).unwrap_or_else(|| not_found(occasion)),
-        Entry::Refusal => {
-            let message = exchange.findings.first().map_or_else(
-                || "the body is not a JSON object".to_owned(),
-                |found| format!("{} {}", found.pointer, found.message).trim().to_owned(),
-            );
-            last_word(&message, occasion)
-        }
-        Entry::Nothing => match &decision.unmatched {
-            None => not_found(occasion),
-            Some(unmatched) => {
+                let unmatched = Unmatched::new(asked, nearest(&state.script.turns, asked));
                 let message = format!(
                     "clawgate: no turn of the script answers this request; the nearest is {} ({})",
                     unmatched.nearest.as_deref().unwrap_or("none"),
                     unmatched.because.join("; "),
                 );
-                last_word(&message, occasion)
+                let decision = Decision::new(Kind::Unmatched, seed);
+                (Decision { unmatched: Some(unmatched), ..decision }, last_word(&message, seed))
             }
-        },
-    };
-    let mistake = own_mistake(exchange, decision, &reply);
-    (reply, mistake)
+            Entry::Nothing => (Decision::new(Kind::Unmatched, seed), not_found(seed)),
+        };
+        decision.mistake = own_mistake(asked, decision.kind, &reply);
+        (decision, reply)
+    }
 }
 
 /// A refusal after which asking again cannot help, and would only hide the cause under retries.
-fn last_word(message: &str, occasion: Occasion) -> Reply {
-    let mut reply = Reply::error(400, "invalid_request_error", message, occasion);
+fn last_word(message: &str, seed: AnswerSeed) -> Reply {
+    let mut reply = Reply::error(400, "invalid_request_error", message, seed);
     reply.set_header("x-should-retry", "false");
     reply
 }
 
 /// Checks what is about to be sent, so that a bug of ours never looks like the target's.
-fn own_mistake(exchange: &Exchange, decision: &Decision, reply: &Reply) -> Option<String> {
-    let asked = &exchange.request;
-    let kind = match (decision.kind, asked.endpoint()) {
-        (Kind::Turn, _) | (_, Endpoint::Root | Endpoint::Hello) => return None,
-        _ if reply.status >= 400 => Sent::Error,
+fn own_mistake(asked: &ApiRequest, kind: Kind, reply: &Reply) -> Option<String> {
+    let kind = match (kind, asked.endpoint()) {
+        (_, Endpoint::Root | Endpoint::Hello) => return None,
+        _ if reply.status >= 400 => BodyKind::Error,
         (Kind::Auxiliary, _) if !reply.ends.is_empty() => return None,
-        (Kind::Auxiliary, _) => Sent::Message,
-        (_, Endpoint::CountTokens) => Sent::TokenCount,
-        (_, Endpoint::Models) if asked.path.contains("/v1/models/") => Sent::Model,
-        (_, Endpoint::Models) => Sent::Models,
+        (Kind::Auxiliary, _) => BodyKind::Message,
+        (_, Endpoint::CountTokens) => BodyKind::TokenCount,
+        (_, Endpoint::Models) if asked.path.contains("/v1/models/") => BodyKind::Model,
+        (_, Endpoint::Models) => BodyKind::Models,
         _ => return None,
     };
     let body = serde_json::from_slice(&reply.body).map_err(|error| error.to_string());
     body.and_then(|body| check_body(kind, &body)).err()
 }
 
-fn not_found(occasion: Occasion) -> Reply {
+fn not_found(seed: AnswerSeed) -> Reply {
     let (error_type, message) = error_of_status(404);
-    Reply::error(404, error_type, message, occasion)
+    Reply::error(404, error_type, message, seed)
 }
 
 /// The models that the mock knows; any other name is as good, as far as messages go.
@@ -343,7 +372,7 @@ const MODELS: [(&str, &str); 4] = [
     ("claude-haiku-4-5-20251001", "Claude Haiku 4.5"),
 ];
 
-fn model(id: &str, name: &str) -> Value {
+fn model((id, name): &(&str, &str)) -> Value {
     json!({"type": "model", "id": id, "display_name": name, "created_at": "2026-01-01T00:00:00Z"})
 }
 
@@ -356,28 +385,21 @@ fn is_built_in(asked: &ApiRequest) -> bool {
     }
 }
 
-/// The answer of the endpoints beside messages; none when there is no such endpoint.
-fn built_in(asked: &ApiRequest, occasion: Occasion) -> Option<Reply> {
-    match asked.endpoint() {
-        Endpoint::Messages | Endpoint::Other => None,
-        Endpoint::Root => Some(Reply::json(200, &json!({}), occasion)),
-        Endpoint::Hello => Some(Reply::json(200, &json!({"message": "hello"}), occasion)),
-        Endpoint::CountTokens => {
-            // About four bytes a token: the same for the same body, which is all that a script needs.
-            let tokens = (asked.body_bytes / 4).max(1);
-            Some(Reply::json(200, &json!({"input_tokens": tokens}), occasion))
-        }
-        Endpoint::Models => {
-            let Some(id) = asked.path.split("/v1/models/").nth(1).filter(|id| !id.is_empty()) else {
-                let data: Vec<Value> = MODELS.iter().map(|(id, name)| model(id, name)).collect();
-                let list = json!({
-                    "data": data, "has_more": false,
-                    "first_id": MODELS[0].0, "last_id": MODELS[MODELS.len() - 1].0,
-                });
-                return Some(Reply::json(200, &list, occasion));
-            };
-            let (id, name) = MODELS.iter().find(|(known, _)| *known == id)?;
-            Some(Reply::json(200, &model(id, name), occasion))
-        }
-    }
+/// The answer of the endpoints beside messages; none when there is no such model.
+fn built_in(asked: &ApiRequest, seed: AnswerSeed) -> Option<Reply> {
+    let body = match asked.endpoint() {
+        Endpoint::Messages | Endpoint::Other => return None,
+        Endpoint::Root => json!({}),
+        Endpoint::Hello => json!({"message": "hello"}),
+        // About four bytes a token: the same for the same body, which is all that a script needs.
+        Endpoint::CountTokens => json!({"input_tokens": (asked.body_bytes / 4).max(1)}),
+        Endpoint::Models => match asked.path.split("/v1/models/").nth(1).filter(|id| !id.is_empty()) {
+            Some(id) => model(MODELS.iter().find(|(known, _)| *known == id)?),
+            None => json!({
+                "data": MODELS.iter().map(model).collect::<Vec<_>>(), "has_more": false,
+                "first_id": MODELS[0].0, "last_id": MODELS[MODELS.len() - 1].0,
+            }),
+        },
+    };
+    Some(Reply::json(200, &body, seed))
 }

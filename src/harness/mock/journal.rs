@@ -29,6 +29,9 @@ pub struct Journal {
     pub not_http: u64,
     /// Scripted turns that no request asked for, unless they are optional.
     pub unused: Vec<String>,
+    /// Mocks of the user's own whose `expect` was not met, each in a sentence; known once the server has stopped.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unmet: Vec<String>,
     /// Requests in wiremock's own log, once the server has stopped: the second witness to the first list.
     pub witnessed: Option<u64>,
 }
@@ -86,6 +89,8 @@ pub enum Kind {
     Auxiliary,
     /// A built-in endpoint.
     BuiltIn,
+    /// A mock of the user's own.
+    Mounted,
     /// The API's own refusal of a bad request.
     Refused,
     /// Nothing.
@@ -180,9 +185,18 @@ pub struct Summary {
 }
 
 impl Journal {
+    /// How many requests have come.
+    pub fn count(&self) -> u64 {
+        self.requests.len() as u64 + self.not_kept
+    }
+
     /// How many requests for an answer have come, on the side ones left out.
     pub fn asked(&self) -> u64 {
-        let asks = |entry: &&JournalEntry| matches!(entry.kind, Kind::Turn | Kind::Unmatched | Kind::Refused);
+        let asks = |entry: &&JournalEntry| match entry.kind {
+            Kind::Turn | Kind::Unmatched | Kind::Refused => true,
+            Kind::Mounted => entry.path.trim_end_matches('/').ends_with("/v1/messages"),
+            Kind::Auxiliary | Kind::BuiltIn | Kind::Undecided => false,
+        };
         self.requests.iter().filter(asks).count() as u64 + self.not_kept
     }
 
@@ -191,7 +205,7 @@ impl Journal {
         let count =
             |holds: &dyn Fn(&JournalEntry) -> bool| self.requests.iter().filter(|entry| holds(entry)).count();
         Summary {
-            requests: self.requests.len() as u64 + self.not_kept,
+            requests: self.count(),
             turns: count(&|entry| entry.kind == Kind::Turn),
             auxiliary: count(&|entry| entry.kind == Kind::Auxiliary),
             unmatched: count(&|entry| entry.kind == Kind::Unmatched),

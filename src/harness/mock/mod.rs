@@ -1,13 +1,14 @@
 //! The scripted Anthropic API: behaves like the real one, and misbehaves on demand.
 //!
 //! ```text
-//! client ◄──► proxy ◄──► wiremock
+//! client ◄──► front ◄──► wiremock
 //!             (how)      (what)
 //! ```
 //!
-//! wiremock chooses the entry of the script that answers. It can neither stream a body nor break a connection, so a
-//! small transport stands in front of it: it reads and validates requests, keeps the journal, and delivers each answer
-//! by a plan of writes, pauses and an end. Each case has a server of its own on a loopback port of its own.
+//! wiremock holds the entries of the script and the user's own mocks; it chooses the one that answers, and its reply is
+//! the answer. It can neither stream a body nor break a connection, so a small front stands before it: it reads and
+//! validates requests, keeps the journal, and delivers each reply by a plan of writes, pauses and an end. Each case has
+//! a server of its own on a loopback port of its own.
 //!
 //! ```
 //! use clawgate::harness::mock::{MockApi, Options, Scenario};
@@ -41,9 +42,9 @@ pub(crate) mod validate;
 
 mod answer;
 mod engine;
-mod ledger;
+mod front;
+mod journal_writer;
 mod plan;
-mod proxy;
 mod reply;
 mod server;
 mod sse;

@@ -1,4 +1,4 @@
-//! How fast an answer is sent, and the seeded chance behind jitter and chunk sizes.
+//! How fast an answer is sent, and the seeded generator behind jitter and chunk sizes.
 
 use std::time::Duration;
 
@@ -22,25 +22,25 @@ impl Pace {
     }
 
     /// A pause of `base` milliseconds with jitter.
-    pub(super) fn pause(&self, base: u64, chance: &mut Chance) -> Duration {
-        let jitter = if self.jitter_ms == 0 { 0 } else { chance.below(self.jitter_ms + 1) };
+    pub(super) fn pause(&self, base: u64, random: &mut Random) -> Duration {
+        let jitter = if self.jitter_ms == 0 { 0 } else { random.below(self.jitter_ms + 1) };
         Duration::from_millis(base + jitter)
     }
 }
 
 /// A small generator (splitmix64): the same seed and labels give the same numbers on every machine, for ever.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance(u64);
+pub(crate) struct Random(u64);
 
-impl Chance {
+impl Random {
     /// A generator for one purpose: `labels` tell it apart from others with the same seed.
     pub(crate) fn new(seed: u64, labels: &[u64]) -> Self {
-        let mut chance = Chance(seed ^ 0x5DEE_CE66_D1CE_CAFE);
+        let mut random = Random(seed ^ 0x5DEE_CE66_D1CE_CAFE);
         for label in labels {
-            chance.0 ^= label.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-            chance.next();
+            random.0 ^= label.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            random.next();
         }
-        chance
+        random
     }
 
     /// The next number.
@@ -71,19 +71,19 @@ mod tests {
 
     #[test]
     fn the_same_seed_and_labels_give_the_same_numbers() {
-        let draw = |seed, labels: &[u64]| Chance::new(seed, labels).token(8);
+        let draw = |seed, labels: &[u64]| Random::new(seed, labels).token(8);
         assert_eq!(draw(7, &[1, 2]), draw(7, &[1, 2]));
         assert_ne!(draw(7, &[1, 2]), draw(7, &[2, 1]));
         assert_ne!(draw(7, &[1]), draw(8, &[1]));
         // Published numbers: a change of the generator would change every replay id.
-        assert_eq!(Chance::new(0, &[]).next(), Chance::new(0, &[]).next());
+        assert_eq!(Random::new(0, &[]).next(), Random::new(0, &[]).next());
     }
 
     #[test]
     fn jitter_stays_in_its_bounds() {
         let pace = Pace { jitter_ms: 3, ..Pace::default() };
-        let mut chance = Chance::new(1, &[]);
-        let pauses: Vec<_> = (0..200).map(|_| pace.pause(10, &mut chance).as_millis()).collect();
+        let mut random = Random::new(1, &[]);
+        let pauses: Vec<_> = (0..200).map(|_| pace.pause(10, &mut random).as_millis()).collect();
         assert_eq!((pauses.iter().min(), pauses.iter().max()), (Some(&10), Some(&13)));
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::fault::{CutPoint, Ending, FaultKind};
-use super::pace::{Chance, Pace};
+use super::pace::{Pace, Random};
 use super::reply::Reply;
 use super::sse::PING;
 
@@ -18,21 +18,17 @@ pub(super) enum Step {
     Repeat(Vec<u8>, Duration),
     /// Sends nothing more on the open connection until the client leaves.
     Silence,
-    /// FIN.
+    /// FIN after the whole answer.
     Close,
+    /// FIN because of a fault.
+    Cut,
     /// RST.
     Reset,
 }
 
-/// Everything that the transport does for one request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Plan {
-    pub(super) steps: Vec<Step>,
-}
-
-/// What the request asks of the transport.
+/// What the request says about its answer, apart from what it asks.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct ResponseMode {
     /// HEAD: no body, whatever the reply has.
     pub(super) head_only: bool,
     /// The connection serves another request afterwards.
@@ -44,30 +40,26 @@ pub(super) fn plan(
     reply: &Reply,
     fault: Option<&FaultKind>,
     pace: &Pace,
-    chance: &mut Chance,
-    wanted: Wanted,
-) -> Plan {
-    let mut writer = Writer::new(pace, chance);
-    let wait = writer.pace.pause(pace.first_byte_ms, writer.chance);
+    random: &mut Random,
+    mode: ResponseMode,
+) -> Vec<Step> {
+    let mut writer = Writer { pace, random, steps: Vec::new() };
+    let wait = writer.pace.pause(pace.first_byte_ms, writer.random);
     writer.pause(wait);
-    let complete = writer.reply(reply, fault, wanted);
-    if complete && !wanted.keep_alive {
-        writer.steps.push(Step::Close);
+    let complete = writer.reply(reply, fault, mode);
+    if complete && !mode.keep_alive {
+        writer.steps.push(if fault.is_none() { Step::Close } else { Step::Cut });
     }
-    Plan { steps: writer.steps }
+    writer.steps
 }
 
 struct Writer<'p> {
     pace: &'p Pace,
-    chance: &'p mut Chance,
+    random: &'p mut Random,
     steps: Vec<Step>,
 }
 
-impl<'p> Writer<'p> {
-    fn new(pace: &'p Pace, chance: &'p mut Chance) -> Self {
-        Writer { pace, chance, steps: Vec::new() }
-    }
-
+impl Writer<'_> {
     fn pause(&mut self, duration: Duration) {
         if !duration.is_zero() {
             self.steps.push(Step::Pause(duration));
@@ -87,7 +79,7 @@ impl<'p> Writer<'p> {
 
     fn end(&mut self, ending: Ending) {
         match ending {
-            Ending::Close | Ending::End => self.steps.push(Step::Close),
+            Ending::Close | Ending::End => self.steps.push(Step::Cut),
             Ending::Reset => self.steps.push(Step::Reset),
             Ending::Stall { for_ms: None } => self.steps.push(Step::Silence),
             Ending::Stall { for_ms: Some(for_ms) } => self.pause(Duration::from_millis(for_ms)),
@@ -95,8 +87,8 @@ impl<'p> Writer<'p> {
     }
 
     /// Whether the reply was sent in full and the connection can go on.
-    fn reply(&mut self, reply: &Reply, fault: Option<&FaultKind>, wanted: Wanted) -> bool {
-        let streamed = !reply.ends.is_empty() && !wanted.head_only;
+    fn reply(&mut self, reply: &Reply, fault: Option<&FaultKind>, mode: ResponseMode) -> bool {
+        let streamed = !reply.ends.is_empty() && !mode.head_only;
         let cut = match fault {
             Some(FaultKind::Cut { ending, at }) => Some((*ending, *at)),
             _ => None,
@@ -110,7 +102,7 @@ impl<'p> Writer<'p> {
             (_, Some((Ending::End, _))) => Framing::Length(offset.unwrap_or(reply.body.len())),
             _ => Framing::Length(reply.body.len()),
         };
-        let keep_alive = wanted.keep_alive && !matches!(fault, Some(FaultKind::ContentLength { .. }));
+        let keep_alive = mode.keep_alive && !matches!(fault, Some(FaultKind::ContentLength { .. }));
         let head = head(reply, framing, keep_alive);
         let resumes = |ending| matches!(ending, Ending::Stall { for_ms: Some(_) });
         match cut {
@@ -132,7 +124,7 @@ impl<'p> Writer<'p> {
             }
             _ => self.send(&head, true),
         }
-        if wanted.head_only {
+        if mode.head_only {
             return true;
         }
         let cut = cut.zip(offset).map(|((ending, _), offset)| (ending, offset));
@@ -148,7 +140,7 @@ impl<'p> Writer<'p> {
             self.send(b"0\r\n\r\n", false);
         }
         if complete && matches!(fault, Some(FaultKind::ContentLength { .. })) {
-            self.steps.push(Step::Close);
+            self.steps.push(Step::Cut);
             return false;
         }
         complete
@@ -177,7 +169,7 @@ impl<'p> Writer<'p> {
             // The first event goes out with the head.
             let is_first = start == 0;
             if !is_first {
-                let wait = self.pace.event_ms.map(|ms| self.pace.pause(ms, self.chance));
+                let wait = self.pace.event_ms.map(|ms| self.pace.pause(ms, self.random));
                 self.pause(wait.unwrap_or_default());
             }
             let separately = !self.pace.is_instant() && !is_first;
@@ -218,7 +210,7 @@ impl<'p> Writer<'p> {
         for slice in unit.chunks(size) {
             let framed = framing.frame(slice);
             self.send(&framed, true);
-            let wait = self.pace.pause(slice.len() as u64 * 1000 / rate, self.chance);
+            let wait = self.pace.pause(slice.len() as u64 * 1000 / rate, self.random);
             self.pause(wait);
         }
     }
@@ -334,8 +326,8 @@ mod tests {
     }
 
     fn steps(fault: Option<&FaultKind>, pace: &Pace, seed: u64) -> Vec<Step> {
-        let wanted = Wanted { head_only: false, keep_alive: true };
-        plan(&reply(), fault, pace, &mut Chance::new(seed, &[]), wanted).steps
+        let mode = ResponseMode { head_only: false, keep_alive: true };
+        plan(&reply(), fault, pace, &mut Random::new(seed, &[]), mode)
     }
 
     fn sent(steps: &[Step]) -> Vec<u8> {
@@ -380,7 +372,7 @@ mod tests {
         for count in 0..=reply().body.len() {
             let cut = FaultKind::Cut { ending: Ending::Close, at: CutPoint::AfterByte(count) };
             let steps = steps(Some(&cut), &Pace::default(), 1);
-            assert_eq!(steps.last(), Some(&Step::Close));
+            assert_eq!(steps.last(), Some(&Step::Cut));
             let seen = sent(&steps);
             assert!(whole.starts_with(&seen) && seen.len() < whole.len(), "after {count} bytes");
         }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::answer::{Answer, Occasion};
+use super::answer::{Answer, AnswerSeed};
 use super::error_body::{RATE_LIMITS, error_body, status_of_error};
 use super::fault::FaultKind;
 use super::sse::Events;
@@ -13,7 +13,7 @@ use super::sse::Events;
 pub(super) type Header = (Cow<'static, str>, Cow<'static, str>);
 
 /// An HTTP answer: what, not how it is delivered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) headers: Vec<Header>,
@@ -26,26 +26,26 @@ const STREAM: &str = "text/event-stream; charset=utf-8";
 const JSON: &str = "application/json";
 
 impl Reply {
-    pub(super) fn json(status: u16, body: &Value, occasion: Occasion) -> Self {
-        Reply::new(status, JSON, body.to_string().into_bytes(), Vec::new(), occasion)
+    pub(super) fn json(status: u16, body: &Value, seed: AnswerSeed) -> Self {
+        Reply::new(status, JSON, body.to_string().into_bytes(), Vec::new(), seed)
     }
 
-    pub(super) fn error(status: u16, error_type: &str, message: &str, occasion: Occasion) -> Self {
-        let body = error_body(error_type, message, &occasion.request_id());
-        Reply::json(status, &body, occasion)
+    pub(super) fn error(status: u16, error_type: &str, message: &str, seed: AnswerSeed) -> Self {
+        let body = error_body(error_type, message, &seed.request_id());
+        Reply::json(status, &body, seed)
     }
 
-    pub(super) fn stream(events: Events, occasion: Occasion) -> Self {
+    pub(super) fn stream(events: Events, seed: AnswerSeed) -> Self {
         let (body, ends) = events.into_parts();
-        let mut reply = Reply::new(200, STREAM, body, ends, occasion);
+        let mut reply = Reply::new(200, STREAM, body, ends, seed);
         reply.headers.push(("cache-control".into(), "no-cache".into()));
         reply
     }
 
-    fn new(status: u16, kind: &'static str, body: Vec<u8>, ends: Vec<usize>, occasion: Occasion) -> Self {
+    fn new(status: u16, kind: &'static str, body: Vec<u8>, ends: Vec<usize>, seed: AnswerSeed) -> Self {
         let mut headers: Vec<Header> = Vec::with_capacity(RATE_LIMITS.len() + 3);
         headers.push(("content-type".into(), kind.into()));
-        headers.push(("request-id".into(), occasion.request_id().into()));
+        headers.push(("request-id".into(), seed.request_id().into()));
         headers.extend(RATE_LIMITS.map(|(name, value)| (name.into(), value.into())));
         Reply { status, headers, body, ends }
     }
@@ -60,7 +60,7 @@ impl Reply {
         answer: Answer,
         stream: bool,
         fault: Option<&FaultKind>,
-        occasion: Occasion,
+        seed: AnswerSeed,
     ) -> Self {
         let answer = match fault {
             Some(FaultKind::HugeText { megabytes }) => answer.with_huge_text(*megabytes as usize * 1_000_000),
@@ -68,14 +68,14 @@ impl Reply {
         };
         let healthy = |answer: &Answer| {
             if stream {
-                Reply::stream(answer.events(), occasion)
+                Reply::stream(answer.events(), seed)
             } else {
-                Reply::json(200, &answer.message(), occasion)
+                Reply::json(200, &answer.message(), seed)
             }
         };
         match fault {
             Some(FaultKind::Http(http)) => {
-                let mut reply = Reply::json(http.status, &http.body(&occasion.request_id()), occasion);
+                let mut reply = Reply::json(http.status, &http.body(&seed.request_id()), seed);
                 for (name, value) in http.headers() {
                     reply.set_header(&name, &value);
                 }
@@ -88,10 +88,10 @@ impl Reply {
                     "error",
                     &json!({"type": "error", "error": {"type": error_type, "message": message}}),
                 );
-                Reply::stream(events, occasion)
+                Reply::stream(events, seed)
             }
             Some(FaultKind::ErrorEvent { error_type, message, .. }) => {
-                Reply::error(status_of_error(error_type), error_type, message, occasion)
+                Reply::error(status_of_error(error_type), error_type, message, seed)
             }
             Some(FaultKind::ContentType(value)) => {
                 let mut reply = healthy(&answer);
@@ -103,16 +103,16 @@ impl Reply {
                     "<!DOCTYPE html>\n<html><head><title>{status}</title></head>\
                      <body><h1>Please sign in to continue</h1></body></html>\n"
                 );
-                Reply::new(*status, "text/html; charset=utf-8", page.into_bytes(), Vec::new(), occasion)
+                Reply::new(*status, "text/html; charset=utf-8", page.into_bytes(), Vec::new(), seed)
             }
             Some(FaultKind::Empty { status }) => {
                 let kind = if stream { STREAM } else { JSON };
-                Reply::new(*status, kind, Vec::new(), Vec::new(), occasion)
+                Reply::new(*status, kind, Vec::new(), Vec::new(), seed)
             }
             Some(FaultKind::MalformedSse { event }) if stream => {
                 let events = answer.events();
                 let broken = without_colons(events.event(*event).unwrap_or_default());
-                Reply::stream(events.replace(*event, &broken), occasion)
+                Reply::stream(events.replace(*event, &broken), seed)
             }
             Some(FaultKind::MalformedJson { event }) => {
                 damage(healthy(&answer), *event, &|bytes| cut_json(bytes), stream)

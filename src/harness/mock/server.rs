@@ -4,25 +4,27 @@
 //! clients of the case before it. They are dropped on a thread of their own, since a drop inside a task can spin for
 //! ever. What they keep of each request is a line (see `engine`).
 
+use std::cell::Cell;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Once};
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use wiremock::MockServer;
 
-use super::answer::{Answer, Occasion};
-use super::engine::{self, Desk};
+use super::answer::{Answer, AnswerSeed};
+use super::engine::{self, ScriptState};
 use super::fault::choice::faults_of_turns;
 use super::fault::{Fault, FaultKind};
+use super::front::{pause_or_forever, serve};
 use super::journal::{Journal, JournalEntry};
-use super::ledger::Ledger;
-use super::proxy::{pause_or_forever, serve};
+use super::journal_writer::JournalWriter;
 use super::script::Script;
-use super::validate::{Sent, check_body, check_events};
+use super::validate::{BodyKind, check_body, check_events};
 
 /// How a server is started.
 #[derive(Debug, Default)]
@@ -79,7 +81,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct MockApi {
     address: SocketAddr,
-    ledger: Arc<Ledger>,
+    writer: Arc<JournalWriter>,
     /// Dropping it stops the acceptor.
     stop: Option<oneshot::Sender<()>>,
     acceptor: Option<JoinHandle<()>>,
@@ -95,12 +97,12 @@ impl MockApi {
         check_answers(&script)?;
         let faults = faults_of_turns(&script, &options.faults).map_err(StartError::Fault)?;
         let refusal = refusal(&script, &options.faults)?;
-        let door = Door::open(options, refusal.as_ref())?;
-        let address = door.address;
+        let listener = Listener::open(options, refusal.as_ref())?;
+        let address = listener.address;
 
-        let desk = Arc::new(Desk::new(script, faults));
+        let state = Arc::new(ScriptState::new(script, faults));
         // In a task of its own: wiremock panics when it gets no socket, and that is no reason to fall with it.
-        let starting = Arc::clone(&desk);
+        let starting = Arc::clone(&state);
         let engine = tokio::spawn(async move {
             let server = MockServer::builder().start().await;
             engine::mount(&starting, &server).await;
@@ -110,20 +112,20 @@ impl MockApi {
         .map_err(|error| StartError::Engine(error.to_string()))?;
 
         let spent_after = refusal.as_ref().map(|refusal| u64::from(refusal.after_requests));
-        let ledger = Arc::new(Ledger::new(desk, spent_after));
+        let writer = Arc::new(JournalWriter::new(state, spent_after));
         let (stop, stopped) = oneshot::channel::<()>();
-        let (taken_in, engine_address) = (Arc::clone(&ledger), *engine.address());
+        let (taken_in, engine_address) = (Arc::clone(&writer), *engine.address());
         let acceptor = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             tokio::select! {
-                () = door.accept(refusal, taken_in, engine_address, &mut connections) => {}
+                () = listener.accept(refusal, taken_in, engine_address, &mut connections) => {}
                 // Sent or dropped: either way it is over.
                 _ = stopped => {}
             }
             // Waits for tasks in the middle of a step: what has been sent in full is then complete in the journal.
             connections.shutdown().await;
         });
-        Ok(MockApi { address, ledger, stop: Some(stop), acceptor: Some(acceptor), engine: Some(engine) })
+        Ok(MockApi { address, writer, stop: Some(stop), acceptor: Some(acceptor), engine: Some(engine) })
     }
 
     /// Where it listens.
@@ -138,24 +140,24 @@ impl MockApi {
 
     /// The journal as it is now.
     pub fn journal(&self) -> Journal {
-        self.ledger.snapshot()
+        self.writer.snapshot()
     }
 
     /// The journal entry of that number, if it has come and is kept.
     pub fn entry(&self, number: u64) -> Option<JournalEntry> {
-        self.ledger.entry(number)
+        self.writer.journal().requests.get(number.checked_sub(1)? as usize).cloned()
     }
 
     /// How many requests have come so far.
     pub fn request_count(&self) -> u64 {
-        self.ledger.count()
+        self.writer.journal().count()
     }
 
     /// Waits until the journal is as wanted. It is looked at now and after every change.
     pub async fn wait_until(&self, mut wanted: impl FnMut(&Journal) -> bool) {
-        let mut changes = self.ledger.changes();
-        while !wanted(&self.ledger.snapshot()) {
-            // The sender lives as long as the ledger, which lives as long as this borrow.
+        let mut changes = self.writer.changes();
+        while !wanted(&self.writer.snapshot()) {
+            // The sender lives as long as the writer, which lives as long as this borrow.
             if changes.changed().await.is_err() {
                 return;
             }
@@ -163,20 +165,20 @@ impl MockApi {
     }
 
     /// Returns at the next change of the journal after the last call with the same receiver.
-    pub fn changes(&self) -> tokio::sync::watch::Receiver<u64> {
-        self.ledger.changes()
+    pub fn changes(&self) -> tokio::sync::watch::Receiver<()> {
+        self.writer.changes()
     }
 
     /// A pipe that gets a byte for each of the first `most` requests for an answer, and then its end.
     pub fn tell_of_requests(&self, most: u64) -> io::Result<OwnedFd> {
         let (hear, say) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut say = std::fs::File::from(say);
-        let mut changes = self.ledger.changes();
+        let mut changes = self.writer.changes();
         // Held weakly: the journal ends with the server, and with it this task.
-        let ledger = Arc::downgrade(&self.ledger);
+        let writer = Arc::downgrade(&self.writer);
         tokio::spawn(async move {
             let mut told = 0;
-            while let Some(asked) = ledger.upgrade().map(|ledger| ledger.asked()) {
+            while let Some(asked) = writer.upgrade().map(|writer| writer.journal().asked()) {
                 while told < asked.min(most) {
                     told += 1;
                     if say.write_all(b".").is_err() {
@@ -191,6 +193,11 @@ impl MockApi {
         Ok(hear)
     }
 
+    /// Whether mocks of the user's own are mounted, which may expect something.
+    fn has_mocks(&self) -> bool {
+        !self.writer.state.script.mocks.is_empty()
+    }
+
     /// Stops: ends every connection, frees everything, and returns what was asked.
     pub async fn stop(mut self) -> Journal {
         drop(self.stop.take());
@@ -198,10 +205,13 @@ impl MockApi {
             // It can only fail by a panic, which has been printed.
             _ = acceptor.await;
         }
-        let mut journal = self.ledger.snapshot();
+        let mut journal = self.writer.snapshot();
         if let Some(engine) = self.engine.take() {
             journal.witnessed = engine.received_requests().await.map(|requests| requests.len() as u64);
-            _ = tokio::task::spawn_blocking(move || drop(engine)).await;
+            let mounted = self.has_mocks();
+            let unmet = tokio::task::spawn_blocking(move || end(engine, mounted)).await;
+            // It can only fail by a panic, which has been printed.
+            journal.unmet = unmet.unwrap_or_default();
         }
         journal
     }
@@ -211,17 +221,67 @@ impl Drop for MockApi {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(engine) = self.engine.take() {
-            std::thread::spawn(move || drop(engine));
+            let mounted = self.has_mocks();
+            std::thread::spawn(move || end(engine, mounted));
         }
     }
+}
+
+thread_local! {
+    static IS_ENDING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Ends wiremock's server; what its mocks expected and did not get, each in a sentence.
+///
+/// wiremock tells it by a panic whose message repeats every request, keys included. It is caught, it is not printed,
+/// and only the expectations are taken from it.
+fn end(engine: MockServer, mounted: bool) -> Vec<String> {
+    static QUIET: Once = Once::new();
+    if !mounted {
+        drop(engine);
+        return Vec::new();
+    }
+    QUIET.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_ENDING.get() {
+                usual(info);
+            }
+        }));
+    });
+    IS_ENDING.set(true);
+    let ended = panic::catch_unwind(AssertUnwindSafe(|| drop(engine)));
+    IS_ENDING.set(false);
+    let Err(panic) = ended else { return Vec::new() };
+    unmet(panic.downcast_ref::<String>().map_or("", String::as_str))
+}
+
+/// The mocks that wiremock's message names, which is
+/// `Verifications failed:\n- NAME.\n\tExpected …: RANGE\n\tNumber …: COUNT\n…\n\nReceived requests:…`.
+fn unmet(message: &str) -> Vec<String> {
+    const EXPECTED: &str = ".\n\tExpected range of matching incoming requests: ";
+    const FOUND: &str = "\n\tNumber of matched incoming requests: ";
+    let list = message.split("\n\n").next().unwrap_or_default();
+    let list = list.strip_prefix("Verifications failed:\n").unwrap_or("- a mock.");
+    let mocks = list.trim_start_matches("- ").split("\n- ");
+    mocks
+        .map(|mock| {
+            let parts =
+                mock.split_once(EXPECTED).and_then(|(name, rest)| Some((name, rest.split_once(FOUND)?)));
+            let Some((name, (range, count))) = parts else {
+                return format!("the expectation of {} was not met", mock.trim_end_matches('.'));
+            };
+            format!("mounted mock `{name}` got {} matching requests, expected {range}", count.trim())
+        })
+        .collect()
 }
 
 /// A turn in a form that the API never has would make our bug look like the target's.
 fn check_answers(script: &Script) -> Result<(), StartError> {
     for (index, turn) in script.turns.iter().enumerate() {
-        let occasion = Occasion { seed: script.seed, entry: index as u64, earlier: 0 };
-        let answer = Answer::of_turn(turn, "claude", occasion);
-        check_body(Sent::Message, &answer.message())
+        let seed = AnswerSeed { seed: script.seed, entry: index as u64, earlier: 0 };
+        let answer = Answer::of_turn(turn, "claude", seed);
+        check_body(BodyKind::Message, &answer.message())
             .and_then(|()| check_events(&answer.events()))
             .map_err(|message| StartError::Answer { turn: turn.name.clone(), line: turn.line, message })?;
     }
@@ -249,13 +309,13 @@ fn refusal(script: &Script, faults: &[Fault]) -> Result<Option<Refusal>, StartEr
 
 /// The socket that clients come to: listening, or only holding its port so that nobody else gets it.
 #[derive(Debug)]
-struct Door {
+struct Listener {
     address: SocketAddr,
-    state: DoorState,
+    state: ListenerState,
 }
 
 #[derive(Debug)]
-enum DoorState {
+enum ListenerState {
     Listening(TcpListener),
     Held(TcpSocket),
     /// A listener made elsewhere cannot be made again.
@@ -264,7 +324,7 @@ enum DoorState {
 
 const BACKLOG: u32 = 1024;
 
-impl Door {
+impl Listener {
     fn open(options: Options, refusal: Option<&Refusal>) -> Result<Self, StartError> {
         let refused_at_once = refusal.is_some_and(|refusal| refusal.after_requests == 0);
         if let Some(listener) = options.listener {
@@ -274,8 +334,9 @@ impl Door {
             listener.set_nonblocking(true)?;
             let address = listener.local_addr()?;
             let listener = TcpListener::from_std(listener)?;
-            let state = if refused_at_once { DoorState::Gone } else { DoorState::Listening(listener) };
-            return Ok(Door { address, state });
+            let state =
+                if refused_at_once { ListenerState::Gone } else { ListenerState::Listening(listener) };
+            return Ok(Listener { address, state });
         }
         let port = options.port.unwrap_or(0);
         // A port that is only held must not be shared, or somebody else could listen there and answer in our place.
@@ -283,19 +344,19 @@ impl Door {
         let socket = socket.map_err(|error| bind_error(error, port))?;
         let address = socket.local_addr()?;
         let state = if refused_at_once {
-            DoorState::Held(socket)
+            ListenerState::Held(socket)
         } else {
             // With reuse of addresses the kernel says only here that somebody listens.
-            DoorState::Listening(socket.listen(BACKLOG).map_err(|error| bind_error(error, port))?)
+            ListenerState::Listening(socket.listen(BACKLOG).map_err(|error| bind_error(error, port))?)
         };
-        Ok(Door { address, state })
+        Ok(Listener { address, state })
     }
 
     /// Takes clients in, for ever.
     async fn accept(
         self,
         refusal: Option<Refusal>,
-        ledger: Arc<Ledger>,
+        writer: Arc<JournalWriter>,
         engine: SocketAddr,
         connections: &mut JoinSet<()>,
     ) {
@@ -303,20 +364,20 @@ impl Door {
         let for_ms = refusal.and_then(|refusal| refusal.for_ms);
         loop {
             match state {
-                DoorState::Listening(listener) => {
-                    let mut changes = ledger.changes();
+                ListenerState::Listening(listener) => {
+                    let mut changes = writer.changes();
                     loop {
                         while connections.try_join_next().is_some() {}
                         tokio::select! {
                             accepted = listener.accept() => match accepted {
                                 Ok((stream, _)) => {
-                                    connections.spawn(serve(stream, Arc::clone(&ledger), engine));
+                                    connections.spawn(serve(stream, Arc::clone(&writer), engine));
                                 }
                                 // Out of descriptors for the moment: the client waits in the backlog, and so do we.
                                 Err(_) => pause_or_forever(Some(10)).await,
                             },
                             _ = changes.changed(), if refusal.is_some() => {
-                                if ledger.is_spent() {
+                                if writer.is_spent() {
                                     break;
                                 }
                             }
@@ -324,14 +385,14 @@ impl Door {
                     }
                     drop(listener);
                     connections.shutdown().await;
-                    state = hold(self.address, true).map_or(DoorState::Gone, DoorState::Held);
+                    state = hold(self.address, true).map_or(ListenerState::Gone, ListenerState::Held);
                 }
-                DoorState::Held(socket) => {
+                ListenerState::Held(socket) => {
                     pause_or_forever(for_ms).await;
-                    ledger.recover();
-                    state = socket.listen(BACKLOG).map_or(DoorState::Gone, DoorState::Listening);
+                    writer.recover();
+                    state = socket.listen(BACKLOG).map_or(ListenerState::Gone, ListenerState::Listening);
                 }
-                DoorState::Gone => return pause_or_forever(None).await,
+                ListenerState::Gone => return pause_or_forever(None).await,
             }
         }
     }
@@ -350,5 +411,39 @@ fn bind_error(error: io::Error, port: u16) -> StartError {
         io::ErrorKind::AddrInUse => StartError::PortInUse { port },
         io::ErrorKind::PermissionDenied => StartError::PortDenied { port },
         _ => StartError::Socket(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpStream;
+    use wiremock::matchers::path;
+    use wiremock::{Mock, ResponseTemplate};
+
+    use super::*;
+
+    /// What wiremock keeps of a request with a key and a body.
+    async fn log_of(script: Script) -> String {
+        let api = MockApi::start(script, Options::default()).await.unwrap();
+        let mut client = TcpStream::connect(api.address()).await.unwrap();
+        let request = "POST /v1/messages?q=secret HTTP/1.1\r\nx-api-key: secret\r\nconnection: close\r\n\
+                       content-length: 8\r\n\r\n\"secret\"";
+        client.write_all(request.as_bytes()).await.unwrap();
+        client.read_to_end(&mut Vec::new()).await.unwrap();
+        let log = api.engine.as_ref().unwrap().received_requests().await.unwrap();
+        assert_eq!(log.len(), 1);
+        let body = String::from_utf8_lossy(&log[0].body).into_owned();
+        api.stop().await;
+        format!("{} {:?} {body}", log[0].url, log[0].headers)
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn keys_and_bodies_reach_wiremock_only_where_a_mock_of_the_users_is_mounted() {
+        let log = log_of(Script::new().text("x")).await;
+        assert_eq!(log, r#"http://localhost/messages {"x-clawgate-request": "1"} "#);
+        let nowhere = || Mock::given(path("/nowhere")).respond_with(ResponseTemplate::new(200));
+        let log = log_of(Script::new().text("x").mount(nowhere)).await;
+        assert_eq!(log.matches("secret").count(), 3, "{log}");
     }
 }

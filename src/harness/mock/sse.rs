@@ -82,6 +82,15 @@ impl Events {
 /// A ping, with the blank that the API has in it.
 pub(super) const PING: &[u8] = b"event: ping\ndata: {\"type\": \"ping\"}\n\n";
 
+/// Where each event of a body ends that somebody else has written; its last one may lack the empty line.
+pub(super) fn event_ends(body: &[u8]) -> Vec<usize> {
+    let mut ends: Vec<usize> = memchr::memmem::find_iter(body, b"\n\n").map(|at| at + 2).collect();
+    if ends.last().copied().unwrap_or(0) < body.len() {
+        ends.push(body.len());
+    }
+    ends
+}
+
 fn parse_event(bytes: &[u8]) -> Option<(String, Value)> {
     let text = std::str::from_utf8(bytes).ok()?;
     let mut lines = text.lines();

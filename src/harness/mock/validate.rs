@@ -155,9 +155,9 @@ fn check_conversation(body: &Value, findings: &mut Vec<RequestFinding>) {
     }
 }
 
-/// Which body a reply has.
+/// What a body that the mock sends has to be.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Sent {
+pub(super) enum BodyKind {
     Message,
     Error,
     TokenCount,
@@ -166,14 +166,14 @@ pub(super) enum Sent {
 }
 
 /// What is wrong with a body that the mock is about to send.
-pub(super) fn check_body(kind: Sent, body: &Value) -> Result<(), String> {
+pub(super) fn check_body(kind: BodyKind, body: &Value) -> Result<(), String> {
     let schemas = SCHEMAS.as_ref().map_err(Clone::clone)?;
     let schema = match kind {
-        Sent::Message => &schemas.message,
-        Sent::Error => &schemas.error,
-        Sent::TokenCount => &schemas.token_count,
-        Sent::Model => &schemas.model,
-        Sent::Models => &schemas.models,
+        BodyKind::Message => &schemas.message,
+        BodyKind::Error => &schemas.error,
+        BodyKind::TokenCount => &schemas.token_count,
+        BodyKind::Model => &schemas.model,
+        BodyKind::Models => &schemas.models,
     };
     first_error(schema, body)
 }
@@ -275,19 +275,19 @@ mod tests {
 
     #[test]
     fn everything_built_in_is_what_the_api_sends() {
-        use crate::harness::mock::answer::{Answer, Occasion};
+        use crate::harness::mock::answer::{Answer, AnswerSeed};
         use crate::harness::mock::auxiliary::Auxiliary;
         use crate::harness::mock::error_body::{error_body, error_of_status};
-        let occasion = Occasion { seed: 1, entry: 1, earlier: 1 };
+        let seed = AnswerSeed { seed: 1, entry: 1, earlier: 1 };
         for kind in Auxiliary::ALL {
-            let answer = Answer::of_text(kind.answer(), "claude", occasion);
-            assert_eq!(check_body(Sent::Message, &answer.message()), Ok(()), "{}", kind.name());
+            let answer = Answer::of_text(kind.answer(), "claude", seed);
+            assert_eq!(check_body(BodyKind::Message, &answer.message()), Ok(()), "{}", kind.name());
             assert_eq!(check_events(&answer.events()), Ok(()), "{}", kind.name());
         }
         for status in 400..600 {
             let (error_type, message) = error_of_status(status);
             assert_eq!(
-                check_body(Sent::Error, &error_body(error_type, message, &occasion.request_id())),
+                check_body(BodyKind::Error, &error_body(error_type, message, &seed.request_id())),
                 Ok(())
             );
         }
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn what_the_api_never_sends_is_refused() {
-        use crate::harness::mock::answer::{Answer, Occasion};
-        let occasion = Occasion { seed: 1, entry: 1, earlier: 1 };
-        let healthy = Answer::of_text("x", "claude", occasion);
+        use crate::harness::mock::answer::{Answer, AnswerSeed};
+        let seed = AnswerSeed { seed: 1, entry: 1, earlier: 1 };
+        let healthy = Answer::of_text("x", "claude", seed);
         for (pointer, value) in [
             ("/id", json!("other")),
             ("/stop_reason", json!("tired")),
@@ -307,7 +307,7 @@ mod tests {
         ] {
             let mut message = healthy.message();
             *message.pointer_mut(pointer).unwrap() = value;
-            assert!(check_body(Sent::Message, &message).is_err(), "{pointer}");
+            assert!(check_body(BodyKind::Message, &message).is_err(), "{pointer}");
         }
         let mut events = healthy.events();
         events.truncate(3);

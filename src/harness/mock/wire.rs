@@ -5,6 +5,8 @@ use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::reply::Reply;
+
 /// The largest body the API takes.
 pub(super) const LARGEST_BODY: usize = 32 * 1024 * 1024;
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -88,17 +90,20 @@ impl Connection {
         Ok(Some(RawRequest { method, target, headers, body, keep_alive }))
     }
 
-    /// Reads the matching engine's reply, which says nothing: what counts is what it has decided meanwhile.
-    pub(super) async fn read_reply(&mut self) -> Result<(), WireError> {
-        loop {
-            if let Some(end) = memchr::memmem::find(&self.buffer, b"\r\n\r\n") {
-                self.buffer.drain(..end + 4);
-                return Ok(());
+    /// Reads wiremock's reply without its framing: how the answer is framed for the client is the plan's affair.
+    pub(super) async fn read_reply(&mut self, head_only: bool) -> Result<Reply, WireError> {
+        let (mut reply, length) = loop {
+            if let Some((used, head)) = parse_reply_head(&self.buffer)? {
+                self.buffer.drain(..used);
+                break head;
             }
             if !self.fill().await? {
                 return Err(WireError::Unfinished);
             }
-        }
+        };
+        // The answer to HEAD has the length of a body that never comes.
+        reply.body = if head_only { vec![0; length] } else { self.take(length).await? };
+        Ok(reply)
     }
 
     async fn read_exactly(&mut self, length: usize) -> Result<Vec<u8>, WireError> {
@@ -177,6 +182,29 @@ fn parse_request_head(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, Wire
             Ok(Some((used, (method, target, version, owned(request.headers)))))
         }
     }
+}
+
+fn parse_reply_head(bytes: &[u8]) -> Result<Option<(usize, (Reply, usize))>, WireError> {
+    const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
+    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut headers);
+    let used = match response.parse(bytes) {
+        Err(error) => return Err(WireError::Malformed(error.to_string())),
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Ok(httparse::Status::Complete(used)) => used,
+    };
+    let mut reply = Reply { status: response.code.unwrap_or_default(), ..Reply::default() };
+    let mut length = 0;
+    for header in response.headers {
+        let value = String::from_utf8_lossy(header.value);
+        if header.name.eq_ignore_ascii_case("content-length") {
+            length = value.parse().unwrap_or(0);
+        }
+        if !FRAMING.iter().any(|name| header.name.eq_ignore_ascii_case(name)) {
+            reply.headers.push((header.name.to_owned().into(), value.into_owned().into()));
+        }
+    }
+    Ok(Some((used, (reply, length))))
 }
 
 fn owned(headers: &[httparse::Header<'_>]) -> Vec<(String, String)> {

@@ -1,6 +1,6 @@
 //! Which faults each turn plays: its own, or those given from outside that select it.
 
-use crate::harness::mock::answer::{Answer, Occasion};
+use crate::harness::mock::answer::{Answer, AnswerSeed};
 use crate::harness::mock::fault::{Fault, FaultKind};
 use crate::harness::mock::plan::cut_offset;
 use crate::harness::mock::reply::Reply;
@@ -58,7 +58,7 @@ fn selects(fault: &Fault, index: usize, turn: &Turn) -> bool {
 
 /// A fault at a place that the answer does not have would silently be no fault.
 fn check_fit(fault: &Fault, turn: &Turn, seed: u64, index: usize) -> Result<(), String> {
-    let occasion = Occasion { seed, entry: index as u64, earlier: 0 };
+    let seed = AnswerSeed { seed, entry: index as u64, earlier: 0 };
     let needs_events = match fault.kind {
         FaultKind::ErrorEvent { after_event, .. } | FaultKind::EndlessPings { after_event, .. } => {
             Some(after_event)
@@ -69,7 +69,7 @@ fn check_fit(fault: &Fault, turn: &Turn, seed: u64, index: usize) -> Result<(), 
         FaultKind::Cut { .. } => None,
         _ => return Ok(()),
     };
-    let reply = Reply::stream(Answer::of_turn(turn, "claude", occasion).events(), occasion);
+    let reply = Reply::stream(Answer::of_turn(turn, "claude", seed).events(), seed);
     let events = reply.ends.len();
     if let Some(needed) = needs_events
         && needed > events

@@ -48,7 +48,7 @@ fn read(text: &str) -> Result<Fault, String> {
             bytes_per_second: given.positive("bytes-per-second")?,
         }),
         "content-type" => FaultKind::ContentType(
-            given.value("value")?.unwrap_or_else(|| "text/plain; charset=utf-8".to_owned()),
+            given.header("value")?.unwrap_or_else(|| "text/plain; charset=utf-8".to_owned()),
         ),
         "html" => FaultKind::Html { status: status(&mut given, 200)? },
         "empty" => FaultKind::Empty { status: status(&mut given, 200)? },
@@ -84,11 +84,11 @@ fn http(given: &mut Parameters<'_>) -> Result<FaultKind, String> {
     let status = given.number("status")?;
     let mut fault = HttpFault {
         status: 0,
-        retry_after: given.value("retry-after")?,
+        retry_after: given.header("retry-after")?,
         should_retry: given.boolean("should-retry")?,
         error_type: given.value("type")?,
         message: given.value("message")?,
-        unified: given.value("unified")?,
+        unified: given.header("unified")?,
         resets_at: given.number("resets-at")?,
     };
     match status {
@@ -210,6 +210,16 @@ impl<'t> Parameters<'t> {
             Given::Not => Ok(None),
             Given::Value(value) => Ok(Some(value)),
             Given::Bare => Err(format!("`{key}` needs a value, as in `{key}=…`")),
+        }
+    }
+
+    /// A value that is sent in a header.
+    fn header(&mut self, key: &'static str) -> Result<Option<String>, String> {
+        match self.value(key)? {
+            Some(value) if value.contains(char::is_control) => {
+                Err(format!("`{key}` is sent in a header, which has no control characters"))
+            }
+            value => Ok(value),
         }
     }
 
@@ -340,6 +350,8 @@ mod tests {
         assert_eq!(message("http:status=429,message=\"x"), "a quote is not closed");
         assert_eq!(message("rst:before-headers,times=0"), "`times` is how often it happens: 1 or more");
         assert!(message("refuse:times=1").contains("whole server"));
+        let injected = "`retry-after` is sent in a header, which has no control characters";
+        assert_eq!(message("http:status=429,retry-after=\"1\r\nx: y\""), injected);
         assert!(message("huge-text:megabytes=9999").contains("at most 200"));
     }
 }

@@ -1,12 +1,15 @@
 //! Scripts written in Rust instead of TOML.
 
+use std::sync::Arc;
+
 use serde_json::Value;
+use wiremock::Mock;
 
 use crate::harness::mock::Fault;
 use crate::harness::mock::matcher::{Position, When};
 use crate::harness::mock::pace::Pace;
 use crate::harness::mock::script::reader::next_position;
-use crate::harness::mock::script::{Block, Chunk, Script, ToolInput, Turn, Usage};
+use crate::harness::mock::script::{Block, Chunk, MockFactory, Script, ToolInput, Turn, Usage};
 
 impl Script {
     /// A script without an answer yet.
@@ -41,6 +44,28 @@ impl Script {
             turn.when.position = next_position(&turn.when, &self.turns);
         }
         self.turns.push(turn);
+        self
+    }
+
+    /// Mounts a mock of your own beside the turns. It is made anew for each run.
+    ///
+    /// It sees whole requests and its reply is what the client gets: status, headers and body. It comes before the turns;
+    /// one of a priority above 100 is asked after them. An `expect` that is not met fails the case. A response header
+    /// `x-clawgate-fault` names a fault of the transport, such as `rst:after-event=2`, and is not sent.
+    ///
+    /// ```
+    /// use clawgate::testing::Script;
+    /// use clawgate::testing::wiremock::{Mock, ResponseTemplate, matchers};
+    ///
+    /// let script = Script::new().text("Hello.").mount(|| {
+    ///     Mock::given(matchers::path("/v1/models"))
+    ///         .respond_with(ResponseTemplate::new(503).insert_header("x-clawgate-fault", "close:after-byte=3"))
+    ///         .named("models")
+    /// });
+    /// ```
+    #[must_use]
+    pub fn mount(mut self, mock: impl Fn() -> Mock + Send + Sync + 'static) -> Self {
+        self.mocks.push(MockFactory(Arc::new(mock)));
         self
     }
 

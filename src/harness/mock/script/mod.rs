@@ -23,7 +23,11 @@
 pub(super) mod builder;
 pub(super) mod reader;
 
+use std::fmt;
+use std::sync::Arc;
+
 use serde_json::Value;
+use wiremock::Mock;
 
 use crate::harness::mock::fault::Fault;
 use crate::harness::mock::matcher::When;
@@ -42,6 +46,24 @@ pub struct Script {
     pub turns: Vec<Turn>,
     /// Faults of the server as a whole (refused connections).
     pub server_faults: Vec<Fault>,
+    /// The user's own mocks.
+    pub(in crate::harness::mock) mocks: Vec<MockFactory>,
+}
+
+/// Makes a mock of the user's own, anew for each server: a mock counts its matches, and a script may be run again.
+#[derive(Clone)]
+pub(in crate::harness::mock) struct MockFactory(Arc<dyn Fn() -> Mock + Send + Sync>);
+
+impl MockFactory {
+    pub(in crate::harness::mock) fn make(&self) -> Mock {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for MockFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MockFactory")
+    }
 }
 
 impl Script {
@@ -52,6 +74,7 @@ impl Script {
             invalid_requests: InvalidRequests::Report,
             turns: Vec::new(),
             server_faults: Vec::new(),
+            mocks: Vec::new(),
         }
     }
 }

@@ -62,7 +62,7 @@ impl Script {
             return Err(api.complain("a script needs at least one [[api.turns]]"));
         }
         api.finish()?;
-        Ok(Script { seed, invalid_requests, turns, server_faults })
+        Ok(Script { seed, invalid_requests, turns, server_faults, ..Script::new() })
     }
 }
 

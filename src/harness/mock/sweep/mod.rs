@@ -5,7 +5,7 @@ pub(crate) mod play;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::harness::mock::answer::{Answer, Occasion};
+use crate::harness::mock::answer::{Answer, AnswerSeed};
 use crate::harness::mock::fault::{CutPoint, Ending, Fault, FaultKind, HttpFault};
 use crate::harness::mock::matcher::{Agent, Position};
 use crate::harness::mock::pace::Pace;
@@ -94,8 +94,8 @@ fn cut_after(kind: &FaultKind) -> Option<usize> {
 
 /// Every fault that the answer of a turn has a place for.
 fn kinds(turn: &Turn, index: usize, seed: u64) -> Vec<FaultKind> {
-    let occasion = Occasion { seed, entry: index as u64, earlier: 0 };
-    let (body, ends) = Answer::of_turn(turn, "claude", occasion).events().into_parts();
+    let seed = AnswerSeed { seed, entry: index as u64, earlier: 0 };
+    let (body, ends) = Answer::of_turn(turn, "claude", seed).events().into_parts();
     let events = ends.len();
     let characters = body.iter().filter(|byte| **byte >= 0xC0).count();
 

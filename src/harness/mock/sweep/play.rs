@@ -8,11 +8,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::harness::mock::answer::Occasion;
+use crate::harness::mock::answer::AnswerSeed;
 use crate::harness::mock::engine::{pace_of_attempt, reply_of_turn};
 use crate::harness::mock::fault::FaultKind;
 use crate::harness::mock::journal::Outcome;
-use crate::harness::mock::plan::{Step, Wanted, plan};
+use crate::harness::mock::plan::{ResponseMode, Step, plan};
 use crate::harness::mock::script::Scenario;
 use crate::harness::mock::server::{MockApi, Options, StartError};
 use crate::harness::mock::sweep::{SweepCase, probe};
@@ -174,14 +174,14 @@ fn still_open(stream: &mut TcpStream, seen: &mut Vec<u8>) -> std::io::Result<Opt
 fn promise(scenario: &Scenario, index: usize, fault: &FaultKind, model: &str) -> (Vec<u8>, WireEnd) {
     let script = &scenario.script;
     let turn = &script.turns[index];
-    let occasion = Occasion { seed: script.seed, entry: index as u64, earlier: 0 };
-    let reply = reply_of_turn(turn, model, true, Some(fault), occasion);
+    let seed = AnswerSeed { seed: script.seed, entry: index as u64, earlier: 0 };
+    let reply = reply_of_turn(turn, model, true, Some(fault), seed);
     let faults = [crate::harness::mock::fault::Fault::always(fault.clone())];
     let pace = pace_of_attempt(&faults, 0, &turn.pace);
-    let wanted = Wanted { head_only: false, keep_alive: true };
-    let plan = plan(&reply, Some(fault), &pace, &mut occasion.chance(4), wanted);
+    let mode = ResponseMode { head_only: false, keep_alive: true };
+    let steps = plan(&reply, Some(fault), &pace, &mut seed.random(4), mode);
     let mut bytes = Vec::new();
-    for step in plan.steps {
+    for step in steps {
         match step {
             Step::Send(sent) => bytes.extend(sent),
             Step::Pause(_) => {}
@@ -190,7 +190,7 @@ fn promise(scenario: &Scenario, index: usize, fault: &FaultKind, model: &str) ->
                 return (bytes, WireEnd::Pinging);
             }
             Step::Silence => return (bytes, WireEnd::Stalled),
-            Step::Close => return (bytes, WireEnd::Closed),
+            Step::Close | Step::Cut => return (bytes, WireEnd::Closed),
             Step::Reset => return (bytes, WireEnd::Reset),
         }
     }

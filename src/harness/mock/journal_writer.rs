@@ -1,0 +1,150 @@
+//! The journal while it is written: numbers, limits, and a signal whenever something changes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use super::engine::{Decision, ScriptState};
+use super::fault::{FaultKind, hides_status};
+use super::journal::{Journal, JournalEntry, MOST_ENTRIES, Outcome};
+use super::request::ApiRequest;
+use super::validate::{RequestFinding, harness_finding};
+
+/// Requests that one case may make; a client that asks more is cut off.
+const MOST_REQUESTS: u64 = 100_000;
+
+/// The journal of a running server.
+#[derive(Debug)]
+pub(super) struct JournalWriter {
+    pub(super) state: Arc<ScriptState>,
+    journal: Mutex<Journal>,
+    finished: AtomicU64,
+    /// After so many answers the server refuses connections.
+    spent_after: Option<u64>,
+    recovered: AtomicBool,
+    started: Instant,
+    changes: watch::Sender<()>,
+}
+
+pub(super) fn milliseconds(duration: Duration) -> f64 {
+    // Microseconds are as fine as anybody reads.
+    duration.as_micros() as f64 / 1000.0
+}
+
+impl JournalWriter {
+    pub(super) fn new(state: Arc<ScriptState>, spent_after: Option<u64>) -> Self {
+        JournalWriter {
+            state,
+            journal: Mutex::default(),
+            finished: AtomicU64::new(0),
+            spent_after,
+            recovered: AtomicBool::new(false),
+            started: Instant::now(),
+            changes: watch::Sender::new(()),
+        }
+    }
+
+    pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A signal on every change of the journal.
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
+    }
+
+    /// Takes a request in and gives it its number; none when the case has had its share.
+    pub(super) fn begin(
+        &self,
+        request: &ApiRequest,
+        body: &[u8],
+        findings: &[RequestFinding],
+    ) -> Option<OpenEntry<'_>> {
+        let mut entry = JournalEntry::new(0, milliseconds(self.started.elapsed()), request, body);
+        entry.findings = findings.to_vec();
+        let mut journal = self.journal();
+        let number = journal.count() + 1;
+        if journal.requests.len() < MOST_ENTRIES {
+            entry.number = number;
+            journal.requests.push(entry);
+        } else {
+            journal.not_kept += 1;
+        }
+        (number <= MOST_REQUESTS).then(|| OpenEntry { writer: self, number, started: Instant::now() })
+    }
+
+    pub(super) fn not_http(&self) {
+        self.journal().not_http += 1;
+        self.changes.send_replace(());
+    }
+
+    /// Whether the server has answered as many requests as it was to answer.
+    pub(super) fn is_spent(&self) -> bool {
+        !self.recovered.load(Ordering::Relaxed)
+            && self.spent_after.is_some_and(|limit| self.finished.load(Ordering::Relaxed) >= limit)
+    }
+
+    /// The server has been away and is back for good.
+    pub(super) fn recover(&self) {
+        self.recovered.store(true, Ordering::Relaxed);
+    }
+
+    /// The journal as it is now.
+    pub(super) fn snapshot(&self) -> Journal {
+        let mut journal = self.journal().clone();
+        journal.unused = self.state.unused();
+        journal
+    }
+}
+
+/// The entry of a request that is being answered.
+pub(super) struct OpenEntry<'w> {
+    writer: &'w JournalWriter,
+    pub(super) number: u64,
+    started: Instant,
+}
+
+impl OpenEntry<'_> {
+    pub(super) fn edit(&self, how: impl FnOnce(&mut JournalEntry)) {
+        // Numbers are given in order and nothing is removed, so the entry is where its number says.
+        if let Some(entry) = self.writer.journal().requests.get_mut((self.number - 1) as usize) {
+            how(entry);
+        }
+    }
+
+    /// Edits the entry, and tells those who wait for changes.
+    pub(super) fn change(&self, how: impl FnOnce(&mut JournalEntry)) {
+        self.edit(how);
+        self.writer.changes.send_replace(());
+    }
+
+    pub(super) fn elapsed_ms(&self) -> f64 {
+        milliseconds(self.started.elapsed())
+    }
+
+    /// Writes down what was decided; `status` is that of the answer, unless there is none.
+    pub(super) fn decided(&self, decision: &Decision, status: Option<u16>) {
+        self.change(|entry| {
+            entry.kind = decision.kind;
+            entry.entry.clone_from(&decision.entry);
+            entry.attempt = decision.attempt;
+            entry.fault = decision.fault.as_ref().map(ToString::to_string);
+            entry.unmatched.clone_from(&decision.unmatched);
+            entry.findings.extend(decision.mistake.as_deref().map(harness_finding));
+            // What is cut before its head has no status on the wire.
+            let hidden = matches!(decision.fault_kind(),
+                Some(FaultKind::Cut { ending, at }) if hides_status(*ending, *at));
+            entry.status = status.filter(|_| !hidden);
+        });
+    }
+
+    pub(super) fn finish(self, outcome: Outcome) {
+        self.writer.finished.fetch_add(1, Ordering::Relaxed);
+        self.change(|entry| {
+            entry.outcome = outcome;
+            entry.duration_ms = Some(self.elapsed_ms());
+        });
+    }
+}
