@@ -3,7 +3,7 @@
 use crate::support::{End, Server, post, question};
 use clawgate::internals::harness::mock::Script;
 use clawgate::internals::harness::mock::journal::{Kind, Outcome};
-use clawgate::testing::wiremock::{Mock, ResponseTemplate, matchers};
+use clawgate::testing::wiremock::{Mock, Request, ResponseTemplate, matchers};
 use serde_json::{Value, json};
 
 const HELLO: &[u8] = b"GET /api/hello HTTP/1.1\r\nhost: x\r\n\r\n";
@@ -59,7 +59,7 @@ fn status_headers_and_body_are_those_of_wiremock() {
 fn a_mock_sees_the_whole_request() {
     let server = Server::of_script(
         script().mount(|| {
-            let seen = |request: &clawgate::testing::wiremock::Request| {
+            let seen = |request: &Request| {
                 let body: Value = request.body_json().unwrap();
                 let key = request.headers["x-api-key"].to_str().unwrap();
                 ResponseTemplate::new(200)
@@ -172,7 +172,7 @@ fn priorities_order_mocks_and_turns() {
 fn mocks_answer_as_often_as_they_say_and_may_hang_up() {
     let server = Server::of_script(
         script().mount(|| messages(ResponseTemplate::new(529)).up_to_n_times(1)).mount(|| {
-            let hang_up = |_: &clawgate::testing::wiremock::Request| std::io::Error::other("no");
+            let hang_up = |_: &Request| std::io::Error::other("no");
             Mock::given(matchers::path("/gone")).respond_with_err(hang_up)
         }),
         &[],
