@@ -31,7 +31,7 @@ pub mod eval {
     }
 }
 pub mod events {
-    pub use crate::events::{Breach, Limits, LogJudge, Observer, Profile, Rule};
+    pub use crate::events::{Limits, LogChecker, Observer, Profile, Rule, Violation};
 }
 pub mod golden {
     pub use crate::golden::{Class, Volatile};

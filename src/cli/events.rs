@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{Failure, Format, FormatArg};
-use crate::events::{Happening, Limits, Profile, segments};
+use crate::events::{Limits, Occurrence, Profile, segments};
 use crate::exit_code;
 use crate::judge::{EVENTS_CONTRACT, InputError};
 use crate::printable::printable;
@@ -162,21 +162,21 @@ fn watch(args: &WatchArgs) -> Result<u8, Failure> {
 }
 
 /// What happened, in a few words.
-fn in_words(what: Happening<'_>) -> String {
+fn in_words(what: Occurrence<'_>) -> String {
     match what {
-        Happening::Session(number) => format!("session {number}"),
-        Happening::Joined { role, name } => format!("joined as {role} {name}"),
-        Happening::Booted { mission, .. } => format!("booted: {mission}"),
-        Happening::Entered(phase) => phase.name().to_owned(),
-        Happening::Heartbeat(_) => "heartbeat".to_owned(),
-        Happening::Noted { kind, message } => format!("{kind}: {message}"),
-        Happening::Asked { blocked: true, message, .. } => format!("BLOCKED: {message}"),
-        Happening::Asked { message, .. } => format!("REQUEST: {message}"),
-        Happening::Answered { verb, .. } => format!("answered with {verb}"),
-        Happening::Commanded(verb) => format!("told to {verb}"),
-        Happening::Silent(_) => "silent".to_owned(),
-        Happening::Completed(result) => format!("complete: {result}"),
-        Happening::Left(reason) => format!("left: {reason}"),
+        Occurrence::Session(number) => format!("session {number}"),
+        Occurrence::Joined { role, name } => format!("joined as {role} {name}"),
+        Occurrence::Booted { mission, .. } => format!("booted: {mission}"),
+        Occurrence::Entered(phase) => phase.name().to_owned(),
+        Occurrence::Heartbeat(_) => "heartbeat".to_owned(),
+        Occurrence::Noted { kind, message } => format!("{kind}: {message}"),
+        Occurrence::Asked { blocked: true, message, .. } => format!("BLOCKED: {message}"),
+        Occurrence::Asked { message, .. } => format!("REQUEST: {message}"),
+        Occurrence::Answered { verb, .. } => format!("answered with {verb}"),
+        Occurrence::Commanded(verb) => format!("told to {verb}"),
+        Occurrence::Silent(_) => "silent".to_owned(),
+        Occurrence::Completed(result) => format!("complete: {result}"),
+        Occurrence::Left(reason) => format!("left: {reason}"),
     }
 }
 
@@ -281,7 +281,7 @@ impl EventWatch for Screen {
         ));
     }
 
-    fn happening(&mut self, peer: &str, time: Option<Millis>, line: u64, what: Happening<'_>) {
+    fn occurrence(&mut self, peer: &str, time: Option<Millis>, line: u64, what: Occurrence<'_>) {
         if !self.all {
             return;
         }

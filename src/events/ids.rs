@@ -23,11 +23,6 @@ impl Ids {
         Self { young: HashMap::default(), old: HashMap::default(), limit, seed }
     }
 
-    pub(crate) fn clear(&mut self) {
-        self.young.clear();
-        self.old.clear();
-    }
-
     /// Remembers an id, and says on which line it was before.
     pub(crate) fn see(&mut self, id: u128, line: u64) -> Option<u64> {
         let print = mix(mix(self.seed, id as u64), (id >> 64) as u64);

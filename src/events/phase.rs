@@ -1,77 +1,48 @@
 //! The phases of a worker and the transitions between them.
 
-use super::Profile;
+use crate::json::Node;
 
-/// A phase of a worker's life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    Plan,
-    Spawn,
-    Deploy,
-    Observe,
-    Recover,
-    Harvest,
-    Cleanup,
-    Reflect,
-    Failed,
+use super::Profile;
+use super::named::named;
+
+named! {
+    /// A phase of a worker's life.
+    pub enum Phase {
+        Plan "PLAN",
+        Spawn "SPAWN",
+        Deploy "DEPLOY",
+        Observe "OBSERVE",
+        Recover "RECOVER",
+        Harvest "HARVEST",
+        Cleanup "CLEANUP",
+        Reflect "REFLECT",
+        Failed "FAILED",
+    }
 }
 
 impl Phase {
-    /// Every phase.
-    pub const ALL: [Self; 9] = [
-        Self::Plan,
-        Self::Spawn,
-        Self::Deploy,
-        Self::Observe,
-        Self::Recover,
-        Self::Harvest,
-        Self::Cleanup,
-        Self::Reflect,
-        Self::Failed,
-    ];
-
-    /// The phase of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| phase.name() == name)
-    }
-
-    /// The name as messages spell it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Plan => "PLAN",
-            Self::Spawn => "SPAWN",
-            Self::Deploy => "DEPLOY",
-            Self::Observe => "OBSERVE",
-            Self::Recover => "RECOVER",
-            Self::Harvest => "HARVEST",
-            Self::Cleanup => "CLEANUP",
-            Self::Reflect => "REFLECT",
-            Self::Failed => "FAILED",
-        }
+    /// The phase that a value names.
+    pub(crate) fn of(node: Option<Node<'_>>) -> Option<Self> {
+        Self::from_name(&node?.text()?)
     }
 
     /// Whether no phase may follow.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Reflect | Self::Failed)
     }
-
-    /// Its bit in a [`Visited`].
-    fn bit(self) -> u16 {
-        1 << self as u16
-    }
 }
 
-/// A set of phases.
+/// The phases that a worker has been in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Visited(u16);
 
 impl Visited {
     pub(crate) fn add(&mut self, phase: Phase) {
-        self.0 |= phase.bit();
+        self.0 |= 1 << phase as u16;
     }
 
     pub(crate) fn has(self, phase: Phase) -> bool {
-        self.0 & phase.bit() != 0
+        self.0 & 1 << phase as u16 != 0
     }
 
     pub(crate) fn is_empty(self) -> bool {

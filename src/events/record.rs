@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use crate::json::{Key, Node};
 
+use super::named::members;
+use super::rules::nonblank;
 use crate::time::{self, Millis};
 
 /// The shapes in which the same message is written down.
@@ -25,7 +27,7 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly every line is a record, and it is never stored")]
 pub(crate) enum Entry<'a> {
-    /// A record.
+    /// A published message.
     Record(Record<'a>),
     /// A sidecar has connected, which begins a session.
     Connected,
@@ -75,68 +77,45 @@ pub(crate) enum Wrapped {
     Twice,
 }
 
-/// The fields of the universal envelope.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Envelope<'a> {
-    pub(crate) v: Option<Node<'a>>,
-    pub(crate) id: Option<Node<'a>>,
-    pub(crate) correlation_id: Option<Node<'a>>,
-    pub(crate) parent_id: Option<Node<'a>>,
-    pub(crate) from_peer: Option<Node<'a>>,
-    pub(crate) from_name: Option<Node<'a>>,
-    pub(crate) terminal_id: Option<Node<'a>>,
-    pub(crate) ts_published: Option<Node<'a>>,
-    pub(crate) ts_server: Option<Node<'a>>,
-    pub(crate) schema: Option<Node<'a>>,
-    pub(crate) data: Option<Node<'a>>,
+members! {
+    /// The fields of the universal envelope.
+    pub(crate) struct Envelope {
+        v "v",
+        id "id",
+        correlation_id "correlation_id",
+        parent_id "parent_id",
+        from_peer "from_peer",
+        from_name "from_name",
+        terminal_id "terminal_id",
+        ts_published "ts_published",
+        ts_server "ts_server",
+        schema "schema",
+        data "data",
+    }
+}
+
+members! {
+    /// The fields of a line, in whichever shape.
+    struct Outer {
+        topic "topic",
+        from "from",
+        ts_server "ts_server",
+        payload "payload",
+        sequence "sequence",
+        kind "type",
+        push "push",
+        sent_at "sentAt",
+        recv_ts "recvTs",
+        replayed "replayed",
+        peer_id "peerId",
+        rid "rid",
+    }
 }
 
 /// The schema name that the server gives to what it wraps.
 pub(crate) const SERVER_SCHEMA: &str = "claws/2";
 
-impl<'a> Envelope<'a> {
-    fn of(node: Node<'a>) -> Self {
-        const KEYS: [Key; 11] = [
-            Key::new("v"),
-            Key::new("id"),
-            Key::new("correlation_id"),
-            Key::new("parent_id"),
-            Key::new("from_peer"),
-            Key::new("from_name"),
-            Key::new("terminal_id"),
-            Key::new("ts_published"),
-            Key::new("ts_server"),
-            Key::new("schema"),
-            Key::new("data"),
-        ];
-        let [
-            v,
-            id,
-            correlation_id,
-            parent_id,
-            from_peer,
-            from_name,
-            terminal_id,
-            ts_published,
-            ts_server,
-            schema,
-            data,
-        ] = node.pick(KEYS);
-        Self {
-            v,
-            id,
-            correlation_id,
-            parent_id,
-            from_peer,
-            from_name,
-            terminal_id,
-            ts_published,
-            ts_server,
-            schema,
-            data,
-        }
-    }
-
+impl Envelope<'_> {
     /// Whether it is one: `data` beside a field that only an envelope has.
     fn is_one(&self) -> bool {
         self.data.is_some() && (self.v.is_some() || self.id.is_some() || self.schema.is_some())
@@ -144,46 +123,31 @@ impl<'a> Envelope<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Reads the object on a line.
     pub(crate) fn of(root: Node<'a>, line: u64, offset: u64) -> Self {
-        const KEYS: [Key; 12] = [
-            Key::new("topic"),
-            Key::new("from"),
-            Key::new("ts_server"),
-            Key::new("payload"),
-            Key::new("sequence"),
-            Key::new("type"),
-            Key::new("push"),
-            Key::new("sentAt"),
-            Key::new("recvTs"),
-            Key::new("replayed"),
-            Key::new("peerId"),
-            Key::new("rid"),
-        ];
-        let [topic, from, ts_server, payload, sequence, kind, push, sent_at, recv_ts, replayed, peer_id, rid] =
-            root.pick(KEYS);
+        let outer = Outer::of(root);
+        let Outer { topic, from, payload, sequence, kind, push, recv_ts, .. } = outer;
         if let Some(kind) = kind.and_then(Node::text)
             && kind.starts_with("sidecar.")
         {
             return if kind == "sidecar.connected" { Self::Connected } else { Self::Control };
         }
-        let is_push = push.is_some();
-        if rid.is_some() || push.is_some_and(|push| !push.is_text("message")) {
+        if outer.rid.is_some() || push.is_some_and(|push| !push.is_text("message")) {
             return Self::Control;
         }
         let Some(topic) = topic.and_then(Node::text) else { return Self::NoTopic };
         let shape = match payload {
             None => Shape::Flat,
             Some(_) if recv_ts.is_some() || kind.is_some_and(|kind| kind.is_text("event")) => Shape::Sidecar,
-            Some(_) if is_push => Shape::Wire,
-            Some(_) if from.is_none() && peer_id.is_some() => Shape::Delivery,
+            Some(_) if push.is_some() => Shape::Wire,
+            Some(_) if from.is_none() && outer.peer_id.is_some() => Shape::Delivery,
             Some(_) => Shape::Server,
         };
         let parse = |node: Option<Node<'a>>| {
             node.and_then(Node::text).and_then(|text| time::parse(&text)).map(|(time, _)| time)
         };
-        let server_time = parse(ts_server).or_else(|| sent_at.and_then(Node::integer));
-        let number = sequence.and_then(whole);
+        let server_time = parse(outer.ts_server).or_else(|| outer.sent_at.and_then(Node::integer));
+        let number = sequence.and_then(Node::whole).and_then(|number| u64::try_from(number).ok());
+        let at = if payload.is_some() { "/payload" } else { "" };
         let mut record = Record {
             line,
             offset,
@@ -194,13 +158,13 @@ impl<'a> Entry<'a> {
             odd_sequence: sequence.is_some() && number.is_none(),
             time: server_time,
             has_server_time: server_time.is_some(),
-            replayed: replayed.and_then(Node::boolean) == Some(true),
+            replayed: outer.replayed.and_then(Node::boolean) == Some(true),
             payload: Some(payload.unwrap_or(root)),
             envelope: None,
             wrapped: Wrapped::No,
             data: None,
-            envelope_at: if payload.is_some() { "/payload" } else { "" },
-            data_at: if payload.is_some() { "/payload" } else { "" },
+            envelope_at: at,
+            data_at: at,
         };
         // On the wire a delivered command carries the number of the command, not of the record.
         if matches!(shape, Shape::Sidecar | Shape::Wire) && record.topic.starts_with("cmd.") {
@@ -213,17 +177,6 @@ impl<'a> Entry<'a> {
         }
         Self::Record(record)
     }
-}
-
-/// A whole number from 0 up. JSON does not tell 5.0 from 5.
-fn whole(node: Node<'_>) -> Option<u64> {
-    /// Above this not every whole number can be written as a fraction.
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if let Some(number) = node.integer() {
-        return u64::try_from(number).ok();
-    }
-    let number = node.float().filter(|number| number.fract() == 0.0 && (0.0..=EXACT).contains(number))?;
-    Some(number as u64)
 }
 
 impl<'a> Record<'a> {
@@ -260,15 +213,24 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// A value of the data.
+    /// The field of the data with this name.
     pub(crate) fn field(&self, key: &str) -> Option<Node<'a>> {
         self.data.and_then(|data| data.get(key))
     }
 
+    /// The peer that the envelope claims to come from.
+    pub(crate) fn claimed_publisher(&self) -> Option<Cow<'a, str>> {
+        self.envelope.and_then(|envelope| envelope.from_peer).and_then(Node::text)
+    }
+
+    /// The parent that the envelope names.
+    pub(crate) fn parent(&self) -> Option<Cow<'a, str>> {
+        self.envelope.and_then(|envelope| nonblank(envelope.parent_id))
+    }
+
     /// Whoever published it, as far as the record tells.
     pub(crate) fn publisher(&self) -> Option<Cow<'a, str>> {
-        let claimed = || self.envelope.and_then(|envelope| envelope.from_peer).and_then(Node::text);
-        self.from.clone().or_else(claimed)
+        self.from.clone().or_else(|| self.claimed_publisher())
     }
 }
 

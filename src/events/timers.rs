@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::peer::PeerId;
+use super::peers::PeerId;
 use crate::time::Millis;
 
 /// What a deadline is about.
@@ -21,12 +21,12 @@ pub(crate) enum Timer {
     Stale(u64),
 }
 
-/// A deadline that has passed: when it was, and of which life of which peer.
+/// A deadline: when it is, and of which generation of which peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Due {
     pub(crate) at: Millis,
     pub(crate) peer: PeerId,
-    pub(crate) life: u32,
+    pub(crate) generation: u32,
     pub(crate) timer: Timer,
 }
 

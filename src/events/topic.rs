@@ -2,6 +2,8 @@
 
 use crate::text::nearest_within;
 
+use super::named::named;
+
 /// What a topic says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic<'t> {
@@ -19,69 +21,43 @@ pub(crate) enum Topic<'t> {
     Other { namespace: &'t str },
 }
 
-/// The facts that a worker publishes about itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fact {
-    Boot,
-    Phase,
-    Event,
-    Heartbeat,
-    Complete,
+named! {
+    /// The facts that a worker publishes about itself.
+    pub(crate) enum Fact {
+        Boot "boot",
+        Phase "phase",
+        Event "event",
+        Heartbeat "heartbeat",
+        Complete "complete",
+    }
 }
 
-/// The commands of the document's table, and the one that only its prose knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Approve,
-    Reject,
-    Abort,
-    Pause,
-    Resume,
-    SetPhase,
-    Spawn,
-    InjectText,
-    Unblock,
+named! {
+    /// The commands of the document's table, and `unblock`, which only its prose knows.
+    pub(crate) enum Verb {
+        Approve "approve",
+        Reject "reject",
+        Abort "abort",
+        Pause "pause",
+        Resume "resume",
+        SetPhase "set_phase",
+        Spawn "spawn",
+        InjectText "inject_text",
+        Unblock "unblock",
+    }
 }
 
-/// The events that the server publishes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum System {
-    Joined,
-    Left,
-    Stale,
-    Gate,
-    Budget,
-    Malformed,
+named! {
+    /// The events that the server publishes.
+    pub(crate) enum System {
+        Joined "peer.joined",
+        Left "peer.left",
+        Stale "peer.stale",
+        Gate "gate.fired",
+        Budget "budget.warning",
+        Malformed "malformed.received",
+    }
 }
-
-pub(crate) const FACTS: [(&str, Fact); 5] = [
-    ("boot", Fact::Boot),
-    ("phase", Fact::Phase),
-    ("event", Fact::Event),
-    ("heartbeat", Fact::Heartbeat),
-    ("complete", Fact::Complete),
-];
-
-pub(crate) const VERBS: [(&str, Verb); 9] = [
-    ("approve", Verb::Approve),
-    ("reject", Verb::Reject),
-    ("abort", Verb::Abort),
-    ("pause", Verb::Pause),
-    ("resume", Verb::Resume),
-    ("set_phase", Verb::SetPhase),
-    ("spawn", Verb::Spawn),
-    ("inject_text", Verb::InjectText),
-    ("unblock", Verb::Unblock),
-];
-
-pub(crate) const SYSTEM: [(&str, System); 6] = [
-    ("peer.joined", System::Joined),
-    ("peer.left", System::Left),
-    ("peer.stale", System::Stale),
-    ("gate.fired", System::Gate),
-    ("budget.warning", System::Budget),
-    ("malformed.received", System::Malformed),
-];
 
 pub(crate) const NAMESPACES: [&str; 4] = ["worker", "cmd", "task", "system"];
 
@@ -91,46 +67,37 @@ impl<'t> Topic<'t> {
         let (namespace, rest) = split(topic);
         let (second, last) = split(rest);
         match namespace {
-            "worker" => Self::Worker { peer: second, fact: find(&FACTS, last), rest: last },
+            "worker" => Self::Worker { peer: second, fact: Fact::from_name(last), rest: last },
             "cmd" if second == "role" => Self::Role { role: last },
-            "cmd" => Self::Command { peer: second, verb: find(&VERBS, last), rest: last },
+            "cmd" => Self::Command { peer: second, verb: Verb::from_name(last), rest: last },
             "task" => Self::Task { id: second, rest: last },
-            "system" => Self::System { event: find(&SYSTEM, rest), rest },
+            "system" => Self::System { event: System::from_name(rest), rest },
             _ => Self::Other { namespace },
         }
     }
 
-    /// The schema name that goes with the topic, without its version.
-    pub(crate) fn schema(self) -> Option<&'static str> {
-        Some(match self {
-            Self::Worker { fact: Some(fact), .. } => match fact {
-                Fact::Boot => "worker-boot",
-                Fact::Phase => "worker-phase",
-                Fact::Event => "worker-event",
-                Fact::Heartbeat => "worker-heartbeat",
-                Fact::Complete => "worker-complete",
-            },
-            Self::Command { verb: Some(verb), .. } => match verb {
-                Verb::Approve => "cmd-approve",
-                Verb::Reject => "cmd-reject",
-                Verb::Abort => "cmd-abort",
-                Verb::Pause => "cmd-pause",
-                Verb::Resume => "cmd-resume",
-                Verb::SetPhase => "cmd-set-phase",
-                Verb::Spawn => "cmd-spawn",
-                Verb::InjectText => "cmd-inject-text",
-                Verb::Unblock => return None,
-            },
-            Self::System { event: Some(event), .. } => match event {
-                System::Joined => "system-peer-joined",
-                System::Left => "system-peer-left",
-                System::Stale => "system-peer-stale",
-                System::Gate => "system-gate-fired",
-                System::Budget => "system-budget-warning",
-                System::Malformed => "system-malformed-received",
-            },
-            _ => return None,
-        })
+    /// The namespace and the name that the schema of the topic is made of, for a topic that the document knows.
+    fn schema_parts(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Worker { fact, .. } => Some(("worker", fact?.name())),
+            Self::Command { verb: Some(Verb::Unblock), .. } => None,
+            Self::Command { verb, .. } => Some(("cmd", verb?.name())),
+            Self::System { event, .. } => Some(("system", event?.name())),
+            _ => None,
+        }
+    }
+
+    /// The schema name that goes with the topic, without its version: `cmd-set-phase` for `cmd.<peer>.set_phase`.
+    pub(crate) fn schema(self) -> Option<String> {
+        self.schema_parts().map(|(namespace, name)| format!("{namespace}-{}", name.replace(['_', '.'], "-")))
+    }
+
+    /// What follows the topic's schema name in a given one, usually `-v1`; made for every record, so without a copy.
+    pub(crate) fn after_schema(self, given: &str) -> Option<&str> {
+        let (namespace, name) = self.schema_parts()?;
+        let (start, rest) = given.strip_prefix(namespace)?.strip_prefix('-')?.split_at_checked(name.len())?;
+        let dashed = name.bytes().map(|byte| if matches!(byte, b'_' | b'.') { b'-' } else { byte });
+        start.bytes().eq(dashed).then_some(rest)
     }
 }
 
@@ -139,10 +106,6 @@ fn split(text: &str) -> (&str, &str) {
         Some(at) => (&text[..at], &text[at + 1..]),
         None => (text, ""),
     }
-}
-
-fn find<T: Copy>(table: &[(&str, T)], name: &str) -> Option<T> {
-    table.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 /// Whether a topic is dot-separated, lower-case words.
@@ -160,12 +123,12 @@ pub(crate) fn is_well_spelt(topic: &str) -> bool {
 }
 
 /// The known word that an unknown one nearly spells: a slip of the fingers rather than a new word.
-pub(crate) fn near_miss<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub(crate) fn near_miss<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     // Short words are near to everything, and long ones to nothing.
     if !(4..=32).contains(&word.len()) || !word.is_ascii() {
         return None;
     }
-    nearest_within(2, word, known)
+    nearest_within(2, word, known.iter().copied())
 }
 
 #[cfg(test)]
@@ -186,6 +149,23 @@ mod tests {
     }
 
     #[test]
+    fn the_schema_of_a_topic_follows_from_its_name() {
+        for (topic, schema) in [
+            ("worker.p.boot", Some("worker-boot")),
+            ("cmd.p.set_phase", Some("cmd-set-phase")),
+            ("cmd.p.unblock", None),
+            ("system.peer.left", Some("system-peer-left")),
+            ("task.t.done", None),
+        ] {
+            let topic = Topic::parse(topic);
+            assert_eq!(topic.schema().as_deref(), schema);
+            assert_eq!(schema.and_then(|schema| topic.after_schema(schema)), schema.map(|_| ""));
+        }
+        assert_eq!(Topic::parse("cmd.p.set_phase").after_schema("cmd-set-phase-v2"), Some("-v2"));
+        assert_eq!(Topic::parse("cmd.p.set_phase").after_schema("cmd-spawn-v1"), None);
+    }
+
+    #[test]
     fn spelling_is_the_documents() {
         for good in ["worker.p_000002.event", "a", "a-b.c_d.0"] {
             assert!(is_well_spelt(good), "{good}");
@@ -197,10 +177,10 @@ mod tests {
 
     #[test]
     fn only_slips_are_near() {
-        assert_eq!(near_miss("workers", NAMESPACES), Some("worker"));
-        assert_eq!(near_miss("buoy", NAMESPACES), None);
-        assert_eq!(near_miss("weather", FACTS.map(|(name, _)| name)), None);
-        assert_eq!(near_miss("heartbeats", FACTS.map(|(name, _)| name)), Some("heartbeat"));
-        assert_eq!(near_miss(&"x".repeat(5000), NAMESPACES), None);
+        assert_eq!(near_miss("workers", &NAMESPACES), Some("worker"));
+        assert_eq!(near_miss("buoy", &NAMESPACES), None);
+        assert_eq!(near_miss("weather", Fact::NAMES), None);
+        assert_eq!(near_miss("heartbeats", Fact::NAMES), Some("heartbeat"));
+        assert_eq!(near_miss(&"x".repeat(5000), &NAMESPACES), None);
     }
 }

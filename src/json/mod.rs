@@ -15,10 +15,12 @@
 //! ```
 
 mod document;
+mod lines;
 mod oddity;
 mod scan;
 mod text;
 
 pub use document::{Document, Items, Key, Kind, Members, Name, Node};
+pub(crate) use lines::{RawLine, Splitter};
 pub use oddity::{Malformed, Oddity, OddityKind};
 pub use scan::{Limits, MAX_DEPTH, Scanner};

@@ -11,7 +11,7 @@ use super::declared::Declared;
 use super::events::event_rule;
 use super::facts::{End, Fact, Facts, Run};
 use super::library::ContractSet;
-use crate::events::Spoken;
+use crate::events::LogFeatures;
 use crate::recording::Exit;
 use crate::stream_json::{Line, StreamReader};
 
@@ -111,16 +111,16 @@ impl Survey {
 
     /// What a log of events shows.
     fn cover_log(&self, log: &[u8], coverage: &mut BTreeMap<String, Coverage>) {
-        let spoken = Spoken::of(log);
+        let features = LogFeatures::of(log);
         for contract in self.set.contracts() {
             let seen = coverage.entry(contract.name.clone()).or_default();
             let tested = contract
                 .clauses()
                 .iter()
-                .filter(|clause| event_rule(clause).is_some_and(|r| spoken.tests(r)));
+                .filter(|clause| event_rule(clause).is_some_and(|r| features.tests(r)));
             seen.clauses.extend(tested.map(|clause| clause.id.clone()));
-            seen.kinds.extend(spoken.kinds.iter().cloned());
-            for (kind, field, value) in &spoken.values {
+            seen.kinds.extend(features.kinds.iter().cloned());
+            for (kind, field, value) in &features.values {
                 let known = seen.values.entry(((*kind).to_owned(), (*field).to_owned())).or_default();
                 known.insert((*value).to_owned());
             }

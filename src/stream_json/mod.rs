@@ -26,7 +26,6 @@ pub mod documented;
 mod kept_text;
 mod limits;
 mod line;
-mod lines;
 mod message;
 mod reader;
 mod session;
@@ -36,7 +35,6 @@ pub use count::Count;
 pub use kept_text::KeptText;
 pub use limits::Limits;
 pub use line::{Line, RawMessage};
-pub(crate) use lines::{RawLine, Splitter};
 pub use message::*;
 pub use reader::{StreamReader, Summary};
 pub use session::{

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::json::{Malformed, OddityKind, Scanner};
+use crate::json::{Malformed, OddityKind, RawLine, Scanner, Splitter};
 
 use super::line::Place;
-use super::lines::{RawLine, Splitter};
 use super::{Irregularity, Limits, Line, RawMessage, Tally};
 
 /// Reads a stream in chunks of any size; the same bytes give the same lines however they are cut.

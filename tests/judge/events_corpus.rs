@@ -89,17 +89,17 @@ fn the_sidecar_of_the_same_run_tells_the_same_story() {
 
 #[test]
 fn real_logs_are_read_whole() {
-    use clawgate::internals::events::{Limits, LogJudge, Observer};
+    use clawgate::internals::events::{Limits, LogChecker, Observer};
     struct Deaf;
     impl Observer for Deaf {
-        fn breach(&mut self, _: clawgate::internals::events::Breach) {}
+        fn violation(&mut self, _: clawgate::internals::events::Violation) {}
     }
     for (file, records) in
         [("server-log-crash-restart.jsonl", 30), ("server-log-soft.jsonl", 137), ("sidecar-soft.log", 136)]
     {
         let log = fs::read(corpus().join("real").join(file)).unwrap();
         for size in [1, 7, 4096, log.len()] {
-            let mut judge = LogJudge::new(Profile::Origin, Limits::default());
+            let mut judge = LogChecker::new(Profile::Origin, Limits::default());
             log.chunks(size).for_each(|chunk| judge.push(chunk, &mut Deaf));
             assert_eq!(judge.finish(&mut Deaf).records, records, "{file} in chunks of {size}");
         }

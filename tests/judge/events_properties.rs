@@ -1,13 +1,13 @@
 //! Whatever a log holds, judging it ends, does not panic, and remembers no more than its limits allow.
 
-use clawgate::internals::events::{Breach, Limits, LogJudge, Observer, Profile};
+use clawgate::internals::events::{Limits, LogChecker, Observer, Profile, Violation};
 use clawgate::schema::{ContractSet, judge_log};
 use proptest::prelude::*;
 
 struct Count(u64);
 
 impl Observer for Count {
-    fn breach(&mut self, _: Breach) {
+    fn violation(&mut self, _: Violation) {
         self.0 += 1;
     }
 }
@@ -123,7 +123,7 @@ proptest! {
         let profile = Profile::ALL[profile];
         let judge = |chunks: &[&[u8]]| {
             let mut count = Count(0);
-            let mut judge = LogJudge::new(profile, Limits::default());
+            let mut judge = LogChecker::new(profile, Limits::default());
             for chunk in chunks {
                 judge.push(chunk, &mut count);
             }
@@ -140,7 +140,7 @@ fn a_hundred_thousand_peers_are_bounded() {
     let mut limits = Limits::default();
     limits.peers = 5_000;
     let mut count = Count(0);
-    let mut judge = LogJudge::new(Profile::Strict, limits);
+    let mut judge = LogChecker::new(Profile::Strict, limits);
     for number in 0..100_000 {
         let line = format!(
             "{{\"topic\":\"worker.p{number}.event\",\"from\":\"p{number}\",\"ts_server\":\"2026-06-01T09:00:00Z\",\"payload\":{{\"kind\":\"REQUEST\",\"severity\":\"info\",\"message\":\"m\",\"request_id\":\"r{number}\"}}}}\n"
@@ -154,7 +154,7 @@ fn a_hundred_thousand_peers_are_bounded() {
 #[test]
 fn one_worker_that_asks_without_end_is_bounded() {
     let mut count = Count(0);
-    let mut judge = LogJudge::new(Profile::Strict, Limits::default());
+    let mut judge = LogChecker::new(Profile::Strict, Limits::default());
     for number in 0..20_000 {
         let line = format!(
             "{{\"topic\":\"worker.p1.event\",\"from\":\"p1\",\"ts_server\":\"2026-06-01T09:00:00Z\",\"payload\":{{\"kind\":\"REQUEST\",\"severity\":\"info\",\"message\":\"m\",\"request_id\":\"r{number}\"}}}}\n"

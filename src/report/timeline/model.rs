@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::events::{Happening, Phase};
+use crate::events::{Occurrence, Phase};
 use crate::schema::{EventWatch, Finding, Level};
 use crate::text::clip;
 use crate::time::Millis;
@@ -215,14 +215,14 @@ impl Lane {
     }
 
     /// Takes in a join, boot, complete or leave.
-    fn milestone(&mut self, time: Option<Millis>, line: u64, what: Happening<'_>) {
+    fn milestone(&mut self, time: Option<Millis>, line: u64, what: Occurrence<'_>) {
         let text = match what {
-            Happening::Joined { role, name } => {
+            Occurrence::Joined { role, name } => {
                 self.role = clipped(role);
                 self.name = clipped(name);
                 "joined".to_owned()
             }
-            Happening::Booted { parent, mission, name } => {
+            Occurrence::Booted { parent, mission, name } => {
                 self.booted = true;
                 self.parent = parent.map(clipped);
                 self.mission = clipped(mission);
@@ -234,12 +234,12 @@ impl Lane {
                 }
                 "booted".to_owned()
             }
-            Happening::Completed(result) => {
+            Occurrence::Completed(result) => {
                 self.close_phase(time);
                 self.end = Some(format!("complete, {}", clipped(result)));
                 format!("complete: {}", clipped(result))
             }
-            Happening::Left(reason) => {
+            Occurrence::Left(reason) => {
                 self.close_phase(time);
                 let reason = clipped(reason);
                 self.end = Some(match self.end.take() {
@@ -254,9 +254,9 @@ impl Lane {
     }
 
     /// Takes in what happens between; answers with the length of a recovery that ends here.
-    fn work(&mut self, time: Option<Millis>, line: u64, what: Happening<'_>) -> Option<Millis> {
+    fn work(&mut self, time: Option<Millis>, line: u64, what: Occurrence<'_>) -> Option<Millis> {
         match what {
-            Happening::Entered(phase) => {
+            Occurrence::Entered(phase) => {
                 self.close_phase(time);
                 self.add(time, line, EntryKind::Phase(phase), phase.name().into());
                 if phase == Phase::Recover {
@@ -267,17 +267,17 @@ impl Lane {
                 // Going down is no recovery.
                 return recovered.filter(|_| phase != Phase::Failed);
             }
-            Happening::Noted { kind, message } => {
+            Occurrence::Noted { kind, message } => {
                 self.add(time, line, EntryKind::Note, format!("{} {}", clipped(kind), clipped(message)));
             }
-            Happening::Asked { id, blocked, message } => {
+            Occurrence::Asked { id, blocked, message } => {
                 let word = if blocked { "BLOCKED" } else { "REQUEST" };
                 let text = format!("{word} {}", clipped(message));
                 if let Some(at) = self.add(time, line, EntryKind::Request, text) {
                     self.open.push((clipped(id), at));
                 }
             }
-            Happening::Answered { id, verb, .. } => {
+            Occurrence::Answered { id, verb, .. } => {
                 let id = clipped(id);
                 if let Some(open) = self.open.iter().position(|(known, _)| *known == id) {
                     let (_, at) = self.open.remove(open);
@@ -287,10 +287,10 @@ impl Lane {
                     }
                 }
             }
-            Happening::Commanded(verb) => {
+            Occurrence::Commanded(verb) => {
                 self.add(time, line, EntryKind::Command, clipped(verb));
             }
-            Happening::Silent(until) => {
+            Occurrence::Silent(until) => {
                 let at = self.add(time, line, EntryKind::Silence, "no heartbeat".to_owned());
                 if let Some(entry) = at.and_then(|at| self.entries.get_mut(at)) {
                     entry.until = Some(until);
@@ -328,15 +328,15 @@ impl EventWatch for Timeline {
         }
     }
 
-    fn happening(&mut self, peer: &str, time: Option<Millis>, line: u64, what: Happening<'_>) {
-        if let Happening::Session(number) = what {
+    fn occurrence(&mut self, peer: &str, time: Option<Millis>, line: u64, what: Occurrence<'_>) {
+        if let Occurrence::Session(number) = what {
             self.session = number;
             self.current.clear();
             return;
         }
         let starts_anew = match what {
-            Happening::Joined { .. } => true,
-            Happening::Booted { .. } => {
+            Occurrence::Joined { .. } => true,
+            Occurrence::Booted { .. } => {
                 self.current.get(peer).and_then(|at| self.lanes.get(*at)).is_some_and(|lane| lane.booted)
             }
             _ => false,
@@ -345,8 +345,8 @@ impl EventWatch for Timeline {
             self.current.remove(peer);
         }
         match what {
-            Happening::Heartbeat(Some(gap)) => self.heartbeats.add(gap),
-            Happening::Answered { after: Some(after), .. } => self.answers.add(after),
+            Occurrence::Heartbeat(Some(gap)) => self.heartbeats.add(gap),
+            Occurrence::Answered { after: Some(after), .. } => self.answers.add(after),
             _ => {}
         }
         let Some(lane) = self.lane(peer) else { return };

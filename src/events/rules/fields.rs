@@ -12,15 +12,15 @@ pub(super) fn missing<'k>(record: &Record<'_>, required: &[&'k str]) -> Vec<&'k 
 }
 
 /// A string with something in it.
-pub(super) fn said(node: Option<Node<'_>>) -> Option<Cow<'_, str>> {
+pub(crate) fn nonblank(node: Option<Node<'_>>) -> Option<Cow<'_, str>> {
     node.and_then(Node::text).filter(|text| !text.trim().is_empty())
 }
 
 /// Whether the value is a string with something in it, decoded only where its start does not tell.
-pub(super) fn speaks(node: Node<'_>) -> bool {
+pub(super) fn is_nonblank(node: Node<'_>) -> bool {
     let starts = node.raw().as_bytes().get(1);
     let plain = starts.is_some_and(u8::is_ascii_alphanumeric);
-    node.kind() == Kind::String && (plain || said(Some(node)).is_some())
+    node.kind() == Kind::String && (plain || nonblank(Some(node)).is_some())
 }
 
 /// Whether the value is one of these strings.
@@ -29,7 +29,7 @@ pub(super) fn is_one_of(node: Node<'_>, names: &[&str]) -> bool {
 }
 
 /// A number that is not negative.
-pub(super) fn count(node: Option<Node<'_>>) -> Option<f64> {
+pub(super) fn amount(node: Option<Node<'_>>) -> Option<f64> {
     node.and_then(Node::float).filter(|number| *number >= 0.0)
 }
 
@@ -39,21 +39,16 @@ pub(super) fn bad_artifact(artifacts: Node<'_>) -> Option<String> {
         return Some("artifacts is no list".into());
     }
     artifacts.items().enumerate().find_map(|(at, artifact)| {
-        let wrong = ["path", "type"].into_iter().find(|key| said(artifact.get(key)).is_none());
+        let wrong = ["path", "type"].into_iter().find(|key| nonblank(artifact.get(key)).is_none());
         wrong.map(|key| format!("artifact {} has no {key}", at + 1))
     })
 }
 
-/// `a, b and c`
-pub(super) fn list(names: &[&str]) -> String {
+/// `a is`, or `a, b and c are`.
+pub(super) fn list_is(names: &[&str]) -> String {
     match names {
         [] => String::new(),
-        [one] => (*one).to_owned(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+        [one] => format!("{one} is"),
+        [most @ .., last] => format!("{} and {last} are", most.join(", ")),
     }
-}
-
-/// `is` or `are`, by how many there are.
-pub(super) fn be(names: &[&str]) -> &'static str {
-    if names.len() == 1 { "is" } else { "are" }
 }

@@ -1,0 +1,68 @@
+//! The end of a worker, of a session and of the log.
+
+use super::super::Rule;
+use super::super::peers::PeerId;
+use super::super::violation::{Grade, Observer, Violation};
+use super::report::{has_room, shown, whole_log};
+use super::session::Session;
+
+impl Session {
+    /// A worker no longer counts as running.
+    pub(super) fn stops_running(&mut self, id: PeerId) {
+        let worker = &mut self.peers[id].worker;
+        if worker.has_booted() && !std::mem::replace(&mut worker.end.counted, true) {
+            self.running = self.running.saturating_sub(1);
+        }
+    }
+
+    /// Reports what could only be known at the end of a worker.
+    pub(super) fn end_worker(&mut self, id: PeerId, out: &mut dyn Observer) {
+        self.stops_running(id);
+        if let Some(held) = self.peers[id].worker.end.after_fatal.take()
+            && has_room(held.rule, out)
+        {
+            out.violation(*held);
+        }
+        let worker = &self.peers[id].worker;
+        if let Some(place) = worker.phases.failed_at
+            && worker.end.fatal.is_none()
+            && !worker.end.last_will
+        {
+            let message = "the worker entered FAILED without a fatal ERROR";
+            self.report(out, Rule::FailedWithoutFatal, place, Some(id), message);
+        }
+    }
+
+    /// Ends every worker. The end of a log is no leave: who still runs is noted, not blamed.
+    pub(super) fn end_workers(&mut self, is_end_of_log: bool, out: &mut dyn Observer) {
+        for id in self.peers.ids() {
+            if self.peers[id].left {
+                continue;
+            }
+            self.end_worker(id, out);
+            let peer = &self.peers[id];
+            if is_end_of_log && peer.is_worker() && peer.worker.owes_heartbeats() {
+                let message = format_args!("{} still runs at the end of the log", shown(&peer.name));
+                self.report(out, (Rule::LeftUnfinished, Grade::Note), self.place, Some(id), message);
+            }
+        }
+    }
+
+    /// The log ends.
+    pub(crate) fn finish(&mut self, out: &mut dyn Observer) {
+        const UNJUDGED: [Rule; 5] =
+            [Rule::BootMissing, Rule::JoinedFirst, Rule::LeftLast, Rule::ParentKnown, Rule::Shutdown];
+        self.end_workers(true, out);
+        let nobody_comes_or_goes = self.log.workers && !self.log.joins && !self.log.leaves;
+        if nobody_comes_or_goes && has_room(Rule::LeftUnfinished, out) {
+            let (line, offset) = (self.place.0.max(1), self.place.1);
+            let message =
+                "the log has neither joins nor leaves, so that nobody's coming and going can be judged";
+            let rule = (Rule::LeftUnfinished, Grade::Indeterminate);
+            out.violation(Violation {
+                consequences: UNJUDGED.map(|rule| (rule, line)).to_vec(),
+                ..whole_log(rule, (line, offset), self.clock, message)
+            });
+        }
+    }
+}

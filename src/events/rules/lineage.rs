@@ -1,0 +1,59 @@
+//! The tree of workers.
+
+use std::sync::Arc;
+
+use super::super::Rule;
+use super::super::peers::PeerId;
+use super::report::{Report, shown};
+use super::session::Session;
+
+/// A chain of parents longer than this is not walked to its end.
+const DEPTH: usize = 64;
+
+impl Session {
+    /// Takes over a peer's parent the first time it is named, and compares it later.
+    pub(super) fn adopt(&mut self, report: &mut Report<'_>, id: PeerId, parent: &str) {
+        let peer = &self.peers[id];
+        if let Some(known) = &peer.parent {
+            if **known != *parent && !peer.reported.parent_changed {
+                let message = format_args!("the parent was {} and is now {}", shown(known), shown(parent));
+                report.envelope(Rule::ParentConstant, "parent_id", None, message);
+                self.peers[id].reported.parent_changed = true;
+            }
+            return;
+        }
+        if *peer.name == *parent {
+            let message = format_args!("{} is its own parent", shown(parent));
+            report.envelope(Rule::ParentAcyclic, "parent_id", None, message);
+        } else if let Some(known) = self.peers.find(parent) {
+            if self.descends(known, id) {
+                let message = format_args!("{} is a descendant of {}", shown(parent), shown(&peer.name));
+                report.envelope(Rule::ParentAcyclic, "parent_id", None, message);
+            }
+        } else if self.has_joins {
+            // Only where the server announces peers can one be missing.
+            let grade = self.certainty_among_peers(id);
+            let message = format_args!("the parent {} never joined", shown(parent));
+            report.envelope((Rule::ParentKnown, grade), "parent_id", None, message);
+        }
+        if parent.len() <= self.limits.name {
+            self.peers[id].parent = Some(Arc::from(parent));
+        }
+    }
+
+    /// Whether a peer has another among its ancestors.
+    fn descends(&self, from: PeerId, ancestor: PeerId) -> bool {
+        let mut at = from;
+        for _ in 0..DEPTH {
+            if at == ancestor {
+                return true;
+            }
+            let parent = self.peers[at].parent.as_deref();
+            match parent.and_then(|parent| self.peers.find(parent)) {
+                Some(next) if next != at => at = next,
+                _ => return false,
+            }
+        }
+        false
+    }
+}

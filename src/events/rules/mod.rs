@@ -1,0 +1,21 @@
+//! Checking the records of a session, one after the other: one file a family of rules.
+
+mod boot;
+mod command;
+mod complete;
+mod deadlines;
+mod end;
+mod envelope;
+mod event;
+mod fields;
+mod heartbeat;
+mod lineage;
+mod phase;
+mod report;
+mod session;
+mod system;
+mod task;
+
+pub(crate) use fields::nonblank;
+pub(crate) use report::whole_log;
+pub(crate) use session::Session;

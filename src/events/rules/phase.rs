@@ -1,0 +1,183 @@
+//! The phase machine.
+
+use crate::json::{Kind, Node};
+
+use super::super::peers::PeerId;
+use super::super::phase::{Legality, Phase, legality};
+use super::super::violation::{Grade, Occurrence};
+use super::super::{Profile, Rule};
+use super::fields::{missing, nonblank};
+use super::report::{Report, shown};
+use super::session::Session;
+
+const REQUIRED: [&str; 4] = ["phase", "prev", "transition_reason", "phases_completed"];
+
+impl Session {
+    pub(super) fn phase(&mut self, report: &mut Report<'_>, id: PeerId) {
+        if self.after_complete(report, id) {
+            return;
+        }
+        let phase = self.phase_fields(report, id);
+        let worker = &mut self.peers[id].worker;
+        if let Some(last) = worker.phases.current.filter(|last| last.is_terminal()) {
+            let message = format_args!("a phase after {last}, which is terminal");
+            report.field(Rule::AfterTerminal, "phase", message);
+            return;
+        }
+        let Some(phase) = phase else {
+            worker.phases.lose_track();
+            return;
+        };
+        if phase != Phase::Failed {
+            self.after_fatal(report, id);
+        }
+        let sound = self.transition(report, id, phase);
+        if sound && !self.peers[id].worker.phases.tainted {
+            self.completed_list(report, id, phase, Rule::PhasesCompleted);
+        }
+        self.enter(report, id, phase);
+    }
+
+    /// Checks the fields; answers with the phase if it is one.
+    fn phase_fields(&self, report: &mut Report<'_>, id: PeerId) -> Option<Phase> {
+        let is_first = self.peers[id].worker.phases.current.is_none();
+        let mut missing = missing(report.record, &REQUIRED);
+        if self.profile == Profile::Lenient && is_first {
+            missing.retain(|key| *key != "prev");
+        }
+        report.missing(Rule::PhaseFields, &missing, "phase");
+        let name = report.value("phase");
+        let phase = Phase::of(name);
+        if name.is_some() && phase.is_none() {
+            report.field(Rule::PhaseName, "phase", "phase is none of the nine of the protocol");
+        }
+        let prev = report.value("prev").filter(|prev| !prev.is_null());
+        if prev.is_some() && Phase::of(prev).is_none() {
+            report.field(Rule::PrevName, "prev", "prev is neither a phase nor null");
+        }
+        let reason = report.value("transition_reason");
+        if reason.is_some() && nonblank(reason).is_none() {
+            report.field(Rule::TransitionReason, "transition_reason", "transition_reason says nothing");
+        }
+        phase
+    }
+
+    /// Checks the step from the last phase to this one; answers whether it is sound.
+    fn transition(&mut self, report: &mut Report<'_>, id: PeerId, phase: Phase) -> bool {
+        let certainty = self.certainty(id);
+        let worker = &mut self.peers[id].worker;
+        let forced = worker.orders.force(phase);
+        let prev = report.value("prev");
+        let stated_prev = Phase::of(prev);
+        let Some(last) = worker.phases.current else {
+            if worker.phases.unsure {
+                return false;
+            }
+            if phase != Phase::Plan {
+                worker.phases.tainted = true;
+                if !forced {
+                    let message = format_args!("the first phase is {phase}, not PLAN");
+                    report.field((Rule::PhaseEntry, certainty), "phase", message);
+                }
+                return false;
+            }
+            if stated_prev.is_some() {
+                let message = "prev names a phase, and none came before";
+                report.field((Rule::PrevMatches, certainty), "prev", message);
+            }
+            return stated_prev.is_none();
+        };
+        if last == phase {
+            let message = format_args!("{phase} is entered from itself");
+            report.field((Rule::SelfTransition, certainty), "phase", message);
+            return false;
+        }
+        if worker.phases.unsure {
+            return false;
+        }
+        // What is neither a phase nor null was reported as such.
+        let prev_differs =
+            stated_prev != Some(last) && (stated_prev.is_some() || prev.is_some_and(Node::is_null));
+        if prev_differs {
+            let message = format_args!("prev is not {last}, the phase last published");
+            report.field((Rule::PrevMatches, certainty), "prev", message);
+        }
+        let grade = match legality(last, phase, worker.phases.recovering_from, self.profile) {
+            _ if forced => return !prev_differs,
+            Legality::Legal => return !prev_differs,
+            Legality::Contested => certainty.min(Grade::Should),
+            Legality::Illegal => certainty,
+        };
+        let message = format_args!("{last} → {phase} is not in the table of transitions");
+        report.field((Rule::Transition, grade), "phase", message);
+        !prev_differs
+    }
+
+    /// Takes a phase over, legal or not, so that one mistake is one finding.
+    fn enter(&mut self, report: &mut Report<'_>, id: PeerId, phase: Phase) {
+        let record = report.record;
+        let worker = &mut self.peers[id].worker;
+        let phases = &mut worker.phases;
+        if phases.current != Some(phase) {
+            phases.entered = record.time;
+            if phase == Phase::Recover {
+                phases.recovering_from = phases.current;
+            }
+        }
+        phases.current = Some(phase);
+        phases.unsure = false;
+        phases.visited.add(phase);
+        if worker.orders.force(phase) || phase == Phase::Failed {
+            worker.orders.set_phase = None;
+        }
+        if phase == Phase::Failed {
+            phases.failed_at = Some((record.line, record.offset));
+        }
+        if phase.is_terminal() {
+            worker.orders.abort = None;
+            self.stops_running(id);
+            self.watch_silence(id);
+        }
+        report.occurred(&self.peers[id].name, Occurrence::Entered(phase));
+    }
+
+    /// Checks `phases_completed` against the phases that were visited.
+    pub(super) fn completed_list(&self, report: &mut Report<'_>, id: PeerId, current: Phase, rule: Rule) {
+        let Some(node) = report.value("phases_completed") else { return };
+        let visited = self.peers[id].worker.phases.visited;
+        let mut items = node.items().peekable();
+        let wrong = if node.kind() != Kind::Array {
+            Some("is no list".to_owned())
+        } else if items.peek().is_none() {
+            // Nothing is complete in the first phase, and the published tooling never says more.
+            let fine = visited.is_empty() || self.profile == Profile::Origin;
+            (!fine).then(|| "is empty".to_owned())
+        } else if items.peek().is_some_and(|first| !first.is_text("PLAN")) {
+            Some("does not start with PLAN".to_owned())
+        } else {
+            items.find_map(|item| {
+                let name = item.text()?;
+                match Phase::from_name(&name) {
+                    Some(phase) if phase == current || visited.has(phase) => None,
+                    Some(phase) => Some(format!("has {phase}, which was not visited")),
+                    None => Some(format!("has `{}`, which is no phase", shown(&name))),
+                }
+            })
+        };
+        if let Some(wrong) = wrong {
+            let message = format_args!("phases_completed {wrong}");
+            report.field((rule, self.certainty(id)), "phases_completed", message);
+        }
+    }
+
+    /// Remembers the first thing that came after a fatal ERROR. It is reported when the worker ends, because a complete
+    /// that follows is the graver sign of the same mistake.
+    pub(super) fn after_fatal(&mut self, report: &Report<'_>, id: PeerId) {
+        let end = &mut self.peers[id].worker.end;
+        let Some(fatal) = end.fatal else { return };
+        if end.after_fatal.is_none() {
+            let message = format_args!("the worker goes on after its fatal ERROR on line {fatal}");
+            end.after_fatal = Some(Box::new(report.violation(Rule::AfterFatal, "/topic", None, message)));
+        }
+    }
+}
