@@ -1,7 +1,6 @@
 //! The exit codes of the `clawgate` command. They are part of the API: scripts and CI jobs branch on them.
 //!
-//! When several apply, [`worst`] picks the one to report: usage, then interrupted, environment, nothing selected,
-//! findings.
+//! When several apply, the gravest is reported: usage, then interrupted, environment, nothing selected, findings.
 
 /// Everything was judged and nothing is wrong.
 pub const OK: u8 = 0;
@@ -16,11 +15,63 @@ pub const NOTHING_SELECTED: u8 = 4;
 /// Interrupted by the user.
 pub const INTERRUPTED: u8 = 130;
 
+/// What a command came to, the lightest first: when several apply, the greatest counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Outcome {
+    #[default]
+    Ok,
+    Findings,
+    NothingSelected,
+    Environment,
+    Interrupted,
+    Usage,
+    /// The code of another program, or of a run that was recorded elsewhere.
+    Other(u8),
+}
+
+impl Outcome {
+    /// Findings, if there are any.
+    pub(crate) fn of_findings(any: bool) -> Self {
+        if any { Self::Findings } else { Self::Ok }
+    }
+
+    /// Takes this in as well.
+    pub(crate) fn add(&mut self, other: impl Into<Self>) {
+        *self = (*self).max(other.into());
+    }
+}
+
+impl From<Outcome> for u8 {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Ok => OK,
+            Outcome::Findings => FINDINGS,
+            Outcome::NothingSelected => NOTHING_SELECTED,
+            Outcome::Environment => ENVIRONMENT,
+            Outcome::Interrupted => INTERRUPTED,
+            Outcome::Usage => USAGE,
+            Outcome::Other(code) => code,
+        }
+    }
+}
+
+impl From<u8> for Outcome {
+    fn from(code: u8) -> Self {
+        match code {
+            OK => Self::Ok,
+            FINDINGS => Self::Findings,
+            NOTHING_SELECTED => Self::NothingSelected,
+            ENVIRONMENT => Self::Environment,
+            INTERRUPTED => Self::Interrupted,
+            USAGE => Self::Usage,
+            other => Self::Other(other),
+        }
+    }
+}
+
 /// The code to exit with when both `a` and `b` apply.
-pub fn worst(a: u8, b: u8) -> u8 {
-    const BY_WEIGHT: [u8; 6] = [OK, FINDINGS, NOTHING_SELECTED, ENVIRONMENT, INTERRUPTED, USAGE];
-    let weight = |code: u8| BY_WEIGHT.iter().position(|known| *known == code).unwrap_or(BY_WEIGHT.len());
-    if weight(a) >= weight(b) { a } else { b }
+pub(crate) fn worst(a: u8, b: u8) -> u8 {
+    Outcome::from(a).max(b.into()).into()
 }
 
 #[cfg(test)]

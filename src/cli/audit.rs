@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::contract::open;
 use super::run::FailOn;
-use super::{Failure, Format, FormatArg};
-use crate::exit_code;
+use super::{CommandError, Format, FormatArg};
+use crate::exit_code::Outcome;
 use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Audit, built_in};
@@ -21,7 +21,8 @@ use crate::schema::{Audit, built_in};
 /// a clause that only warns; with --fail-on must it is the part that fails a gate as `judge` and `run` are by default.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Exit codes: 0 the score is at least --min-score; 100 it is lower; 2 a contract cannot be read.")]
+Exit codes: 0 the score is at least --min-score; 100 it is lower; 2 a contract cannot be read; 3 a survivor
+cannot be written.")]
 pub(super) struct AuditArgs {
     /// Names or paths of contracts [default: all built-in ones]
     #[arg(value_name = "CONTRACT")]
@@ -52,7 +53,7 @@ fn besides(part: &Audit) -> String {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &AuditArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
     let names = if args.contracts.is_empty() {
         built_in().map(str::to_string).collect()
     } else {
@@ -111,10 +112,8 @@ pub(super) fn run(args: &AuditArgs) -> Result<u8, Failure> {
         for (number, mutant) in audit.survivors().enumerate() {
             let path = directory.join(format!("{:03}-{}-{}", number + 1, mutant.contract, mutant.base));
             let recording = mutant.sample.recording(&mutant.contract, &mutant.mutation);
-            recording
-                .save(&path)
-                .map_err(|error| Failure::Usage(printable(&error.to_string()).into_owned()))?;
+            recording.save(&path).map_err(|error| CommandError::Environment(error.to_string()))?;
         }
     }
-    Ok(if audit.score() < args.min_score { exit_code::FINDINGS } else { exit_code::OK })
+    Ok(Outcome::of_findings(audit.score() < args.min_score))
 }

@@ -4,8 +4,8 @@ use std::io::Write as _;
 
 use clap_complete::Shell;
 
-use super::{Failure, definition};
-use crate::exit_code;
+use super::{CommandError, Format, definition};
+use crate::exit_code::Outcome;
 
 /// Prints completions for a shell
 #[derive(Debug, clap::Args)]
@@ -21,9 +21,11 @@ pub(super) struct CompletionsArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &CompletionsArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &CompletionsArgs) -> Result<Outcome, CommandError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut definition(), "clawgate", &mut text);
-    std::io::stdout().lock().write_all(&text)?;
-    Ok(exit_code::OK)
+    let mut out = Format::Json.stdout();
+    out.write_all(&text)?;
+    out.flush()?;
+    Ok(Outcome::Ok)
 }

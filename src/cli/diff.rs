@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::runs::{CaseArgs, Runner, RunsError, choose, install, locate, planned, say, terms};
-use super::{Failure, Format, complain};
-use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, SourceError, diff};
-use crate::exit_code;
+use super::cases::{CaseArgs, Workspace, install, start};
+use super::error::unreadable;
+use super::output::typed;
+use super::project::{Project, variable};
+use super::{CommandError, Format, complain};
+use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, diff};
+use crate::exit_code::Outcome;
 use crate::report::{drift_markdown, drift_text};
+use crate::run::Session;
 use crate::text::glob;
 use crate::time;
 
@@ -71,75 +75,47 @@ enum DiffFormat {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &DiffArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let consumers = args.consumer.iter().map(|name| consumer(name)).collect::<Result<Vec<_>, _>>()?;
-    let known_text = match &args.known_changes {
-        Some(path) => {
-            let file = path.display().to_string();
-            let text =
-                fs::read_to_string(path).map_err(|error| Failure::Usage(format!("{file}: {error}")))?;
-            Some((file, text))
-        }
-        None => None,
-    };
-    let known = match &known_text {
-        Some((file, text)) => Some(
-            KnownChanges::parse(file, text).map_err(|error| Failure::Usage(error.render().to_string()))?,
-        ),
-        None => None,
-    };
-    let folder = Workspace::new(args.out.as_deref())?;
-    let (mut sides, mut runner) = (Vec::new(), None);
-    for (typed, name) in [(&args.old, "old"), (&args.new, "new")] {
-        match side(typed, &folder.path().join(name), &args.cases, &mut runner) {
-            Ok(cases) => sides.push(cases),
-            Err(error) => return tell(error),
-        }
-    }
-    let [old, new] = &sides[..] else { return Ok(exit_code::USAGE) };
-    let mut drift = diff(old, new, &terms(args.contract.as_deref())?)?;
+    let known_text = args.known_changes.as_ref().map(|path| {
+        let text = fs::read_to_string(path).map_err(unreadable(path))?;
+        Ok::<_, CommandError>((path.display().to_string(), text))
+    });
+    let known_text = known_text.transpose()?;
+    let known = known_text.as_ref().map(|(file, text)| KnownChanges::parse(file, text)).transpose()?;
+    let project = Project::open()?;
+    let (folder, mut session) = (Workspace::new(args.out.as_deref())?, None);
+    let mut side = |typed, name| side(typed, &folder.path().join(name), &args.cases, &project, &mut session);
+    let (old, new) = (side(&args.old, "old")?, side(&args.new, "new")?);
+    let mut drift = diff(&old, &new, &project.terms(args.contract.as_deref())?)?;
     if drift.compared == 0 {
-        complain(&nothing(&drift));
-        return Ok(exit_code::NOTHING_SELECTED);
+        return Err(CommandError::NothingSelected(nothing(&drift)));
     }
     let today = time::date(time::now());
     let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
     let is_broken = drift.changes.iter().any(crate::drift::Change::fails);
-    let code = if is_broken || !complaints.is_empty() { exit_code::FINDINGS } else { exit_code::OK };
-    args.report(&drift, &consumers, code)?;
+    let outcome = Outcome::of_findings(is_broken || !complaints.is_empty());
+    args.report(&drift, &consumers, outcome.into())?;
     for complaint in complaints {
         complain(&complaint.to_string());
     }
-    Ok(code)
+    Ok(outcome)
 }
 
 impl DiffArgs {
-    fn report(&self, drift: &Drift, consumers: &[Consumer], code: u8) -> Result<(), Failure> {
+    fn report(&self, drift: &Drift, consumers: &[Consumer], code: u8) -> Result<(), CommandError> {
         let broken: Vec<_> = consumers
             .iter()
             .map(|consumer| (consumer.name.as_str(), consumer.broken_by(&drift.changes)))
             .collect();
+        let mut out =
+            if self.format == DiffFormat::Human { Format::Human.stdout() } else { Format::Json.stdout() };
         match self.format {
-            DiffFormat::Human => {
-                let mut out = Format::Human.stdout();
-                drift_text(&mut out, drift, &broken, self.all)?;
-                out.flush()?;
-            }
-            DiffFormat::Markdown => {
-                let mut out = Format::Json.stdout();
-                drift_markdown(&mut out, (&self.old, &self.new), drift, &broken)?;
-                out.flush()?;
-            }
+            DiffFormat::Human => drift_text(&mut out, drift, &broken, self.all)?,
+            DiffFormat::Markdown => drift_markdown(&mut out, (&self.old, &self.new), drift, &broken)?,
             DiffFormat::Json => {
-                let mut out = Format::Json.stdout();
                 for change in &drift.changes {
-                    let mut line = json!({"type": "change"});
-                    if let (Some(line), serde_json::Value::Object(fields)) =
-                        (line.as_object_mut(), serde_json::to_value(change)?)
-                    {
-                        line.extend(fields);
-                    }
-                    writeln!(out, "{line}")?;
+                    writeln!(out, "{}", typed("change", change)?)?;
                 }
                 for (name, broken) in &broken {
                     let line = json!({"type": "consumer", "consumer": name, "breaks": !broken.is_empty(), "because": broken});
@@ -153,27 +129,25 @@ impl DiffArgs {
                     "info": drift.count(Effect::Info), "known": known, "policies": drift.policies, "exit_code": code,
                 });
                 writeln!(out, "{summary}")?;
-                out.flush()?;
             }
         }
-        Ok(())
+        Ok(out.flush()?)
     }
 }
 
 /// A manifest by its name or its path.
-fn consumer(name: &str) -> Result<Consumer, Failure> {
-    let render = |error: crate::document::DocumentError| Failure::Usage(error.render().to_string());
+fn consumer(name: &str) -> Result<Consumer, CommandError> {
     let path = Path::new(name);
     if !path.exists()
         && let Some(built_in) = Consumer::built_in(name)
     {
-        return built_in.map_err(render);
+        return Ok(built_in?);
     }
     let text = fs::read_to_string(path).map_err(|error| {
         let known = Consumer::built_in_names().collect::<Vec<_>>().join(", ");
-        Failure::Usage(format!("{name}: {error}; built in are: {known}"))
+        CommandError::Usage(format!("{name}: {error}; built in are: {known}"))
     })?;
-    Consumer::parse(name, &text).map_err(render)
+    Ok(Consumer::parse(name, &text)?)
 }
 
 /// What was typed, as cases: a path is read, anything else is a target that is run.
@@ -181,38 +155,31 @@ fn side(
     typed: &str,
     out: &Path,
     cases: &CaseArgs,
-    runner: &mut Option<Runner>,
-) -> Result<CaseSet, RunsError> {
-    let usage = |error: SourceError| RunsError::Usage(error.to_string());
+    project: &Project,
+    session: &mut Option<Session>,
+) -> Result<CaseSet, CommandError> {
     let path = Path::new(typed);
     if path.exists() {
-        let mut set = CaseSet::open(path).map_err(usage)?;
+        let mut set = CaseSet::open(path)?;
         if !cases.cases.is_empty() {
             set.retain(|name| cases.cases.iter().any(|filter| selects(filter, name)));
         }
         return Ok(set);
     }
+    let missing = format!("{typed}: no such file or directory");
     if path.is_absolute() || typed.starts_with('.') || typed.ends_with('/') {
-        return Err(RunsError::Usage(format!("{typed}: no such file or directory")));
+        return Err(CommandError::Usage(missing));
     }
-    let choice = choose(typed).map_err(|error| match error {
-        RunsError::Usage(message) => {
-            RunsError::Usage(format!("{typed}: no such file or directory, and {message}"))
-        }
-        other => other,
-    })?;
-    let runner = match runner {
-        Some(runner) => runner,
-        None => runner.insert(Runner::new()?),
+    let choice =
+        project.target(typed).map_err(|error| CommandError::Usage(format!("{missing}, and {error}")))?;
+    let session = match session {
+        Some(session) => session,
+        None => session.insert(start()?),
     };
     if let (Some(version), None, Some(_)) = (&choice.version, &choice.program, &choice.target.npm) {
         install(&choice.target, version)?;
     }
-    let located = locate(choice)?;
-    let planned = planned(&located, &cases.cases, 1)?;
-    say(&format!("running {} cases on {typed}", planned.len()));
-    runner.record(planned, out, cases.jobs, &mut |_| {})?;
-    CaseSet::open(out).map_err(usage)
+    cases.record(&choice.locate(variable)?, project, session, out)
 }
 
 /// Of recordings only the name is known.
@@ -230,43 +197,4 @@ fn nothing(drift: &Drift) -> String {
         drift.only_new.len(),
         first(&drift.only_new)
     )
-}
-
-pub(super) fn tell(error: RunsError) -> Result<u8, Failure> {
-    let (message, code) = match error {
-        RunsError::Usage(message) => return Err(Failure::Usage(message)),
-        RunsError::Environment(message) => (message, exit_code::ENVIRONMENT),
-        RunsError::Nothing(message) => (message, exit_code::NOTHING_SELECTED),
-        RunsError::Interrupted => return Ok(exit_code::INTERRUPTED),
-    };
-    complain(&message);
-    Ok(code)
-}
-
-/// Where recordings go.
-pub(super) enum Workspace {
-    Kept(PathBuf),
-    Vanishing(tempfile::TempDir),
-}
-
-impl Workspace {
-    pub(super) fn new(kept: Option<&Path>) -> Result<Self, Failure> {
-        match kept {
-            Some(path) => Ok(Self::Kept(path.to_owned())),
-            None => Ok(Self::Vanishing(tempfile::tempdir()?)),
-        }
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        match self {
-            Self::Kept(path) => path,
-            Self::Vanishing(folder) => folder.path(),
-        }
-    }
-}
-
-impl From<SourceError> for Failure {
-    fn from(error: SourceError) -> Self {
-        Self::Usage(error.to_string())
-    }
 }

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::{Failure, Format, FormatArg};
+use super::error::{unreadable, unwritable};
+use super::{CommandError, Format, FormatArg};
 use crate::events::{Limits, Occurrence, Profile, segments};
-use crate::exit_code;
-use crate::judge::{EVENTS_CONTRACT, InputError};
+use crate::exit_code::Outcome;
+use crate::judge::EVENTS_CONTRACT;
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
 use crate::report::timeline::{Timeline, timeline_json, write_html, write_text};
@@ -73,26 +74,21 @@ struct WatchArgs {
 const POLL: Duration = Duration::from_millis(100);
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &EventsArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &EventsArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         EventsCommand::Timeline(args) => timeline(args),
         EventsCommand::Watch(args) => watch(args),
     }
 }
 
-fn unreadable(path: &Path) -> impl Fn(io::Error) -> Failure {
-    let path = path.to_owned();
-    move |source| Failure::from(InputError::Io { path: path.clone(), source })
-}
-
 /// The files of a log: itself, or its segments.
-fn files(log: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn files(log: &Path) -> Result<Vec<PathBuf>, CommandError> {
     if !fs::metadata(log).map_err(unreadable(log))?.is_dir() {
         return Ok(vec![log.to_owned()]);
     }
     let found = segments(log).map_err(unreadable(log))?;
     if found.is_empty() {
-        return Err(Failure::Usage(format!(
+        return Err(CommandError::Usage(format!(
             "{}: no segments such as 0001-2026-06-01T09.jsonl in this directory",
             log.display()
         )));
@@ -100,7 +96,7 @@ fn files(log: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-fn timeline(args: &TimelineArgs) -> Result<u8, Failure> {
+fn timeline(args: &TimelineArgs) -> Result<Outcome, CommandError> {
     let set = ContractSet::open(EVENTS_CONTRACT)?;
     let mut timeline = Timeline::default();
     let mut judge = EventJudge::new(&set, args.profile, Limits::default());
@@ -117,7 +113,7 @@ fn timeline(args: &TimelineArgs) -> Result<u8, Failure> {
     timeline.finish();
     let name = args.log.display().to_string();
     if let Some(path) = &args.html {
-        let mut page = io::BufWriter::new(File::create(path).map_err(unreadable(path))?);
+        let mut page = io::BufWriter::new(File::create(path).map_err(unwritable(path))?);
         write_html(&mut page, &name, &timeline)?;
         page.flush()?;
     } else {
@@ -128,14 +124,14 @@ fn timeline(args: &TimelineArgs) -> Result<u8, Failure> {
         }
         out.flush()?;
     }
-    Ok(exit_code::OK)
+    Ok(Outcome::Ok)
 }
 
-fn watch(args: &WatchArgs) -> Result<u8, Failure> {
+fn watch(args: &WatchArgs) -> Result<Outcome, CommandError> {
     let set = ContractSet::open(EVENTS_CONTRACT)?;
     let until = match args.seconds.map(Duration::try_from_secs_f64) {
         Some(Ok(time)) => Some(Instant::now() + time),
-        Some(Err(_)) => return Err(Failure::Usage("--for: not a number of seconds".into())),
+        Some(Err(_)) => return Err(CommandError::Usage("--for: not a number of seconds".into())),
         None => None,
     };
     let mut judge = EventJudge::new(&set, args.profile, Limits::default());
@@ -151,11 +147,14 @@ fn watch(args: &WatchArgs) -> Result<u8, Failure> {
             let waited = i64::try_from(heard.elapsed().as_millis()).unwrap_or(i64::MAX);
             judge.tick(clock.saturating_add(waited), &mut screen);
         }
-        if let Some(trouble) = screen.trouble.take() {
-            return Err(trouble.into());
-        }
-        if until.is_some_and(|until| Instant::now() >= until) {
-            return Ok(if screen.broken { exit_code::FINDINGS } else { exit_code::OK });
+        // Nobody follows any more, so this has come to its end.
+        let has_left = match screen.trouble.take() {
+            Some(trouble) if trouble.kind() == io::ErrorKind::BrokenPipe => true,
+            Some(trouble) => return Err(trouble.into()),
+            None => false,
+        };
+        if has_left || until.is_some_and(|until| Instant::now() >= until) {
+            return Ok(Outcome::of_findings(screen.broken));
         }
         std::thread::sleep(POLL);
     }
@@ -189,7 +188,7 @@ struct Tail {
 }
 
 impl Tail {
-    fn open(log: &Path) -> Result<Self, Failure> {
+    fn open(log: &Path) -> Result<Self, CommandError> {
         let path = files(log)?.into_iter().next().unwrap_or_else(|| log.to_owned());
         let file = File::open(&path).map_err(unreadable(&path))?;
         Ok(Self { log: log.to_owned(), path, file, chunk: vec![0; 256 << 10] })

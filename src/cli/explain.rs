@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::contract::{clause_json, not_judged, open};
-use super::{Failure, Format, FormatArg};
-use crate::exit_code;
+use super::{CommandError, Format, FormatArg};
+use crate::exit_code::Outcome;
 use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, Clause, Contract, Fixtures, Level, Sample, built_in};
@@ -29,17 +29,17 @@ pub(super) struct ExplainArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &ExplainArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &ExplainArgs) -> Result<Outcome, CommandError> {
     let mut out = args.format.format.stdout();
     match &args.clause {
         None => catalogue(&mut out, args.format.format)?,
         Some(id) => explain(&mut out, id, args.format.format)?,
     }
     out.flush()?;
-    Ok(exit_code::OK)
+    Ok(Outcome::Ok)
 }
 
-fn catalogue(out: &mut impl Write, format: Format) -> Result<(), Failure> {
+fn catalogue(out: &mut impl Write, format: Format) -> Result<(), CommandError> {
     for name in built_in() {
         let (contract, _) = open(name)?;
         for clause in contract.clauses() {
@@ -55,8 +55,8 @@ fn catalogue(out: &mut impl Write, format: Format) -> Result<(), Failure> {
     Ok(())
 }
 
-fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), Failure> {
-    let unknown = |reason: String| Failure::Usage(format!("{}: {reason}", printable(id)));
+fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), CommandError> {
+    let unknown = |reason: String| CommandError::Usage(format!("{}: {reason}", printable(id)));
     let Some((name, wanted)) = id.rsplit_once('/') else {
         return Err(unknown(
             "a clause is named <contract>/<clause>; `clawgate explain` lists them all".into(),
@@ -87,7 +87,7 @@ fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), Failure
 }
 
 /// The first good and the first bad run of a clause.
-fn samples(bundle: &Bundle, clause: &Clause) -> Result<(Option<Sample>, Option<Sample>), Failure> {
+fn samples(bundle: &Bundle, clause: &Clause) -> Result<(Option<Sample>, Option<Sample>), CommandError> {
     let mut fixtures = Fixtures::load(bundle)?;
     let found = fixtures.clauses.remove(&clause.id).unwrap_or_default();
     Ok((found.good.into_iter().next(), found.bad.into_iter().next()))

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 
-use super::{Failure, complain};
-use crate::exit_code;
+use super::CommandError;
+use super::error::unwritable;
+use super::output::Format;
+use crate::exit_code::Outcome;
 use crate::printable::printable;
 use crate::report::style::{FAINT, GOOD, NAME};
 
@@ -64,10 +66,10 @@ const GITHUB: &str = include_str!("starter/github.yml");
 const GITLAB: &str = include_str!("starter/gitlab.yml");
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &InitArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
     if !args.folder.is_dir() {
         let reason = "is not a folder: name the project's, or make it first";
-        return Err(Failure::Usage(format!("{} {reason}", args.folder.display())));
+        return Err(CommandError::Usage(format!("{} {reason}", args.folder.display())));
     }
     let system = args.ci.unwrap_or_else(|| detected(&args.folder));
     let workflow = |text: &str| text.replace("{install}", &args.install);
@@ -78,7 +80,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, Failure> {
         System::Gitlab => files.push((".gitlab-ci.yml", &gitlab)),
         System::None => {}
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = Format::Human.stdout();
     let mut kept_workflow = false;
     for (name, text) in files {
         match create(&args.folder.join(name), text) {
@@ -91,10 +93,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, Failure> {
                     printable(name)
                 )?;
             }
-            Err(error) => {
-                complain(&format!("{}: {error}", args.folder.join(name).display()));
-                return Ok(exit_code::ENVIRONMENT);
-            }
+            Err(error) => return Err(unwritable(&args.folder.join(name))(error)),
         }
     }
     if kept_workflow {
@@ -112,7 +111,7 @@ pub(super) fn run(args: &InitArgs) -> Result<u8, Failure> {
         )?;
     }
     writeln!(out, "{FAINT}clawgate-out/ holds recordings and reports; it belongs into .gitignore.{FAINT:#}")?;
-    Ok(exit_code::OK)
+    Ok(Outcome::Ok)
 }
 
 /// The CI system that the project uses already.

@@ -335,9 +335,3 @@ enum JudgeError {
     #[error(transparent)]
     Contract(#[from] FileError),
 }
-
-impl From<InputError> for super::Failure {
-    fn from(error: InputError) -> Self {
-        Self::Usage(error.to_string())
-    }
-}

@@ -4,8 +4,9 @@ use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use super::{Failure, complain, definition};
-use crate::exit_code;
+use super::error::unwritable;
+use super::{CommandError, Format, definition};
+use crate::exit_code::Outcome;
 
 /// Prints the manual page, or writes a page for each command into a folder
 #[derive(Debug, clap::Args)]
@@ -20,17 +21,14 @@ pub(super) struct ManArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &ManArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &ManArgs) -> Result<Outcome, CommandError> {
     let Some(out) = &args.out else {
-        let mut text = Vec::new();
-        clap_mangen::Man::new(definition()).render(&mut text)?;
-        std::io::stdout().lock().write_all(&text)?;
-        return Ok(exit_code::OK);
+        let mut out = Format::Json.stdout();
+        clap_mangen::Man::new(definition()).render(&mut out)?;
+        out.flush()?;
+        return Ok(Outcome::Ok);
     };
     let written = fs::create_dir_all(out).and_then(|()| clap_mangen::generate_to(definition(), out));
-    if let Err(error) = written {
-        complain(&format!("{}: {error}", out.display()));
-        return Ok(exit_code::ENVIRONMENT);
-    }
-    Ok(exit_code::OK)
+    written.map_err(unwritable(out))?;
+    Ok(Outcome::Ok)
 }

@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use super::CommandError;
+use super::error::unwritable;
 use super::reports::{ReportArgs, finish};
-use super::{Failure, complain};
-use crate::exit_code;
+use crate::exit_code::Outcome;
 use crate::report::merge::{Log, MergeError, folders, merge};
 use crate::run::{Event, LastRun};
 
@@ -32,31 +33,24 @@ pub(super) struct MergeArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &MergeArgs) -> Result<u8, Failure> {
-    let events = match read(args) {
-        Ok(events) => events,
-        Err(error) if error.is_missing() => {
-            complain(&error.to_string());
-            return Ok(exit_code::ENVIRONMENT);
-        }
-        Err(error) => return Err(Failure::Usage(error.to_string())),
-    };
+pub(super) fn run(args: &MergeArgs) -> Result<Outcome, CommandError> {
+    let events = read(args)?;
     let mut sinks = args.reports.open(&args.out)?;
     let mut last = LastRun::default();
-    let mut code = exit_code::OK;
+    let mut outcome = Outcome::Ok;
     for event in &events {
         match event {
             Event::CaseFinished(case) => last.note(&case.target, &case.case, case.status, case.duration_ms),
-            Event::RunFinished(finished) => code = finished.exit_code,
+            Event::RunFinished(finished) => outcome = finished.exit_code.into(),
             _ => {}
         }
         sinks.on_event(event);
     }
     if let Err(error) = last.save(&args.out) {
-        complain(&format!("{}: {error}", args.out.display()));
-        code = exit_code::worst(code, exit_code::ENVIRONMENT);
+        outcome.add(unwritable(&args.out)(error).told());
     }
-    Ok(exit_code::worst(code, finish(&args.reports, sinks)))
+    outcome.add(finish(&args.reports, sinks));
+    Ok(outcome)
 }
 
 fn read(args: &MergeArgs) -> Result<Vec<Event>, MergeError> {

@@ -1,9 +1,11 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
 mod audit;
+mod cases;
 mod completions;
 mod contract;
 mod diff;
+mod error;
 mod eval;
 mod events;
 mod explain;
@@ -15,27 +17,27 @@ mod man;
 mod matrix;
 mod merge;
 mod mock;
+mod output;
 mod play;
+mod project;
 mod reports;
 mod run;
-mod runs;
 mod scenario_source;
-mod since;
 mod sweep;
 mod target;
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::events::Profile;
-use crate::exit_code;
+use crate::exit_code::Outcome;
 use crate::harness::supervise::{self, Containment};
-use crate::printable::printable;
 use crate::reference;
-use crate::report::style::BAD;
+use error::CommandError;
+use error::CommandError as Failure;
+use output::{Format, FormatArg, complain};
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
 #[derive(Debug, Parser)]
@@ -72,51 +74,6 @@ fn containment() -> Containment {
     Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from))
 }
 
-#[derive(Debug, Args)]
-struct FormatArg {
-    /// For people, or one JSON object a line for programs
-    #[arg(long, value_enum, default_value_t = Format::Human, env = "CLAWGATE_FORMAT")]
-    format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Human,
-    Json,
-}
-
-impl Format {
-    /// Where the output goes. What is meant for a terminal loses its colours where there is none; data passes
-    /// untouched, since the filter that removes colours would also remove bytes of a target's own.
-    fn stdout(self) -> Box<dyn Write> {
-        match self {
-            Self::Human => Box::new(anstream::stdout().lock()),
-            Self::Json => Box::new(io::BufWriter::new(io::stdout().lock())),
-        }
-    }
-}
-
-/// Why a command could not do its work.
-#[derive(Debug)]
-enum Failure {
-    /// An input or an argument cannot be used.
-    Usage(String),
-    /// The output cannot be written.
-    Output(io::Error),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Output(error.into())
-    }
-}
-
 /// The whole command line, for what is made from its definition.
 fn definition() -> clap::Command {
     Cli::command()
@@ -125,17 +82,6 @@ fn definition() -> clap::Command {
 /// A profile of event logs by its name.
 fn profile(name: &str) -> Result<Profile, String> {
     Profile::from_name(name).ok_or_else(|| "expected strict, lenient or origin".into())
-}
-
-/// Tells the user what is wrong.
-fn complain(message: &str) {
-    // There is nobody left to tell when standard error is closed.
-    let mut lines = message.lines().map(printable);
-    let _ = writeln!(anstream::stderr(), "{BAD}error{BAD:#}: {}", lines.next().unwrap_or_default());
-    // A complaint about a file shows the line of the file.
-    for line in lines {
-        let _ = writeln!(anstream::stderr(), "{line}");
-    }
 }
 
 /// Runs the command that the process was started with.
@@ -149,7 +95,7 @@ pub fn main() -> ExitCode {
     }
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
-        Command::Judge(args) => judge::run(&args),
+        Command::Judge(args) => judge::run(&args).map(Outcome::from),
         Command::Diff(args) => diff::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Golden(args) => golden::run(&args),
@@ -158,8 +104,8 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Audit(args) => audit::run(&args),
-        Command::Mock(args) => Ok(mock::run(args)),
-        Command::Sweep(args) => Ok(sweep::run(&args)),
+        Command::Mock(args) => Ok(mock::run(args).into()),
+        Command::Sweep(args) => Ok(sweep::run(&args).into()),
         Command::Target(args) => target::run(&args),
         Command::Play(args) => play::run(&args),
         Command::Merge(args) => merge::run(&args),
@@ -167,17 +113,6 @@ pub fn main() -> ExitCode {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     };
-    ExitCode::from(match result {
-        Ok(code) => code,
-        Err(Failure::Usage(message)) => {
-            complain(&message);
-            exit_code::USAGE
-        }
-        // Whoever read the output has seen enough.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => exit_code::OK,
-        Err(Failure::Output(error)) => {
-            complain(&format!("cannot write the output: {error}"));
-            exit_code::ENVIRONMENT
-        }
-    })
+    let outcome = result.unwrap_or_else(|error| error.told());
+    ExitCode::from(u8::from(outcome))
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use super::Failure;
-use crate::exit_code;
+use super::error::unreadable;
+use super::{CommandError, Format};
+use crate::exit_code::Outcome;
 use crate::recording::{Facts, Recording};
 
 /// Acts as the recorded command line: its bytes, its pace, its channels and its exit status
@@ -80,22 +81,22 @@ impl FromStr for PlayFault {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &PlayArgs) -> Result<u8, Failure> {
-    let usage =
-        |error: &dyn std::fmt::Display| Failure::Usage(format!("{}: {error}", args.recording.display()));
-    let recording = Recording::open(&args.recording).map_err(|error| Failure::Usage(error.to_string()))?;
+pub(super) fn run(args: &PlayArgs) -> Result<Outcome, CommandError> {
+    let recording = Recording::open(&args.recording)?;
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    recording.stdout().and_then(|mut out| out.read_to_end(&mut stdout)).map_err(|error| usage(&error))?;
-    recording.stderr().and_then(|mut err| err.read_to_end(&mut stderr)).map_err(|error| usage(&error))?;
+    let read = recording.stdout().and_then(|mut out| out.read_to_end(&mut stdout));
+    let read = read.and_then(|_| recording.stderr()?.read_to_end(&mut stderr));
+    read.map_err(unreadable(&args.recording))?;
     args.play(&recording.facts, &stdout, &stderr)
 }
 
 impl PlayArgs {
-    fn play(&self, facts: &Facts, stdout: &[u8], stderr: &[u8]) -> Result<u8, Failure> {
+    fn play(&self, facts: &Facts, stdout: &[u8], stderr: &[u8]) -> Result<Outcome, CommandError> {
         let started = Instant::now();
         // Which came first on two channels is not recorded; complaints first is what a reader has to cope with.
-        io::stderr().write_all(stderr)?;
-        let mut out = io::stdout().lock();
+        // Whether somebody reads does not matter to how it ends.
+        _ = io::stderr().write_all(stderr);
+        let mut out = Format::Json.stdout();
         for fault in &self.fault {
             match fault {
                 PlayFault::UnknownMessage => {
@@ -165,7 +166,7 @@ fn arrivals(facts: &Facts) -> Vec<(usize, f64)> {
 }
 
 /// Ends as the recorded process did.
-fn end_as(facts: &Facts, crash: bool) -> u8 {
+fn end_as(facts: &Facts, crash: bool) -> Outcome {
     use rustix::process::{Signal, getpid, kill_process};
     let signal = if crash { Some(Signal::KILL) } else { facts.exit.signal.and_then(Signal::from_named_raw) };
     if let Some(signal) = signal {
@@ -173,5 +174,5 @@ fn end_as(facts: &Facts, crash: bool) -> u8 {
         // A signal that is only noted on the way out has its moment here.
         std::thread::sleep(Duration::from_millis(200));
     }
-    facts.exit.code.and_then(|code| u8::try_from(code).ok()).unwrap_or(exit_code::ENVIRONMENT)
+    facts.exit.code.and_then(|code| u8::try_from(code).ok()).map_or(Outcome::Environment, Outcome::Other)
 }

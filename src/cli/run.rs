@@ -1,6 +1,6 @@
 //! `clawgate run`: scenarios on targets, recorded and judged.
 
-use std::io::{self, Write};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,17 +8,18 @@ use std::time::Duration;
 use clap::ValueEnum;
 use serde_json::json;
 
-use super::golden::flag::orphans;
+use super::cases::{JobsArg, start};
+use super::golden::flag::tell_orphans;
+use super::project::{OUT, Project};
 use super::reports::ReportArgs;
-use super::since::Touched;
-use super::{Failure, Format, complain};
-use crate::config::{self, Config, Profile};
-use crate::exit_code;
+use super::{CommandError, Format, complain};
+use crate::config::{self, Profile};
+use crate::exit_code::Outcome;
 use crate::harness::supervise::NetworkMode;
-use crate::harness::target::{Choice, Located};
-use crate::report::Progress;
+use crate::harness::target::Located;
+use crate::report::{Context, Progress};
 use crate::run::{
-    Golden, LastRun, PlanInfo, Planned, RunOptions, Setting, Shard, Stop, Suite, cut, idle_filter, plan,
+    Golden, LastRun, PlanInfo, Planned, RunOptions, Shard, Suite, Touched, cut, idle_filter, plan,
     run as run_cases, select,
 };
 use crate::schema::{self, Level};
@@ -44,9 +45,8 @@ pub(super) struct RunArgs {
     /// List the cases and stop
     #[arg(long)]
     list: bool,
-    /// How many cases run at a time [default: one for each processor]
-    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
-    jobs: Option<u16>,
+    #[command(flatten)]
+    jobs: JobsArg,
     /// Only part K of N, the same cases each time; CI systems and clusters may say it in the environment
     #[arg(long, value_name = "K/N", help_heading = "Scale-out")]
     shard: Option<Shard>,
@@ -86,9 +86,6 @@ pub(super) struct RunArgs {
     /// The profile of clawgate.toml that says what flags and variables do not
     #[arg(long, short = 'P', value_name = "NAME", default_value = config::DEFAULT, env = "CLAWGATE_PROFILE")]
     profile: String,
-    /// Folders and files of the project's scenarios, which only a profile names.
-    #[arg(skip)]
-    scenarios: Option<Vec<String>>,
     #[command(flatten)]
     reports: ReportArgs,
 }
@@ -131,26 +128,25 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected seconds, such as 30".into())
 }
 
-/// Runs the command and returns its exit code.
-pub(super) fn run(args: &RunArgs) -> Result<u8, Failure> {
+/// Runs the command.
+pub(super) fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
+    let project = Project::with_profile(&args.profile)?;
     let mut settled = args.clone();
-    settled.settle()?;
-    settled.run()
+    settled.settle(&project.profile)?;
+    settled.run(&project)
 }
 
 impl RunArgs {
     /// Fills in what the user did not say: from the profile, else the defaults.
-    fn settle(&mut self) -> Result<(), Failure> {
-        let profile = profile(&self.profile).map_err(Failure::Usage)?;
-        let wrong = |reason: String| Failure::Usage(format!("{}: {reason}", config::FILE));
+    fn settle(&mut self, profile: &Profile) -> Result<(), CommandError> {
+        let profile = profile.clone();
+        let wrong = |reason: String| CommandError::Usage(format!("{}: {reason}", config::FILE));
         if self.target.is_empty() {
             self.target = profile.target.unwrap_or_else(|| vec!["reference".to_owned()]);
         }
         if self.filters.is_empty() {
             self.filters = profile.cases.unwrap_or_default();
         }
-        self.scenarios = profile.scenarios;
-        self.jobs = self.jobs.or(profile.jobs.and_then(|jobs| u16::try_from(jobs).ok()));
         self.timeout = self.timeout.or(profile.timeout.and_then(|s| Duration::try_from_secs_f64(s).ok()));
         self.retries = self.retries.or(profile.retries.and_then(|count| u32::try_from(count).ok()));
         self.repeat = self.repeat.or(profile.repeat.and_then(|count| u32::try_from(count).ok()));
@@ -167,63 +163,59 @@ impl RunArgs {
     }
 
     fn out(&self) -> &Path {
-        self.out.as_deref().unwrap_or(Path::new("clawgate-out"))
+        self.out.as_deref().unwrap_or(Path::new(OUT))
     }
 
-    fn run(&self) -> Result<u8, Failure> {
+    fn run(&self, project: &Project) -> Result<Outcome, CommandError> {
         let args = self;
-        let (suite, filters) = args.suite()?;
-        let targets = match args.targets()? {
-            Ok(targets) => targets,
-            Err(message) => {
-                complain(&message);
-                return Ok(exit_code::ENVIRONMENT);
-            }
-        };
+        let (suite, filters) = args.suite(project)?;
+        let targets = args.target.iter().map(|typed| Ok(Arc::new(project.locate(typed)?)));
+        let targets = targets.collect::<Result<Vec<_>, CommandError>>()?;
         let mut last = LastRun::read(args.out());
         let planned = plan(&suite, &targets, args.repeat.unwrap_or(1));
+        let none = |message: String| Err(CommandError::NothingSelected(message));
         if let Some(complaint) = mistyped_contract(&suite, &targets) {
-            return Err(Failure::Usage(complaint));
+            return Err(CommandError::Usage(complaint));
         }
         if let Some(file) = args.idle_file(&planned) {
             let on = args.target.join(", ");
-            complain(&format!("{file}: no case of it runs on {on}, which promises other contracts"));
-            return Ok(exit_code::NOTHING_SELECTED);
+            return none(format!("{file}: no case of it runs on {on}, which promises other contracts"));
         }
         if let Some(filter) = idle_filter(&planned, &filters) {
-            complain(&args.no_case(filter, &suite));
-            return Ok(exit_code::NOTHING_SELECTED);
+            return none(args.no_case(filter, &suite));
         }
         let mut planned = select(planned, &filters);
         if args.rerun == Some(Rerun::Failed) {
             if !last.is_known() {
-                complain(&format!(
+                return none(format!(
                     "there is no last run in {}: run without --rerun first, or name its --out",
                     args.out().display()
                 ));
-                return Ok(exit_code::NOTHING_SELECTED);
             }
             planned.retain(|case| last.failed(&case.key()));
         }
         if let Some(reference) = &args.since {
-            let touched = Touched::since(reference).map_err(Failure::Usage)?;
+            let context = Context::new(std::env::current_dir()?);
+            let in_repository = |path: &str| context.in_repository(path);
+            let touched = Touched::since(reference, &project.scenarios(), &in_repository);
+            let touched = touched.map_err(CommandError::Usage)?;
             planned.retain(|case| touched.concerns(case));
         }
         if planned.is_empty() {
-            complain(&args.nothing());
-            return Ok(exit_code::NOTHING_SELECTED);
+            return none(args.nothing());
         }
         let (planned, whole) = args.part(planned)?;
         if args.list {
             return list(&planned, args.reports.format());
         }
         let golden = args.golden.golden(&args.target)?;
-        let orphans = match &golden {
+        let mut outcome = match &golden {
             // A scenario file alone says nothing about the cases of the others.
-            Some(golden) if filters.len() == args.filters.len() => orphans(golden, &suite, &targets)?,
-            _ => exit_code::OK,
+            Some(golden) if filters.len() == args.filters.len() => tell_orphans(golden, &suite, &targets)?,
+            _ => Outcome::Ok,
         };
-        Ok(exit_code::worst(orphans, args.perform(planned, whole, golden, &mut last)?))
+        outcome.add(args.perform(planned, whole, golden, &mut last, project.jobs(args.jobs.jobs))?);
+        Ok(outcome)
     }
 
     /// The first file that was named and of which nothing runs.
@@ -236,51 +228,20 @@ impl RunArgs {
     }
 
     /// The scenarios, and the filters that are no files.
-    fn suite(&self) -> Result<(Suite, Vec<String>), Failure> {
-        let usage = |error: crate::run::SuiteError| Failure::Usage(error.to_string());
-        let (files, filters): (Vec<&String>, Vec<&String>) =
-            self.filters.iter().partition(|filter| is_file(filter));
+    fn suite(&self, project: &Project) -> Result<(Suite, Vec<String>), CommandError> {
+        let (files, filters): (Vec<String>, Vec<String>) =
+            self.filters.iter().cloned().partition(|filter| is_file(filter));
         // Whoever names files wants what is in them.
-        let mut suite = if files.is_empty() { Suite::built_in().map_err(usage)? } else { Suite::default() };
+        let mut suite = if files.is_empty() { project.suite()? } else { Suite::default() };
         for file in &files {
             if !Path::new(file).exists() {
                 let reason =
                     "there is no such file; what ends in .toml is a scenario file, anything else a filter";
-                return Err(Failure::Usage(format!("{file}: {reason}")));
+                return Err(CommandError::Usage(format!("{file}: {reason}")));
             }
-            suite.add_path(Path::new(file)).map_err(usage)?;
+            suite.add_path(Path::new(file))?;
         }
-        if files.is_empty() {
-            for path in self.own_scenarios() {
-                suite.add_path(Path::new(&path)).map_err(usage)?;
-            }
-        }
-        Ok((suite, filters.into_iter().cloned().collect()))
-    }
-
-    /// Where the project's own scenarios are: where the profile says, else beside the configuration.
-    fn own_scenarios(&self) -> Vec<String> {
-        match &self.scenarios {
-            Some(named) => named.clone(),
-            None if Path::new(config::FILE).is_file() && Path::new("scenarios").is_dir() => {
-                vec!["scenarios".to_owned()]
-            }
-            None => Vec::new(),
-        }
-    }
-
-    /// The targets; the inner error is about what is not installed.
-    fn targets(&self) -> Result<Result<Vec<Arc<Located>>, String>, Failure> {
-        let folder = Path::new(config::FILE).is_file().then_some(Path::new("targets"));
-        let mut targets = Vec::new();
-        for typed in &self.target {
-            let choice = Choice::parse(typed, folder).map_err(|error| Failure::Usage(error.to_string()))?;
-            match choice.locate(|name| std::env::var_os(name)) {
-                Ok(located) => targets.push(Arc::new(located)),
-                Err(error) => return Ok(Err(error.to_string())),
-            }
-        }
-        Ok(Ok(targets))
+        Ok((suite, filters))
     }
 
     /// What to say when nothing is left.
@@ -313,15 +274,15 @@ impl RunArgs {
     }
 
     /// The cases of this machine's part. A part without a case is still a part: the others have them.
-    fn part(&self, planned: Vec<Planned>) -> Result<(Vec<Planned>, PlanInfo), Failure> {
+    fn part(&self, planned: Vec<Planned>) -> Result<(Vec<Planned>, PlanInfo), CommandError> {
         let shard = match self.shard {
             Some(shard) => shard,
             None => Shard::from_environment(|name| std::env::var(name).ok())
-                .map_err(Failure::Usage)?
+                .map_err(CommandError::Usage)?
                 .unwrap_or(Shard::WHOLE),
         };
         let durations = self.durations.as_deref().map(LastRun::read_file).transpose();
-        let durations = durations.map_err(Failure::Usage)?;
+        let durations = durations.map_err(CommandError::Usage)?;
         Ok(cut(planned, shard, durations.as_ref()))
     }
 
@@ -331,23 +292,12 @@ impl RunArgs {
         whole: PlanInfo,
         golden: Option<Golden>,
         last: &mut LastRun,
-    ) -> Result<u8, Failure> {
+        jobs: Option<usize>,
+    ) -> Result<Outcome, CommandError> {
         let mut sinks = self.reports.open(self.out())?;
-        let environment = |what: &str, error: &io::Error| {
-            complain(&format!("{what}: {error}"));
-            exit_code::ENVIRONMENT
-        };
-        let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
-        {
-            Ok(runtime) => runtime,
-            Err(error) => return Ok(environment("cannot start", &error)),
-        };
-        let stop = match Stop::new() {
-            Ok(stop) => Arc::new(stop),
-            Err(error) => return Ok(environment("cannot start", &error)),
-        };
-        listen_for_interrupts(&runtime, &stop);
-        let setting = Setting::new(runtime.handle().clone(), super::containment(), self.out(), &stop)
+        let session = start()?;
+        let setting = session
+            .setting(self.out())
             .with_network(match self.network.unwrap_or(Network::Auto) {
                 Network::Auto => NetworkMode::Auto,
                 Network::Require => NetworkMode::Require,
@@ -357,7 +307,7 @@ impl RunArgs {
             .with_wall(self.timeout)
             .with_golden(golden);
         let mut options = RunOptions::default();
-        options.jobs = self.jobs.map_or(options.jobs, usize::from);
+        options.jobs = jobs.unwrap_or(options.jobs);
         options.retries = self.retries.unwrap_or(0);
         options.fail_fast = self.fail_fast;
         options.started_at = time::rfc3339(time::now());
@@ -370,56 +320,14 @@ impl RunArgs {
         if let Err(error) = last.save(self.out()) {
             complain(&format!("{}: {error}", self.out().display()));
         }
-        Ok(exit_code::worst(finished.exit_code, super::reports::finish(&self.reports, sinks)))
+        let mut outcome = Outcome::from(finished.exit_code);
+        outcome.add(super::reports::finish(&self.reports, sinks));
+        Ok(outcome)
     }
 }
 
-/// The profile of that name; an empty one when there is no configuration.
-fn profile(name: &str) -> Result<Profile, String> {
-    let text = match std::fs::read_to_string(config::FILE) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && name == config::DEFAULT => {
-            return Ok(Profile::default());
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(format!(
-                "there is no profile `{name}`: profiles stand in {}, and there is none here. `clawgate init` writes one \
-                 with a profile `ci`; without --profile and CLAWGATE_PROFILE none is needed",
-                config::FILE
-            ));
-        }
-        Err(error) => return Err(format!("{}: {error}", config::FILE)),
-    };
-    let config = Config::parse(config::FILE, &text).map_err(|error| error.render().to_string())?;
-    config.profile(name)
-}
-
-/// The first Ctrl-C ends the run in good order, the second at once: the supervisors then end their targets.
-pub(super) fn listen_for_interrupts(runtime: &tokio::runtime::Runtime, stop: &Arc<Stop>) {
-    let stop = Arc::clone(stop);
-    runtime.spawn(async move {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (Ok(mut interrupt), Ok(mut terminate)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return;
-        };
-        for first in [true, false] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            if first {
-                stop.ask();
-            } else {
-                std::process::exit(i32::from(exit_code::INTERRUPTED));
-            }
-        }
-    });
-}
-
-fn list(planned: &[Planned], format: Format) -> Result<u8, Failure> {
-    let mut out = anstream::stdout().lock();
+fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
+    let mut out = format.stdout();
     for case in planned {
         match format {
             Format::Human => {
@@ -441,7 +349,8 @@ fn list(planned: &[Planned], format: Format) -> Result<u8, Failure> {
             }
         }
     }
-    Ok(exit_code::OK)
+    out.flush()?;
+    Ok(Outcome::Ok)
 }
 
 /// Whether a filter is a scenario file.

@@ -1,18 +1,18 @@
 //! `clawgate target`: what can be run on, what is missing, and how to get it.
 
 use std::io::Write as _;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Failure, Format, complain};
-use crate::exit_code;
-use crate::harness::target::{Choice, LocateError, Located, NpmError, TARGETS};
+use super::cases::start;
+use super::project::{Project, variable};
+use super::{CommandError, Format};
+use crate::exit_code::Outcome;
+use crate::harness::target::Located;
 use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
-use crate::run::{LastRun, RunOptions, Setting, Stop, Suite, plan, run as run_cases, select};
+use crate::run::{LastRun, RunOptions, cases_on, run as run_cases};
 
 /// Lists, installs and examines targets
 #[derive(Debug, clap::Args)]
@@ -51,7 +51,7 @@ enum TargetCommand {
 }
 
 /// Runs the command and returns its exit code.
-pub(super) fn run(args: &TargetArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &TargetArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         TargetCommand::List { misbehaviours: true, format } => list_misbehaviours(format.format),
         TargetCommand::List { misbehaviours: false, format } => list(format.format),
@@ -60,19 +60,10 @@ pub(super) fn run(args: &TargetArgs) -> Result<u8, Failure> {
     }
 }
 
-fn variable(name: &str) -> Option<std::ffi::OsString> {
-    std::env::var_os(name)
-}
-
-fn choose(typed: &str) -> Result<Choice, Failure> {
-    let folder = Path::new("clawgate.toml").is_file().then_some(Path::new("targets"));
-    Choice::parse(typed, folder).map_err(|error| Failure::Usage(error.to_string()))
-}
-
-fn list(format: Format) -> Result<u8, Failure> {
-    let mut out = anstream::stdout().lock();
-    for (name, _) in TARGETS {
-        let choice = choose(name)?;
+fn list(format: Format) -> Result<Outcome, CommandError> {
+    let (project, mut out) = (Project::open()?, format.stdout());
+    for name in project.target_names() {
+        let choice = project.target(&name)?;
         let description = choice.target.description.clone();
         let contracts: Vec<String> =
             choice.target.speaks.iter().map(|speaks| speaks.contract.clone()).collect();
@@ -96,11 +87,12 @@ fn list(format: Format) -> Result<u8, Failure> {
             }
         }
     }
-    Ok(exit_code::OK)
+    out.flush()?;
+    Ok(Outcome::Ok)
 }
 
-fn list_misbehaviours(format: Format) -> Result<u8, Failure> {
-    let mut out = anstream::stdout().lock();
+fn list_misbehaviours(format: Format) -> Result<Outcome, CommandError> {
+    let mut out = format.stdout();
     for (name, what) in MISBEHAVIOURS {
         match format {
             Format::Json => {
@@ -109,106 +101,77 @@ fn list_misbehaviours(format: Format) -> Result<u8, Failure> {
             Format::Human => writeln!(out, "reference+{name:<20} {what}")?,
         }
     }
-    Ok(exit_code::OK)
+    out.flush()?;
+    Ok(Outcome::Ok)
 }
 
-fn install(what: &str) -> Result<u8, Failure> {
+fn install(what: &str) -> Result<Outcome, CommandError> {
     let Some((name, version)) = what.split_once('@') else {
-        return Err(Failure::Usage(format!(
+        return Err(CommandError::Usage(format!(
             "{what}: expected a target and its version, such as claude@2.1.197"
         )));
     };
-    let target = choose(name)?.target;
-    match super::runs::install(&target, version) {
-        Ok(program) => {
-            writeln!(anstream::stdout(), "{}", program.display())?;
-            Ok(exit_code::OK)
-        }
-        Err(error @ (NpmError::NoVersion(_) | NpmError::Unpublished(_) | NpmError::NotCovered { .. })) => {
-            Err(Failure::Usage(error.to_string()))
-        }
-        Err(error) => {
-            complain(&error.to_string());
-            Ok(exit_code::ENVIRONMENT)
-        }
-    }
+    let program = super::cases::install(&Project::open()?.target(name)?.target, version)?;
+    writeln!(Format::Human.stdout(), "{}", program.display())?;
+    Ok(Outcome::Ok)
 }
 
-fn doctor(names: &[String], format: Format) -> Result<u8, Failure> {
-    let all: Vec<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let names = if names.is_empty() { &all } else { names };
-    let mut code = exit_code::OK;
-    for name in names {
-        let choice = choose(name)?;
-        let (found, answers) = match choice.locate(variable) {
+fn doctor(names: &[String], format: Format) -> Result<Outcome, CommandError> {
+    let project = Project::open()?;
+    let all = project.target_names();
+    let mut outcome = Outcome::Ok;
+    for name in if names.is_empty() { &all } else { names } {
+        let (located, problem) = match project.target(name)?.locate(variable) {
             Ok(located) => {
-                let answers = answers(&located);
-                (Ok(located), Some(answers))
+                let problem = answers(&located, &project).err();
+                (Some(located), problem)
             }
-            Err(error) => (Err(error), None),
+            Err(error) => (None, Some(error.to_string())),
         };
-        if !matches!((&found, &answers), (Ok(_), Some(Ok(())))) {
-            code = exit_code::ENVIRONMENT;
+        if problem.is_some() {
+            outcome = Outcome::Environment;
         }
-        tell(name, &found, answers.as_ref(), format)?;
+        tell(name, located.as_ref(), problem.as_deref(), format)?;
     }
-    Ok(code)
+    Ok(outcome)
 }
 
 fn tell(
     name: &str,
-    found: &Result<Located, LocateError>,
-    answers: Option<&Result<(), String>>,
+    located: Option<&Located>,
+    problem: Option<&str>,
     format: Format,
-) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
-    let problem = match (found, answers) {
-        (Err(error), _) => Some(error.to_string()),
-        (_, Some(Err(message))) => Some(message.clone()),
-        _ => None,
-    };
-    let located = found.as_ref().ok();
-    match format {
-        Format::Json => {
+) -> Result<(), CommandError> {
+    let mut out = format.stdout();
+    match (format, located, problem) {
+        (Format::Json, ..) => {
             let value = json!({
                 "type": "target", "target": name, "program": located.map(|located| &located.program),
-                "version": located.map(|located| &located.version), "answers": answers.is_some_and(Result::is_ok),
+                "version": located.map(|located| &located.version), "answers": problem.is_none(),
                 "problem": problem,
             });
             writeln!(out, "{value}")?;
         }
-        Format::Human => match (located, problem) {
-            (Some(located), None) => {
-                let version = if located.version.is_empty() { "" } else { &located.version };
-                let line = format!("{name}: fine: {} {version}", located.program.display());
-                writeln!(out, "{}", printable(line.trim_end()))?;
-            }
-            (_, Some(problem)) => writeln!(out, "{name}: {}", printable(&problem))?,
-            (None, None) => {}
-        },
+        (Format::Human, Some(located), None) => {
+            let line = format!("{name}: fine: {} {}", located.program.display(), located.version);
+            writeln!(out, "{}", printable(line.trim_end()))?;
+        }
+        (Format::Human, ..) => writeln!(out, "{name}: {}", printable(problem.unwrap_or_default()))?,
     }
-    Ok(())
+    Ok(out.flush()?)
 }
 
-/// Whether it answers a question of the smoke scenarios.
-fn answers(located: &Located) -> Result<(), String> {
-    let suite = Suite::built_in().map_err(|error| error.to_string())?;
-    let targets = [Arc::new(located.clone())];
-    let mut planned = select(plan(&suite, &targets, 1), &["smoke".to_owned()]);
+/// Whether it answers as one of its scenarios expects, a smoke test if there is one.
+fn answers(located: &Located, project: &Project) -> Result<(), String> {
+    let suite = project.suite().map_err(|error| error.to_string())?;
+    let smoke = cases_on(located, &suite, &["smoke".to_owned()], 1);
+    // What keeps a contract of its own has no other cases than the project's.
+    let planned = smoke.or_else(|_| cases_on(located, &suite, &[], 1));
+    let mut planned = planned.map_err(|_| "no scenario fits the contracts that it promises")?;
     planned.truncate(1);
-    if planned.is_empty() {
-        return Err("no scenario fits the contracts that it promises".into());
-    }
-    let problem = |error: std::io::Error| error.to_string();
-    let out = tempfile::tempdir().map_err(problem)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(problem)?;
-    let stop = Stop::new().map_err(problem)?;
-    let setting = Setting::new(runtime.handle().clone(), super::containment(), out.path(), &stop)
-        .with_wall(Some(Duration::from_secs(60)));
+    let out = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let session = start().map_err(|error| error.to_string())?;
+    let setting = session.setting(out.path()).with_wall(Some(Duration::from_secs(60)));
     let mut reason = None;
     run_cases(planned, &setting, &RunOptions::default(), &mut LastRun::default(), &mut |event| {
         if let crate::run::Event::CaseFinished(case) = event {

@@ -17,6 +17,7 @@ mod rows;
 mod shape;
 mod source;
 mod terms;
+mod versions;
 
 pub(crate) use change::Change;
 pub(crate) use compare::compare_case;
@@ -27,6 +28,7 @@ pub(crate) use rows::{Drift, Rows};
 pub use source::CaseSet;
 pub(crate) use source::SourceError;
 pub use terms::Terms;
+pub(crate) use versions::{RecordedVersions, VersionsError};
 
 pub(crate) use crate::schema::policy::Effect;
 pub(crate) use crate::schema::policy::Kind;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use serde_json::Value;
@@ -79,18 +79,21 @@ impl<'t> Terms<'t> {
         })
     }
 
-    /// With a contract of the user's own, by its name.
-    #[must_use]
-    pub fn with_own(mut self, name: &str, place: &Path) -> Self {
-        self.own.insert(name.to_owned(), place.to_owned());
-        self
-    }
-
-    /// All runs speak this contract, whatever they say themselves.
-    #[must_use]
-    pub fn speaking(mut self, contract: Contract) -> Self {
-        self.forced = Some(Spoken::contract(contract));
-        self
+    /// With what differs from run to run by the name of a target, the user's own contracts by their names, and the contract
+    /// that all runs speak whatever they say themselves.
+    pub(crate) fn of_targets(
+        volatile: BTreeMap<String, Volatile>,
+        own: BTreeMap<String, PathBuf>,
+        contract: Option<&str>,
+    ) -> Result<Self, FileError> {
+        let rules = move |target: &str, contract: Option<&str>| {
+            let family = |name: &str| ["claude", "claw"].into_iter().find(|family| name.starts_with(family));
+            let by_contract = || volatile.get(family(contract.unwrap_or_default())?);
+            volatile.get(target).or_else(by_contract).cloned().unwrap_or_default()
+        };
+        let forced =
+            contract.map(|name| Ok::<_, FileError>(Spoken::contract(Contract::load(&bundle(name)?)?)));
+        Ok(Self { own, forced: forced.transpose()?, ..Self::new(rules)? })
     }
 
     pub(super) fn volatile(&self, target: &str, contract: Option<&str>) -> Volatile {

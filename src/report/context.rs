@@ -61,11 +61,6 @@ impl Context {
         Some(inside.replace('\\', "/"))
     }
 
-    /// The text of a file of the repository; none when it cannot be read.
-    pub(crate) fn read_in_repository(&self, file: &str) -> Option<String> {
-        std::fs::read_to_string(self.root.join(file)).ok()
-    }
-
     /// Where a reviewer should look: at the scenario if the repository has it, else at the contract's clause, else at
     /// the configuration.
     pub fn place(&self, case: &CaseFinished, finding: Option<&Finding>) -> Option<Source> {

@@ -1,6 +1,10 @@
 //! Which of the planned cases the user wants.
 
-use super::plan::Planned;
+use std::sync::Arc;
+
+use super::plan::{Planned, plan};
+use super::suite::Suite;
+use crate::harness::target::Located;
 use crate::schema::{self, ContractSet};
 use crate::text::glob;
 
@@ -21,6 +25,31 @@ pub(crate) fn idle_filter<'f>(planned: &[Planned], filters: &'f [String]) -> Opt
         !planned.iter().any(|planned| filter.selects(planned))
     };
     filters.iter().find(is_idle).map(String::as_str)
+}
+
+/// Nothing is left to run on a target.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoCase {
+    #[error("no case on {target} is selected by `{filter}` (clawgate run --list shows all)")]
+    By { target: String, filter: String },
+    #[error("no case is selected for {0} (clawgate run --list shows all)")]
+    For(String),
+}
+
+/// The cases that run on a target, of those that the filters select.
+pub(crate) fn cases_on(
+    target: &Located,
+    suite: &Suite,
+    filters: &[String],
+    repeat: u32,
+) -> Result<Vec<Planned>, NoCase> {
+    let planned = plan(suite, &[Arc::new(target.clone())], repeat);
+    if let Some(filter) = idle_filter(&planned, filters) {
+        return Err(NoCase::By { target: target.choice.to_string(), filter: filter.to_owned() });
+    }
+    let mut planned = select(planned, filters);
+    planned.retain(|planned| planned.skip.is_none());
+    if planned.is_empty() { Err(NoCase::For(target.choice.to_string())) } else { Ok(planned) }
 }
 
 struct Filter<'f> {

@@ -190,17 +190,31 @@ fn garbage_is_judged_and_controls_nothing() {
     assert!(String::from_utf8_lossy(&shown).contains("protocol"));
 }
 
+/// What becomes of a command whose standard output nobody reads.
+fn unread(args: &[&str]) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("clawgate"));
+    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stderr(std::process::Stdio::null());
+    command.stdout(writer).status().unwrap().code()
+}
+
 #[test]
-fn a_closed_pipe_is_success() {
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("clawgate"))
-        .args(["judge", "--format", "json", "tests/corpus/claude-2.1.197"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+fn regression_a_reader_that_left_early_turned_the_exit_code_into_0() {
+    for format in ["human", "json"] {
+        assert_eq!(unread(&["judge", "--format", format, "tests/corpus/claude-2.1.197"]), Some(100));
+        let old_and_new = ["tests/corpus/claw-py-71830d7d", "tests/corpus/claw-rust-head"];
+        let diff = unread(&["diff", "--format", format, old_and_new[0], old_and_new[1]]);
+        let read = clawgate().args(["diff", "--format", format]).args(old_and_new).output().unwrap();
+        assert_eq!(diff, read.status.code());
+        assert_eq!(unread(&["audit", "--min-score", "1.1", "--format", format, "claude-json"]), Some(100));
+        assert_eq!(unread(&["contract", "list", "--format", format]), Some(0));
+    }
+    // What follows a log stops when nobody follows any more, and says what it saw.
+    let log = "tests/corpus/claws-events/14-ENV-02-envelope-v2.jsonl";
+    assert_eq!(unread(&["events", "watch", "--for", "60", log]), Some(100));
+    assert_eq!(unread(&["run", "--list"]), Some(0));
+    assert_eq!(unread(&["completions", "bash"]), Some(0));
 }
 
 #[test]

@@ -201,7 +201,41 @@ fn since_runs_what_a_change_touches_and_everything_in_doubt() {
     assert_eq!(since(), ["second/greeting reference"], "also when it is committed");
     fs::write(root.join("program.rs"), "fn main() {}\n").unwrap();
     assert!(since().len() > 100, "a file of the program touches everything");
+    fs::remove_file(root.join("program.rs")).unwrap();
     clawgate(root).args(["run", "--since", "nowhere"]).assert().code(2).stderr(contains("nowhere"));
+    // Where the scenarios are is for the profile to say.
+    fs::rename(root.join("scenarios"), root.join("cases")).unwrap();
+    fs::write(root.join("clawgate.toml"), "[profile.default]\nscenarios = [\"cases\"]\n").unwrap();
+    git(root, &["add", "."]);
+    git(root, &["commit", "-qm", "elsewhere"]);
+    git(root, &["branch", "-f", "main"]);
+    fs::write(root.join("cases/second.toml"), example.replace("example/", "second/")).unwrap();
+    assert_eq!(since(), ["second/greeting reference"]);
+}
+
+#[test]
+fn what_cannot_be_written_is_the_environments_fault_whoever_writes_it() {
+    let folder = TempDir::new().unwrap();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let (log, recordings) =
+        (corpus.join("claws-events/01-VALID-golden-run.jsonl"), corpus.join("claude-2.1.0"));
+    fs::write(folder.path().join("file"), "").unwrap();
+    for (command, input) in [
+        (&["man", "--out", "file/x"][..], None),
+        (&["init", "/proc", "--ci", "none"], None),
+        (&["events", "timeline", "--html", "file/x"], Some(log)),
+        (&["contract", "learn", "--out", "file/x"], Some(recordings)),
+        (&["audit", "blind", "--write-survivors", "file/x"], None),
+    ] {
+        // A contract that lets something through.
+        let blind = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blind");
+        let words =
+            command.iter().map(|word| if *word == "blind" { blind.as_os_str() } else { word.as_ref() });
+        let output = clawgate(folder.path()).args(words).args(input).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{command:?}: {said}");
+        assert!(said.contains("file/x") || said.contains("/proc/"), "{command:?}: {said}");
+    }
 }
 
 #[test]

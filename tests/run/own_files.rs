@@ -32,6 +32,21 @@ name = "bad"
 run = { args = ["-c", "echo '{\"usage\":{}}'"] }
 "#;
 
+const SKILL: &str = "---\nname: greet\ndescription: Greets people.\n---\nSay Ahoy.\n";
+
+const EVALUATION: &str = r#"
+[eval]
+skill = "greet"
+[[cases]]
+id = "ann"
+prompt = "Say hello."
+[[cases.assert]]
+type = "contains"
+needle = "Ahoy"
+[[api.turns]]
+text = "Ahoy!"
+"#;
+
 /// A project with a contract, a target and a scenario.
 fn project() -> TempDir {
     let folder = TempDir::new().unwrap();
@@ -83,6 +98,45 @@ fn a_contract_of_ones_own_is_what_a_target_is_held_against() {
         .code(100)
         .stdout(contains("blind/has-message"));
     clawgate(&folder).args(["judge", recording]).assert().code(2).stderr(contains("--contract DIR"));
+}
+
+#[test]
+fn every_command_finds_the_same_targets() {
+    let folder = project();
+    clawgate(&folder).args(["target", "list"]).assert().success().stdout(contains("mine "));
+    clawgate(&folder).args(["target", "doctor", "mine"]).assert().success().stdout(contains("mine: fine"));
+    clawgate(&folder).args(["diff", "mine", "mine", "--case", "mine/good"]).assert().success();
+    // Found, and not fit for evaluations.
+    fs::write(folder.path().join("greet.toml"), EVALUATION).unwrap();
+    fs::create_dir_all(folder.path().join(".claude/skills/greet")).unwrap();
+    fs::write(folder.path().join(".claude/skills/greet/SKILL.md"), SKILL).unwrap();
+    clawgate(&folder)
+        .args(["eval", "greet.toml", "--target", "mine"])
+        .assert()
+        .code(2)
+        .stderr(contains("target `mine` does not promise claude-stream-json"));
+}
+
+#[test]
+fn every_command_finds_the_scenarios_of_the_profile() {
+    let folder = project();
+    fs::rename(folder.path().join("scenarios"), folder.path().join("cases")).unwrap();
+    let diff = |code: i32| {
+        clawgate(&folder).args(["diff", "mine", "mine", "--case", "mine/good"]).assert().code(code)
+    };
+    diff(4);
+    fs::write(folder.path().join("clawgate.toml"), "[profile.default]\nscenarios = [\"cases\"]\n").unwrap();
+    diff(0);
+    let ci = "[profile.default]\nscenarios = []\n[profile.ci]\nscenarios = [\"cases\"]\n";
+    fs::write(folder.path().join("clawgate.toml"), ci).unwrap();
+    diff(4);
+    clawgate(&folder)
+        .env("CLAWGATE_PROFILE", "ci")
+        .args(["diff", "mine", "mine", "--case", "mine/good"])
+        .assert()
+        .success();
+    fs::write(folder.path().join("clawgate.toml"), "[profile.default]\nretires = 1\n").unwrap();
+    diff(2).stderr(contains("clawgate.toml:2:1: unknown key `retires`"));
 }
 
 #[test]

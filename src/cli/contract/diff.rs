@@ -7,8 +7,9 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::{Failure, Format, FormatArg};
-use crate::exit_code;
+use crate::cli::output::typed;
+use crate::cli::{CommandError, Format, FormatArg};
+use crate::exit_code::Outcome;
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, CONTRACT_FILE, Diff, Effect, FileError, bundle};
@@ -31,7 +32,7 @@ pub(in crate::cli) struct DiffArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &DiffArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let diff = Diff::between(&open(&args.old)?, &open(&args.new)?)?;
     let count = |effect| diff.changes.iter().filter(|change| change.effect == effect).count();
     let (breaking, undecided, additive) =
@@ -71,9 +72,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<u8, Failure> {
         }
         Format::Json => {
             for change in &diff.changes {
-                let mut line = serde_json::to_value(change)?;
-                line["type"] = "change".into();
-                writeln!(out, "{line}")?;
+                writeln!(out, "{}", typed("change", change)?)?;
             }
             let summary = json!({
                 "type": "summary",
@@ -87,7 +86,7 @@ pub(in crate::cli) fn run(args: &DiffArgs) -> Result<u8, Failure> {
         }
     }
     out.flush()?;
-    Ok(if breaking > 0 { exit_code::FINDINGS } else { exit_code::OK })
+    Ok(Outcome::of_findings(breaking > 0))
 }
 
 /// A contract, or a plain directory of schemas.

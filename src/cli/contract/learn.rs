@@ -2,12 +2,15 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::{Failure, FormatArg};
-use crate::exit_code;
+use super::open;
+use crate::cli::error::{unreadable, unwritable};
+use crate::cli::output::tell;
+use crate::cli::{CommandError, Format, FormatArg};
+use crate::exit_code::Outcome;
 use crate::judge::{Source, find};
 use crate::printable::printable;
 use crate::recording::Recording;
@@ -23,7 +26,7 @@ Examples:
 A run that printed nothing, or something that is no JSON, does not fit either.
 
 Exit codes: 0 learned, or everything fits; 100 --check found recordings that do not fit; 2 an input cannot be read;
-4 there was nothing to learn from, or nothing that asked for JSON to check.")]
+3 the contract cannot be written; 4 there was nothing to learn from, or nothing that asked for JSON to check.")]
 pub(in crate::cli) struct LearnArgs {
     /// Recordings, directories of them, or bare files
     #[arg(required = true, value_name = "RECORDINGS")]
@@ -48,7 +51,7 @@ pub(in crate::cli) struct LearnArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &LearnArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let mut samples = Vec::new();
     for path in &args.recordings {
         for input in find(path)? {
@@ -56,8 +59,8 @@ pub(in crate::cli) fn run(args: &LearnArgs) -> Result<u8, Failure> {
         }
     }
     if samples.is_empty() {
-        crate::cli::complain("there is no recording and no .ndjson, .jsonl or .json file in what you named");
-        return Ok(exit_code::NOTHING_SELECTED);
+        let message = "there is no recording and no .ndjson, .jsonl or .json file in what you named";
+        return Err(CommandError::NothingSelected(message.into()));
     }
     if args.check { check(args, &samples) } else { learn(args, &samples) }
 }
@@ -65,31 +68,27 @@ pub(in crate::cli) fn run(args: &LearnArgs) -> Result<u8, Failure> {
 /// The most that is read of one output; a learner needs examples, not everything.
 const MAX_BYTES: u64 = 64 << 20;
 
-fn read(name: &str, source: &Source) -> Result<(String, Sample), Failure> {
-    let usage = |path: &Path, error: &dyn std::fmt::Display| {
-        Failure::Usage(printable(&format!("{}: {error}", path.display())).into_owned())
-    };
+fn read(name: &str, source: &Source) -> Result<(String, Sample), CommandError> {
     let mut sample = Sample::default();
     match source {
         Source::Recording(path) => {
-            let recording = Recording::open(path).map_err(|error| Failure::Usage(error.to_string()))?;
+            let recording = Recording::open(path)?;
             let take = |reader: std::io::Result<Box<dyn Read + '_>>| {
                 let mut bytes = Vec::new();
                 reader?.take(MAX_BYTES).read_to_end(&mut bytes)?;
                 Ok(bytes)
             };
-            sample.stdout = take(recording.stdout()).map_err(|error: std::io::Error| usage(path, &error))?;
-            sample.stderr =
-                Some(take(recording.stderr()).map_err(|error: std::io::Error| usage(path, &error))?);
+            sample.stdout = take(recording.stdout()).map_err(unreadable(path))?;
+            sample.stderr = Some(take(recording.stderr()).map_err(unreadable(path))?);
             sample.argv = (!recording.facts.argv.is_empty()).then(|| recording.facts.argv.clone());
             sample.env = Some(recording.facts.env_set.clone());
             sample.version = Some(recording.facts.target_version.clone());
             sample.name = format!("{} {}", recording.facts.target, recording.facts.target_version);
             sample.exit = Some(recording.facts.exit);
         }
-        Source::File(path) => sample.stdout = fs::read(path).map_err(|error| usage(path, &error))?,
+        Source::File(path) => sample.stdout = fs::read(path).map_err(unreadable(path))?,
         Source::Segments(_) => {
-            return Err(Failure::Usage(format!("{}: an event log teaches no contract", printable(name))));
+            return Err(CommandError::Usage(format!("{name}: an event log teaches no contract")));
         }
         Source::Stdin => {
             std::io::stdin().take(MAX_BYTES).read_to_end(&mut sample.stdout)?;
@@ -98,9 +97,10 @@ fn read(name: &str, source: &Source) -> Result<(String, Sample), Failure> {
     Ok((name.to_string(), sample))
 }
 
-fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> {
+fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<Outcome, CommandError> {
     let name = args.out.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = name.ok_or_else(|| Failure::Usage(format!("{}: names no directory", args.out.display())))?;
+    let name =
+        name.ok_or_else(|| CommandError::Usage(format!("{}: names no directory", args.out.display())))?;
     let is_stream = |(_, sample): &&(String, Sample)| {
         let objects =
             sample.stdout.split(|byte| *byte == b'\n').filter(|line| line.starts_with(b"{")).count();
@@ -113,8 +113,7 @@ fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
         learner.add(sample);
     }
     if learner.runs() == 0 {
-        crate::cli::complain("none of the inputs holds JSON to learn from");
-        return Ok(exit_code::NOTHING_SELECTED);
+        return Err(CommandError::NothingSelected("none of the inputs holds JSON to learn from".into()));
     }
     let first = samples.iter().map(|(_, sample)| sample.name.as_str()).find(|name| !name.is_empty());
     let source = args.source.clone().unwrap_or_else(|| first.unwrap_or("recordings").to_string());
@@ -125,21 +124,19 @@ fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
             fs::create_dir_all(path.parent().unwrap_or(&args.out))?;
             fs::write(&path, text)
         };
-        write().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        write().map_err(unwritable(&path))?;
     }
-    let mut err = anstream::stderr();
     let out = args.out.display().to_string();
-    let _ = writeln!(err, "learned {} from {} runs: {} files", printable(&out), learner.runs(), files.len());
+    tell(format_args!("learned {} from {} runs: {} files", printable(&out), learner.runs(), files.len()));
     // What was written must load and hold for what it was learned from, or it is of no use.
     ContractSet::open(&out)?;
-    Ok(exit_code::OK)
+    Ok(Outcome::Ok)
 }
 
-fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> {
-    let set = ContractSet::open(&args.out.display().to_string())?;
-    let own = ContractSet::new(vec![crate::schema::Contract::load(&crate::schema::bundle(
-        &args.out.display().to_string(),
-    )?)?]);
+fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<Outcome, CommandError> {
+    let place = args.out.display().to_string();
+    let set = ContractSet::open(&place)?;
+    let own = ContractSet::new(vec![open(&place)?.0]);
     let mut out = args.format.format.stdout();
     let (mut misfits, mut elsewhere) = (0, 0);
     for (name, sample) in samples {
@@ -156,12 +153,12 @@ fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
         misfits += findings.len();
         for finding in &findings {
             match args.format.format {
-                crate::cli::Format::Human => {
+                Format::Human => {
                     let line = finding.line.map_or(String::new(), |line| format!(" line {line}:"));
                     let text = format!("{name}: {}{line} {}", finding.clause, finding.message);
                     writeln!(out, "{}", printable(&text))?;
                 }
-                crate::cli::Format::Json => {
+                Format::Json => {
                     let mut line = serde_json::to_value(finding)?;
                     line["input"] = name.clone().into();
                     writeln!(out, "{line}")?;
@@ -175,15 +172,9 @@ fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<u8, Failure> 
         0 => String::new(),
         _ => format!("; {elsewhere} did not ask for JSON and were not looked at"),
     };
-    let _ = writeln!(
-        anstream::stderr(),
-        "{checked} of {} runs, {misfits} misfits with {}{aside}",
-        samples.len(),
-        set.name()
-    );
+    tell(format_args!("{checked} of {} runs, {misfits} misfits with {}{aside}", samples.len(), set.name()));
     Ok(match (checked, misfits) {
-        (0, _) => exit_code::NOTHING_SELECTED,
-        (_, 0) => exit_code::OK,
-        _ => exit_code::FINDINGS,
+        (0, _) => Outcome::NothingSelected,
+        (_, misfits) => Outcome::of_findings(misfits > 0),
     })
 }

@@ -8,9 +8,9 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::cli::{Failure, Format, FormatArg};
+use crate::cli::{CommandError, Format, FormatArg};
 use crate::events::Profile;
-use crate::exit_code;
+use crate::exit_code::Outcome;
 use crate::printable::printable;
 use crate::report::style::{FAINT, NAME};
 use crate::schema::policy::{Effect, Kind, Policy};
@@ -49,18 +49,12 @@ struct ShowArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &ContractArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &ContractArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         ContractCommand::List(args) => list(args.format.format),
         ContractCommand::Show(args) => show(args),
         ContractCommand::Diff(args) => diff::run(args),
         ContractCommand::Learn(args) => learn::run(args),
-    }
-}
-
-impl From<FileError> for Failure {
-    fn from(error: FileError) -> Self {
-        Self::Usage(printable(&error.to_string()).into_owned())
     }
 }
 
@@ -70,7 +64,7 @@ pub(in crate::cli) fn open(name: &str) -> Result<(Contract, Bundle), FileError> 
     Ok((Contract::load(&bundle)?, bundle))
 }
 
-fn list(format: Format) -> Result<u8, Failure> {
+fn list(format: Format) -> Result<Outcome, CommandError> {
     let mut out = format.stdout();
     for name in built_in() {
         let (contract, _) = open(name)?;
@@ -93,10 +87,10 @@ fn list(format: Format) -> Result<u8, Failure> {
         }
     }
     out.flush()?;
-    Ok(exit_code::OK)
+    Ok(Outcome::Ok)
 }
 
-fn show(args: &ShowArgs) -> Result<u8, Failure> {
+fn show(args: &ShowArgs) -> Result<Outcome, CommandError> {
     let (contract, _) = open(&args.contract)?;
     let mut out = args.format.format.stdout();
     match args.format.format {
@@ -118,7 +112,7 @@ fn show(args: &ShowArgs) -> Result<u8, Failure> {
         }
     }
     out.flush()?;
-    Ok(exit_code::OK)
+    Ok(Outcome::Ok)
 }
 
 fn write_contract(out: &mut impl Write, contract: &Contract) -> std::io::Result<()> {

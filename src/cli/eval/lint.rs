@@ -5,14 +5,19 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::cli::{Failure, Format, complain};
+use crate::cli::error::unreadable;
+use crate::cli::{CommandError, Format};
 use crate::eval::skill::{Severity, discover, lint};
-use crate::exit_code;
+use crate::exit_code::Outcome;
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
 
 /// Lints the skills at these paths.
-pub(in crate::cli) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<u8, Failure> {
+pub(in crate::cli) fn lint_skills(
+    paths: &[PathBuf],
+    strict: bool,
+    format: Format,
+) -> Result<Outcome, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         let is_project = path.is_dir() && !path.join("SKILL.md").is_file();
@@ -23,22 +28,21 @@ pub(in crate::cli) fn lint_skills(paths: &[PathBuf], strict: bool, format: Forma
         }
     }
     if files.is_empty() {
-        complain("there is no skill in .claude/skills and no command in .claude/commands");
-        return Ok(exit_code::NOTHING_SELECTED);
+        let message = "there is no skill in .claude/skills and no command in .claude/commands";
+        return Err(CommandError::NothingSelected(message.into()));
     }
     let mut out = format.stdout();
-    let mut code = exit_code::OK;
+    let mut outcome = Outcome::Ok;
     for file in &files {
-        let bytes =
-            std::fs::read(file).map_err(|error| Failure::Usage(format!("{}: {error}", file.display())))?;
-        let text =
-            String::from_utf8(bytes).map_err(|_| Failure::Usage(format!("{}: not UTF-8", file.display())))?;
+        let bytes = std::fs::read(file).map_err(unreadable(file))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| CommandError::Usage(format!("{}: not UTF-8", file.display())))?;
         // The directory's real name, also when the path is `.`.
         let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
         let issues = lint(&text, &real);
         let fails = |severity: Severity| severity == Severity::Error || strict;
         let passed = !issues.iter().any(|issue| fails(issue.severity));
-        code = exit_code::worst(code, if passed { exit_code::OK } else { exit_code::FINDINGS });
+        outcome.add(Outcome::of_findings(!passed));
         if format == Format::Json {
             let value = json!({"type": "lint", "schema_version": 1, "skill": file, "passed": passed, "issues": issues});
             writeln!(out, "{value}")?;
@@ -54,5 +58,5 @@ pub(in crate::cli) fn lint_skills(paths: &[PathBuf], strict: bool, format: Forma
         }
     }
     out.flush()?;
-    Ok(code)
+    Ok(outcome)
 }

@@ -12,20 +12,23 @@ use std::time::Duration;
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
+use crate::cli::cases::start;
 use crate::cli::eval::lint::lint_skills;
 use crate::cli::eval::reports::{EvalReportArg, Reports};
 use crate::cli::eval::text::EvalText;
-use crate::cli::{Failure, Format, FormatArg, complain};
+use crate::cli::output::typed;
+use crate::cli::project::Project;
+use crate::cli::{CommandError, Format, FormatArg};
 use crate::eval::skill::{Skill, find};
 use crate::eval::spec::Spec;
 use crate::eval::{
-    Api, Baseline, Bench, BenchError, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report,
-    Stamp, Store, SystemClock, Trial, plan, regrade,
+    Api, Baseline, Bench, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report, Stamp, Store,
+    SystemClock, Trial, plan, regrade,
 };
-use crate::exit_code;
-use crate::harness::target::{Choice, Located};
+use crate::exit_code::Outcome;
+use crate::harness::target::Located;
 use crate::report::Evaluated;
-use crate::run::{Setting, Stop};
+use crate::run::Session;
 use crate::shell::shell_word;
 
 /// What reaches the real API without being named: where it is, and who asks.
@@ -168,7 +171,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &EvalArgs) -> Result<u8, Failure> {
+pub(in crate::cli) fn run(args: &EvalArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         Some(Other::Lint { skills, strict, format }) => lint_skills(skills, *strict, format.format),
         Some(Other::Grade { iteration, spec, report, format }) => {
@@ -178,12 +181,16 @@ pub(in crate::cli) fn run(args: &EvalArgs) -> Result<u8, Failure> {
     }
 }
 
-fn usage(error: impl std::fmt::Display) -> Failure {
-    Failure::Usage(error.to_string())
+fn usage(error: impl std::fmt::Display) -> CommandError {
+    CommandError::Usage(error.to_string())
+}
+
+fn environment(error: impl std::fmt::Display) -> CommandError {
+    CommandError::Environment(error.to_string())
 }
 
 impl EvalArgs {
-    fn evaluate(&self) -> Result<u8, Failure> {
+    fn evaluate(&self) -> Result<Outcome, CommandError> {
         // Every mistake in a file is found before anything runs.
         let mut evaluations = Vec::new();
         for path in &self.specs {
@@ -194,34 +201,14 @@ impl EvalArgs {
             };
             evaluations.push((spec, skill.map_err(usage)?));
         }
-        let choice = Choice::parse(self.target(), None).map_err(usage)?;
-        let environment = |message: String| {
-            complain(&message);
-            Ok(exit_code::ENVIRONMENT)
-        };
-        let target = match choice.locate(|name| std::env::var_os(name)) {
-            Ok(target) => Arc::new(target),
-            Err(error) => return environment(error.to_string()),
-        };
-        let api = match self.api() {
-            Ok(api) => api,
-            Err(message) => return environment(message),
-        };
-        let started = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .and_then(|runtime| Ok((runtime, Arc::new(Stop::new()?))));
-        let (runtime, stop) = match started {
-            Ok(started) => started,
-            Err(error) => return environment(format!("cannot start: {error}")),
-        };
-        crate::cli::run::listen_for_interrupts(&runtime, &stop);
+        let project = Project::open()?;
+        let target = Arc::new(project.locate(self.target())?);
+        let (api, session) = (self.api().map_err(CommandError::Environment)?, start()?);
         let reports = Reports::open(&self.report, self.format.format, &self.out)?;
-        let (mut code, mut done) = (exit_code::OK, Vec::new());
+        let (mut outcome, mut done) = (Outcome::Ok, Vec::new());
         for (spec, skill) in evaluations {
-            if stop.is_wanted() {
-                code = exit_code::worst(code, exit_code::INTERRUPTED);
+            if session.stop().is_wanted() {
+                outcome.add(Outcome::Interrupted);
                 break;
             }
             let one = One {
@@ -229,19 +216,22 @@ impl EvalArgs {
                 skill: &skill,
                 target: &target,
                 api: &api,
-                runtime: &runtime,
-                stop: &stop,
+                session: &session,
+                jobs: project.jobs(self.jobs),
             };
-            match self.evaluate_one(&one)? {
+            match self.evaluate_one(&one) {
                 Ok(report) => {
-                    code = exit_code::worst(code, report.exit_code);
+                    outcome.add(report.exit_code);
                     let again = self.again(&spec);
                     done.push(Evaluated::new(spec, report, again));
                 }
-                Err(failed) => code = exit_code::worst(code, failed),
+                // One that the environment does not allow does not hide the others.
+                Err(error) if Outcome::from(&error) == Outcome::Environment => outcome.add(error.told()),
+                Err(error) => return Err(error),
             }
         }
-        Ok(exit_code::worst(code, reports.write(&done)))
+        outcome.add(reports.write(&done));
+        Ok(outcome)
     }
 
     /// The command that evaluates this alone again.
@@ -261,7 +251,7 @@ impl EvalArgs {
         self.target.as_deref().unwrap_or(usual)
     }
 
-    fn spec(&self, path: &Path) -> Result<Spec, Failure> {
+    fn spec(&self, path: &Path) -> Result<Spec, CommandError> {
         let mut spec = Spec::open(path).map_err(usage)?;
         if let Some(script) = &self.script {
             spec.model.use_script(script).map_err(usage)?;
@@ -304,44 +294,25 @@ impl EvalArgs {
         Ok(Api::Real(variables))
     }
 
-    /// Evaluates one; the inner error is the exit code when nothing came of it.
-    fn evaluate_one(&self, one: &One<'_>) -> Result<Result<Report, u8>, Failure> {
+    fn evaluate_one(&self, one: &One<'_>) -> Result<Report, CommandError> {
         let store = Store::new(&self.out, &one.spec.skill);
         let stamp = self.stamp(one)?;
         let series = plan(one.spec);
-        let begun = if self.resume {
-            store.resume(&stamp)
+        let iteration = if self.resume {
+            store.resume(&stamp).map_err(usage)?
         } else {
-            store.begin(stamp, &series, SystemClock.now_ms())
-        };
-        let iteration = match begun {
-            Ok(iteration) => iteration,
-            Err(error) if self.resume => return Err(usage(error)),
-            Err(error) => {
-                complain(&error.to_string());
-                return Ok(Err(exit_code::ENVIRONMENT));
-            }
+            store.begin(stamp, &series, SystemClock.now_ms()).map_err(environment)?
         };
         // Absolute: what a target is started with does not depend on where we stand.
         let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
-        let containment = crate::cli::containment();
-        let setting = Setting::new(one.runtime.handle().clone(), containment, &iteration.folder, one.stop);
-        let bench = match Bench::new(setting, one.spec, one.skill, Arc::clone(one.target), one.api.clone()) {
-            Ok(bench) => bench,
-            Err(error) => {
-                // Nothing was run, so nothing is kept.
-                _ = std::fs::remove_dir_all(&folder);
-                return match error {
-                    BenchError::NoScript | BenchError::Contract(_) => Err(usage(error)),
-                    other => {
-                        complain(&other.to_string());
-                        Ok(Err(exit_code::ENVIRONMENT))
-                    }
-                };
-            }
-        };
+        let setting = one.session.setting(&iteration.folder);
+        let bench = Bench::new(setting, one.spec, one.skill, Arc::clone(one.target), one.api.clone());
+        let bench = bench.inspect_err(|_| {
+            // Nothing was run, so nothing is kept.
+            _ = std::fs::remove_dir_all(&folder);
+        })?;
         let mut options = Options::default();
-        options.jobs = self.jobs.map_or(options.jobs, usize::from);
+        options.jobs = one.jobs.unwrap_or(options.jobs);
         options.max_total_cost_usd = self.max_total_cost_usd;
         options.max_total_tokens = self.max_total_tokens;
         options.check_urls = match self.check_urls {
@@ -357,19 +328,16 @@ impl EvalArgs {
             executor: &bench,
             clock: &SystemClock,
             options: &options,
-            stop: one.stop,
+            stop: one.session.stop(),
             baseline: self.baseline.as_deref().map_or(Baseline::Previous, Baseline::Iteration),
         };
         let mut reporter = Reporter::new(self.format.format, EvalText::new(&options, &store));
         let report = evaluation.run(&mut |event| reporter.hear(event));
         reporter.finish()?;
-        Ok(report.map_err(|error| {
-            complain(&error.to_string());
-            exit_code::ENVIRONMENT
-        }))
+        report.map_err(environment)
     }
 
-    fn stamp(&self, one: &One<'_>) -> Result<Stamp, Failure> {
+    fn stamp(&self, one: &One<'_>) -> Result<Stamp, CommandError> {
         let target = &one.target.choice.target;
         let version = target.speaks.iter().find_map(|speaks| speaks.version.clone());
         let script_digest = match one.api {
@@ -388,8 +356,8 @@ struct One<'o> {
     skill: &'o Skill,
     target: &'o Arc<Located>,
     api: &'o Api,
-    runtime: &'o tokio::runtime::Runtime,
-    stop: &'o Arc<Stop>,
+    session: &'o Session,
+    jobs: Option<usize>,
 }
 
 /// Passes events on, and remembers when that fails.
@@ -427,21 +395,11 @@ fn write_json(out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
             "type": "eval-started", "schema_version": 1, "skill": iteration.stamp.skill,
             "iteration": iteration.folder, "trials": trials, "finished": finished,
         }),
-        Event::TrialFinished(trial) => typed("trial-finished", serde_json::to_value(trial)?),
-        Event::Finished(report) => typed("eval-finished", serde_json::to_value(report)?),
+        Event::TrialFinished(trial) => typed("trial-finished", trial)?,
+        Event::Finished(report) => typed("eval-finished", report)?,
         Event::TrialStarted(_) | Event::Waiting(_) => return Ok(()),
     };
     writeln!(out, "{value}")
-}
-
-/// An object with its type before everything else.
-fn typed(kind: &str, value: serde_json::Value) -> serde_json::Value {
-    let mut object = serde_json::Map::new();
-    object.insert("type".into(), kind.into());
-    if let serde_json::Value::Object(fields) = value {
-        object.extend(fields);
-    }
-    object.into()
 }
 
 fn grade_again(
@@ -449,7 +407,7 @@ fn grade_again(
     spec: Option<&Path>,
     wishes: &EvalReportArg,
     format: Format,
-) -> Result<u8, Failure> {
+) -> Result<Outcome, CommandError> {
     let iteration = Iteration::open(folder).map_err(usage)?;
     let path = spec.map_or_else(|| PathBuf::from(&iteration.stamp.spec), Path::to_owned);
     let mut spec = Spec::open(&path).map_err(usage)?;
@@ -465,7 +423,8 @@ fn grade_again(
     let report = report.map_err(usage)?;
     reporter.hear(&Event::Finished(&report));
     reporter.finish()?;
-    let code = report.exit_code;
+    let mut outcome = Outcome::from(report.exit_code);
     let again = format!("clawgate eval grade {}", shell_word(&folder.display().to_string()));
-    Ok(exit_code::worst(code, reports.write(&[Evaluated::new(spec, report, again)])))
+    outcome.add(reports.write(&[Evaluated::new(spec, report, again)]));
+    Ok(outcome)
 }

@@ -11,13 +11,16 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use crate::cli::{Failure, Format, FormatArg, complain};
-use crate::exit_code;
-use crate::golden::{Store, StoreError, snapshot_of};
-use crate::harness::target::{Choice, Located};
+use crate::cli::error::unreadable;
+use crate::cli::output::note;
+use crate::cli::project::Project;
+use crate::cli::{CommandError, Format, FormatArg, complain};
+use crate::exit_code::Outcome;
+use crate::golden::{Orphan, Store, StoreError, snapshot_of};
+use crate::harness::target::Located;
 use crate::printable::printable;
-use crate::run::{Suite, is_secret};
-use flag::{GoldenDir, note, orphans_of};
+use crate::run::{is_secret, orphans};
+use flag::{GoldenDir, unreadable_snapshot};
 use learn::LearnArgs;
 
 /// Review, accept or reject runs that differ from their golden snapshots
@@ -29,7 +32,7 @@ use learn::LearnArgs;
 Begin with: clawgate run --golden update, and commit golden/.
 Exit codes: 0 done; 100 a credential was refused; 2 a snapshot cannot be read; 3 it cannot be written, or changed meanwhile;
 4 nothing was selected; 130 interrupted.")]
-pub(in crate::cli) struct GoldenArgs {
+pub(super) struct GoldenArgs {
     #[command(subcommand)]
     command: GoldenCommand,
 }
@@ -44,7 +47,7 @@ enum GoldenCommand {
     Reject(PendingArgs),
     /// Remove snapshots that no case has
     ///
-    /// Cases are those that are built in, those below scenarios/ beside a clawgate.toml, those that are named here, and those
+    /// Cases are those that are built in, the project's own as `clawgate run` finds them, those that are named here, and those
     /// of the file that a snapshot says it belongs to. What belongs to a file outside of the project that is not here, and
     /// what belongs to a target that is not known, is left alone.
     Prune(PruneArgs),
@@ -52,7 +55,7 @@ enum GoldenCommand {
 }
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct PendingArgs {
+struct PendingArgs {
     /// Only these: a part of the path [default: everything that waits]
     #[arg(value_name = "FILTER")]
     filters: Vec<String>,
@@ -77,7 +80,7 @@ struct PruneArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &GoldenArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &GoldenArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         GoldenCommand::Review(args) => review::run(args),
         GoldenCommand::Accept(args) => {
@@ -90,50 +93,43 @@ pub(in crate::cli) fn run(args: &GoldenArgs) -> Result<u8, Failure> {
 }
 
 impl PendingArgs {
-    pub(in crate::cli) fn store(&self) -> Store {
+    fn store(&self) -> Store {
         Store::new(&self.dir.golden_dir, is_secret)
     }
 
-    /// What waits and is meant; the inner error is the exit code when there is nothing.
-    pub(in crate::cli) fn pending(&self, store: &Store) -> Result<Result<Vec<PathBuf>, u8>, Failure> {
-        let mut pending = store.pending().map_err(|error| flag::usage(&error))?;
+    /// What waits and is meant.
+    fn pending(&self, store: &Store) -> Result<Vec<PathBuf>, CommandError> {
+        let mut pending = store.pending().map_err(unreadable_snapshot)?;
         let waiting = pending.len();
         pending.retain(|path| {
             let path = path.to_string_lossy();
             self.filters.is_empty() || self.filters.iter().any(|filter| path.contains(filter.as_str()))
         });
-        if !pending.is_empty() {
-            return Ok(Ok(pending));
+        if pending.is_empty() && waiting > 0 {
+            let message = format!("{waiting} wait for a decision, but none of them is meant by this filter");
+            return Err(CommandError::NothingSelected(message));
         }
-        if waiting > 0 {
-            complain(&format!("{waiting} wait for a decision, but none of them is meant by this filter"));
-            return Ok(Err(exit_code::NOTHING_SELECTED));
+        if pending.is_empty() && self.format.format == Format::Human {
+            writeln!(Format::Human.stdout(), "nothing waits in {}", self.dir.golden_dir.display())?;
         }
-        if self.format.format == Format::Human {
-            writeln!(anstream::stdout(), "nothing waits in {}", self.dir.golden_dir.display())?;
-        }
-        Ok(Err(exit_code::OK))
+        Ok(pending)
     }
 
     fn decide(
         &self,
         what: &str,
         decide: impl Fn(&Store, &Path) -> Result<(), StoreError>,
-    ) -> Result<u8, Failure> {
+    ) -> Result<Outcome, CommandError> {
         let store = self.store();
-        let pending = match self.pending(&store)? {
-            Ok(pending) => pending,
-            Err(code) => return Ok(code),
-        };
-        let mut code = exit_code::OK;
-        for path in pending {
+        let mut outcome = Outcome::Ok;
+        for path in self.pending(&store)? {
             match decide(&store, &path) {
                 Ok(()) => tell(self.format.format, what, &snapshot_of(&path))?,
                 // One that fails does not keep the others from being decided.
-                Err(error) => code = exit_code::worst(code, failed(&error)),
+                Err(error) => outcome.add(CommandError::from(error).told()),
             }
         }
-        Ok(code)
+        Ok(outcome)
     }
 }
 
@@ -146,27 +142,16 @@ fn tell(format: Format, what: &str, path: &Path) -> io::Result<()> {
     out.flush()
 }
 
-pub(in crate::cli) fn failed(error: &StoreError) -> u8 {
-    complain(&error.to_string());
-    match error {
-        StoreError::Snapshot { .. } => exit_code::USAGE,
-        StoreError::Secret { .. } => exit_code::FINDINGS,
-        StoreError::Io { .. } | StoreError::Moved { .. } => exit_code::ENVIRONMENT,
-    }
-}
-
-fn prune(args: &PruneArgs) -> Result<u8, Failure> {
-    let usage = |error: crate::run::SuiteError| Failure::Usage(error.to_string());
-    let mut suite = Suite::built_in().map_err(usage)?;
-    let own = Path::new("clawgate.toml").is_file() && Path::new("scenarios").is_dir();
-    for path in args.scenarios.iter().map(PathBuf::as_path).chain(own.then_some(Path::new("scenarios"))) {
-        suite.add_path(path).map_err(usage)?;
+fn prune(args: &PruneArgs) -> Result<Outcome, CommandError> {
+    let project = Project::open()?;
+    let mut suite = project.suite()?;
+    for path in &args.scenarios {
+        suite.add_path(path)?;
     }
     let store = Store::new(&args.dir.golden_dir, is_secret);
-    let mut code = exit_code::OK;
-    let mut found = false;
+    let (mut outcome, mut found) = (Outcome::Ok, false);
     for name in targets(store.root())? {
-        let choice = match Choice::parse(&name, crate::cli::runs::targets_folder()) {
+        let choice = match project.target(&name) {
             Ok(choice) => choice,
             Err(error) => {
                 complain(&format!("{}: left alone: {error}", store.root().join(&name).display()));
@@ -175,9 +160,8 @@ fn prune(args: &PruneArgs) -> Result<u8, Failure> {
         };
         // Which cases there are does not depend on where the program is.
         let located = Arc::new(Located::unlocated(choice));
-        for orphan in orphans_of(&store, &suite, &located)? {
-            let path = orphan.path;
-            if let Some(owner) = orphan.kept_for {
+        for Orphan { path, kept_for } in orphans(&store, &suite, &located).map_err(unreadable_snapshot)? {
+            if let Some(owner) = kept_for {
                 note(&format!("{}: left alone: it belongs to {owner}, which is not here", path.display()));
                 continue;
             }
@@ -188,20 +172,19 @@ fn prune(args: &PruneArgs) -> Result<u8, Failure> {
             }
             match store.prune(&path) {
                 Ok(()) => tell(args.format.format, "pruned", &path)?,
-                Err(error) => code = exit_code::worst(code, failed(&error)),
+                Err(error) => outcome.add(CommandError::from(error).told()),
             }
         }
     }
     if !found && args.format.format == Format::Human {
-        writeln!(anstream::stdout(), "every snapshot in {} has a case", store.root().display())?;
+        writeln!(Format::Human.stdout(), "every snapshot in {} has a case", store.root().display())?;
     }
-    Ok(code)
+    Ok(outcome)
 }
 
 /// The targets that have snapshots.
-fn targets(root: &Path) -> Result<Vec<String>, Failure> {
-    let entries =
-        std::fs::read_dir(root).map_err(|error| Failure::Usage(format!("{}: {error}", root.display())))?;
+fn targets(root: &Path) -> Result<Vec<String>, CommandError> {
+    let entries = root.read_dir().map_err(unreadable(root))?;
     let folders = entries.flatten().filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> =
         folders.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();

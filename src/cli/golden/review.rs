@@ -5,9 +5,9 @@ use std::path::Path;
 
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
-use crate::cli::Failure;
-use crate::cli::golden::{PendingArgs, failed};
-use crate::exit_code;
+use crate::cli::CommandError;
+use crate::cli::golden::PendingArgs;
+use crate::exit_code::Outcome;
 use crate::golden::{DiffLine, Normal, StoreError, Tag, hunks, read, snapshot_of};
 use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
@@ -20,22 +20,22 @@ const MOST_LINES: usize = 400;
 const CONTEXT: usize = 3;
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &PendingArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &PendingArgs) -> Result<Outcome, CommandError> {
     let store = args.store();
-    let pending = match args.pending(&store)? {
-        Ok(pending) => pending,
-        Err(code) => return Ok(code),
-    };
+    let pending = args.pending(&store)?;
+    if pending.is_empty() {
+        return Ok(Outcome::Ok);
+    }
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         let message = "golden review needs a terminal; without one: clawgate golden accept, or reject";
-        return Err(Failure::Usage(message.into()));
+        return Err(CommandError::Usage(message.into()));
     }
-    let (mut counts, mut code) = ([0_usize; 3], exit_code::OK);
+    let (mut counts, mut outcome) = ([0_usize; 3], Outcome::Ok);
     for (at, path) in pending.iter().enumerate() {
         let shown = match show(path, at + 1, pending.len()) {
             Ok(shown) => shown,
             Err(error) => {
-                code = exit_code::worst(code, failed(&error));
+                outcome.add(CommandError::from(error).told());
                 counts[2] += 1;
                 continue;
             }
@@ -43,7 +43,7 @@ pub(in crate::cli) fn run(args: &PendingArgs) -> Result<u8, Failure> {
         let decided = match ask()? {
             Decision::Accept => store.accept(path, Some(&shown)).map(|_| counts[0] += 1),
             Decision::Reject => store.reject(path, Some(&shown)).map(|()| counts[1] += 1),
-            Decision::Interrupt => return Ok(exit_code::INTERRUPTED),
+            Decision::Interrupt => return Err(CommandError::Interrupted),
             Decision::Quit => {
                 counts[2] += pending.len() - at;
                 break;
@@ -54,13 +54,13 @@ pub(in crate::cli) fn run(args: &PendingArgs) -> Result<u8, Failure> {
             }
         };
         if let Err(error) = decided {
-            code = exit_code::worst(code, failed(&error));
+            outcome.add(CommandError::from(error).told());
             counts[2] += 1;
         }
     }
     let [accepted, rejected, left] = counts;
     writeln!(anstream::stdout(), "{accepted} accepted, {rejected} rejected, {left} left")?;
-    Ok(code)
+    Ok(outcome)
 }
 
 /// Shows what waits, and returns its text: the decision is about that and nothing else.
@@ -92,7 +92,7 @@ fn show(path: &Path, number: usize, of: usize) -> Result<String, StoreError> {
 }
 
 /// Waits for a key that means something. What was typed before the question is not an answer to it.
-fn ask() -> Result<Decision, Failure> {
+fn ask() -> Result<Decision, CommandError> {
     let keys = Keys::new()?;
     let mut out = anstream::stdout().lock();
     write!(out, "{FAINT}a accept · r reject · s skip · q quit{FAINT:#} ")?;

@@ -62,6 +62,14 @@ impl Choice {
     }
 }
 
+impl Target {
+    /// This target in a version that is installed.
+    pub(crate) fn at_version(self, version: &str) -> Choice {
+        let label = format!("{}@{version}", self.name);
+        Choice { version: Some(version.to_owned()), ..Choice::plain(&label, self) }
+    }
+}
+
 impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.label)

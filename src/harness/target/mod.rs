@@ -33,12 +33,14 @@
 mod choice;
 mod locate;
 mod npm;
+mod range;
 mod reader;
 
 pub(crate) use choice::{Choice, ChoiceError};
 pub(crate) use locate::clawgate;
 pub(crate) use locate::{LocateError, Located, cache_folder, installed};
 pub(crate) use npm::{Npm, NpmError};
+pub(crate) use range::Span;
 
 use std::path::PathBuf;
 

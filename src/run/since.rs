@@ -4,21 +4,25 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::report::Context;
-use crate::run::Planned;
+use super::Planned;
 
-/// The files that differ from a commit, and what that means for cases.
-#[derive(Debug)]
-pub(super) struct Touched {
-    /// From the root of the repository.
+/// The files that differ from a commit, and what that means for cases. All paths are from the root of the repository.
+pub(crate) struct Touched<'t> {
+    root: PathBuf,
     files: Vec<String>,
-    context: Context,
+    /// A path as the user names it, from the root; none when it is outside.
+    in_repository: &'t dyn Fn(&str) -> Option<String>,
+    /// Where the project's scenarios are.
+    scenarios: Vec<String>,
 }
 
-impl Touched {
+impl<'t> Touched<'t> {
     /// What differs from the commit where this branch left `reference`: committed, not yet committed, or new.
-    pub(super) fn since(reference: &str) -> Result<Self, String> {
-        let here = std::env::current_dir().map_err(|error| error.to_string())?;
+    pub(crate) fn since(
+        reference: &str,
+        scenarios: &[PathBuf],
+        in_repository: &'t dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
         if reference.starts_with('-') {
             return Err(format!("--since {reference}: expected a branch, a tag or a commit"));
         }
@@ -30,11 +34,12 @@ impl Touched {
         let root = git(&["rev-parse", "--show-toplevel"])?;
         let root = PathBuf::from(root.trim_end_matches('\n'));
         files.extend(names(&git_in(&root, &["ls-files", "--others", "--exclude-standard", "-z"])?));
-        Ok(Self { files, context: Context::new(here) })
+        let scenarios = scenarios.iter().filter_map(|path| in_repository(path.to_str()?)).collect();
+        Ok(Self { root, files, in_repository, scenarios })
     }
 
     /// Whether a case has to be run.
-    pub(super) fn concerns(&self, planned: &Planned) -> bool {
+    pub(crate) fn concerns(&self, planned: &Planned) -> bool {
         self.files.iter().any(|file| self.file_concerns(file, planned))
     }
 
@@ -44,13 +49,12 @@ impl Touched {
         if is("md") || is("txt") || path.file_name().is_some_and(|name| name == ".gitignore") {
             return false;
         }
-        let below = |folder: &str| {
-            self.context.in_repository(folder).is_some_and(|folder| {
-                file.strip_prefix(folder.as_str())
-                    .is_some_and(|rest| folder.is_empty() || rest.starts_with('/'))
-            })
+        let is_in = |folder: &str| {
+            file.strip_prefix(folder)
+                .is_some_and(|rest| folder.is_empty() || rest.is_empty() || rest.starts_with('/'))
         };
-        let own = planned.case.source.as_ref().and_then(|source| self.context.in_repository(&source.file));
+        let below = |folder: &str| (self.in_repository)(folder).is_some_and(|folder| is_in(&folder));
+        let own = planned.case.source.as_ref().and_then(|source| (self.in_repository)(&source.file));
         if own.as_deref() == Some(file) {
             return true;
         }
@@ -62,9 +66,9 @@ impl Touched {
         {
             return true;
         }
-        if is("toml") && below("scenarios") {
+        if is("toml") && (below("scenarios") || self.scenarios.iter().any(|place| is_in(place))) {
             // A scenario of other cases; but what only holds a script may be imported by anybody.
-            return !holds_cases(&self.context, file);
+            return !holds_cases(&self.root.join(file));
         }
         if is("toml") && below("targets") {
             return path.file_stem().is_some_and(|stem| *stem == *planned.target.choice.target.name);
@@ -85,9 +89,9 @@ impl Touched {
 }
 
 /// Whether a scenario file is more than a script of the API; one that is gone or cannot be read may be anything.
-fn holds_cases(context: &Context, file: &str) -> bool {
-    let text = context.read_in_repository(file);
-    text.is_some_and(|text| text.lines().any(|line| line.trim_start().starts_with("contract")))
+fn holds_cases(file: &Path) -> bool {
+    let text = std::fs::read_to_string(file);
+    text.is_ok_and(|text| text.lines().any(|line| line.trim_start().starts_with("contract")))
 }
 
 fn names(listing: &str) -> Vec<String> {

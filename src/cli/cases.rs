@@ -1,0 +1,75 @@
+//! Runs that other commands need: a target through cases, recorded into a folder.
+
+use std::path::{Path, PathBuf};
+
+use super::CommandError;
+use super::output::say;
+use super::project::{Project, variable};
+use crate::drift::CaseSet;
+use crate::harness::target::{Located, NpmError, Target, cache_folder};
+use crate::run::{Session, cases_on};
+
+/// Which cases, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct CaseArgs {
+    /// Only these cases: a name or its beginning, a glob, a tag, a contract, or a clause
+    #[arg(long = "case", value_name = "FILTER")]
+    pub(super) cases: Vec<String>,
+    #[command(flatten)]
+    pub(super) jobs: JobsArg,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct JobsArg {
+    /// How many cases run at a time [default: one for each processor]
+    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) jobs: Option<u16>,
+}
+
+impl CaseArgs {
+    /// Runs a target through its cases, and reads the recordings.
+    pub(super) fn record(
+        &self,
+        target: &Located,
+        project: &Project,
+        session: &Session,
+        out: &Path,
+    ) -> Result<CaseSet, CommandError> {
+        let planned = cases_on(target, &project.suite()?, &self.cases, 1)?;
+        say(&format!("running {} cases on {}", planned.len(), target.choice));
+        session.record(planned, out, project.jobs(self.jobs.jobs), &mut |_| {})?;
+        Ok(CaseSet::open(out)?)
+    }
+}
+
+/// Threads and an ear for interrupts, for as long as the command takes.
+pub(super) fn start() -> Result<Session, CommandError> {
+    Session::start(super::containment()).map_err(CommandError::Start)
+}
+
+/// Installs a version of a target, unless it is there; says so on standard error, since that takes its time.
+pub(super) fn install(target: &Target, version: &str) -> Result<PathBuf, NpmError> {
+    target.install(version, cache_folder(variable).as_deref(), &mut |what| say(&format!("installing {what}")))
+}
+
+/// Where recordings go.
+pub(super) enum Workspace {
+    Kept(PathBuf),
+    Vanishing(tempfile::TempDir),
+}
+
+impl Workspace {
+    pub(super) fn new(kept: Option<&Path>) -> Result<Self, CommandError> {
+        match kept {
+            Some(path) => Ok(Self::Kept(path.to_owned())),
+            None => Ok(Self::Vanishing(tempfile::tempdir()?)),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Vanishing(folder) => folder.path(),
+        }
+    }
+}
