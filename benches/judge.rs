@@ -18,9 +18,8 @@ use std::time::Duration;
 
 use clawgate::classify::Process;
 use clawgate::classify::claude::classify;
-use clawgate::judge::{Ending, Judge, Protocol, Settings, Shelf};
+use clawgate::judge::{Contracts, Ending, Judge, Options, Protocol};
 use clawgate::recording::Exit;
-use clawgate::schema::Run;
 use clawgate::stream_json::documented::{self, Reader};
 use clawgate::stream_json::{Limits, Line, Session, StreamReader};
 
@@ -59,17 +58,18 @@ fn verdict(path: &Path) {
 
 /// Everything: the verdict, and every clause of the contract.
 fn with_contract(path: &Path) {
-    SHELF.with(|shelf| {
-        let mut judge = Judge::new(Protocol::ClaudeStream, Settings::default(), shelf, &Run::default())
-            .expect("the contracts are sound");
+    CONTRACTS.with(|contracts| {
+        let mut options = Options::with_exit_code(0);
+        options.protocol = Some(Protocol::ClaudeStream);
+        let mut judge = Judge::of_output(None, contracts, &options);
         chunks(path, |chunk| judge.push(chunk, &mut |_| {}));
-        let judgement = judge.finish(&Ending::with_code(0), &mut |_| {}).expect("the contracts are sound");
+        let judgement = judge.finish(Ending::default(), &mut |_| {}).expect("the contracts are sound");
         black_box(judgement);
     });
 }
 
 thread_local! {
-    static SHELF: Shelf = Shelf::built_in();
+    static CONTRACTS: Contracts = Contracts::built_in();
 }
 
 fn serde_value(path: &Path) {

@@ -12,7 +12,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let fault: Fault = fault.parse()?;
         let script = Script::new().turn(Turn::new().text("Hello.").fault(fault.clone()));
         let run = Cli::target(&target)?.prompt("Hello?").api(script).run()?;
-        println!("{:<45} {}", fault.to_string(), run.verdict().class);
+        println!(
+            "{:<45} {}",
+            fault.to_string(),
+            run.verdict().map_or("none", |verdict| verdict.class.name())
+        );
     }
     Ok(())
 }

@@ -4,14 +4,14 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
-use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
+use clawgate::judge::{self, Contracts, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).unwrap_or_else(|| "samples/rate-limit.ndjson".into());
     let stdout = std::fs::read(&path)?;
-    let judgement = judge_bytes(Protocol::ClaudeStream, &Shelf::built_in(), &stdout, &Ending::assumed())?;
+    let judgement = judge::output(&stdout, &Contracts::built_in(), &Options::default())?;
 
-    let verdict = &judgement.verdict;
+    let verdict = judgement.verdict.ok_or("an event log has no verdict")?;
     println!("{path}: {} (blame: {}, retry: {})", verdict.class, verdict.blame, verdict.retryable);
     for evidence in &verdict.evidence {
         println!("  because {} {}", evidence.rule, evidence.value);

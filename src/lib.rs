@@ -3,19 +3,20 @@
 //! The binary of the same name is a thin layer over this library. What it looks like from Rust:
 //!
 //! ```
-//! use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
+//! use clawgate::judge::{self, Contracts, Options};
 //!
 //! // What a run printed, and how its process ended.
 //! let stdout = std::fs::read("samples/rate-limit.ndjson")?;
-//! let ending = Ending::with_code(1);
+//! let options = Options::with_exit_code(1);
 //!
-//! let judgement = judge_bytes(Protocol::ClaudeStream, &Shelf::built_in(), &stdout, &ending)?;
+//! let judgement = judge::output(&stdout, &Contracts::built_in(), &options)?;
+//! let verdict = judgement.verdict.ok_or("a run has a verdict")?;
 //!
 //! // What happened, and whether a retry makes sense …
-//! assert_eq!(judgement.verdict.class.name(), "rate_limit");
-//! assert!(judgement.verdict.retryable && !judgement.verdict.counts);
+//! assert_eq!(verdict.class.name(), "rate_limit");
+//! assert!(verdict.retryable && !verdict.counts);
 //! // … on what evidence …
-//! assert_eq!(judgement.verdict.evidence[0].rule, "api-error-status");
+//! assert_eq!(verdict.evidence[0].rule, "api-error-status");
 //! // … and which promises were broken.
 //! assert!(judgement.findings.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())

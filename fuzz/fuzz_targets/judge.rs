@@ -6,24 +6,24 @@
 
 use std::cell::OnceCell;
 
-use clawgate::judge::{Ending, Judge, Judgement, Protocol, Settings, Shelf};
+use clawgate::judge::{Contracts, Ending, Judge, Judgement, Options, Protocol};
 use clawgate::internals::report::judgement_json;
-use clawgate::schema::Run;
 use libfuzzer_sys::fuzz_target;
 
 thread_local! {
-    static SHELF: OnceCell<Shelf> = const { OnceCell::new() };
+    static CONTRACTS: OnceCell<Contracts> = const { OnceCell::new() };
 }
 
 fn judge(protocol: Protocol, chunks: &[&[u8]], code: i32) -> Judgement {
-    SHELF.with(|shelf| {
-        let shelf = shelf.get_or_init(Shelf::built_in);
-        let mut judge =
-            Judge::new(protocol, Settings::default(), shelf, &Run::default()).expect("the contracts are sound");
+    CONTRACTS.with(|contracts| {
+        let contracts = contracts.get_or_init(Contracts::built_in);
+        let mut options = Options::with_exit_code(code);
+        options.protocol = Some(protocol);
+        let mut judge = Judge::of_output(None, contracts, &options);
         for chunk in chunks {
             judge.push(chunk, &mut |_| {});
         }
-        judge.finish(&Ending::with_code(code), &mut |_| {}).expect("the contracts are sound")
+        judge.finish(Ending::default(), &mut |_| {}).expect("the contracts are sound")
     })
 }
 
@@ -35,10 +35,12 @@ fuzz_target!(|data: &[u8]| {
     let split = judge(Protocol::ClaudeStream, &[&bytes[..cut], &bytes[cut..]], code);
     let text = |judgement: &Judgement| judgement_json("x", judgement).expect("a judgement is serialisable");
     assert_eq!(text(&whole), text(&split));
-    assert!(!whole.verdict.evidence.is_empty());
+    let has_evidence =
+        |judgement: &Judgement| judgement.verdict.as_ref().is_some_and(|verdict| !verdict.evidence.is_empty());
+    assert!(has_evidence(&whole));
     for protocol in [Protocol::ClaudeJson, Protocol::ClaudeText, Protocol::ClawJson, Protocol::ClawText] {
         let judgement = judge(protocol, &[bytes], code);
-        assert!(!judgement.verdict.evidence.is_empty());
+        assert!(has_evidence(&judgement));
         text(&judgement);
     }
 });

@@ -1,22 +1,19 @@
 //! `clawgate judge`: what happened in a run, from a file, a recording or a pipe.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::classify::{Class, claw};
+use crate::classify::Class;
 use crate::events::Profile;
 use crate::exit_code;
-use crate::judge::{
-    EVENTS_CONTRACT, Ending, Input, InputError, Judge, Judgement, LogJudgement, Protocol, Settings, Shelf,
-    Source, find, is_of_events, judge_segments, judge_stream, looks_like_events,
-};
-use crate::recording::{Exit, Recording};
+use crate::judge::{Contracts, InputError, Judgement, Options, Source, find};
+use crate::recording::{Exit, STDERR_HEAD};
 use crate::report::style::FAINT;
-use crate::report::{judgement_json, live_line, log_judgement_json, write_judgement, write_log_judgement};
-use crate::schema::{FileError, Finding, KnownFailures, Run};
+use crate::report::{judgement_json, live_line, write_judgement};
+use crate::schema::{Finding, KnownFailures};
 use crate::stream_json::Line;
 
 use super::Format;
@@ -80,11 +77,6 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Of a standard error this much is read.
-const MAX_STDERR: u64 = 4 << 20;
-/// Bytes looked at to tell what a bare file is.
-const SNIFF: usize = 64 << 10;
-
 /// Runs the command and returns its exit code.
 pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
     let mut inputs = Vec::new();
@@ -100,32 +92,27 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
         }
         inputs.extend(found);
     }
-    let shelf = match &args.contract {
-        Some(name) => Shelf::only(name)?,
-        None => Shelf::built_in(),
+    let contracts = match &args.contract {
+        Some(name) => Contracts::only(name)?,
+        None => Contracts::built_in(),
     };
-    let mut known = args.known_failures.as_deref().map(|path| read_known(path, &shelf)).transpose()?;
+    let options = args.options()?;
+    let mut known = args.known_failures.as_deref().map(|path| read_known(path, &contracts)).transpose()?;
     let today = time::date(time::now());
     let mut out = args.format.format.stdout();
     for (i, input) in inputs.iter().enumerate() {
-        // One unreadable input does not hide what is wrong with the others.
-        match args.judge(input, &shelf) {
-            Ok(Judged::Log(mut judgement)) => {
-                if let Some(known) = &mut known {
-                    let (target, scenario) = input.origin();
-                    known.mark(&mut judgement.findings, &target, &scenario, &today);
-                }
-                if i > 0 && args.format.format == Format::Human {
-                    writeln!(out)?;
-                }
-                match args.format.format {
-                    Format::Json => writeln!(out, "{}", log_judgement_json(&input.name, &judgement)?)?,
-                    Format::Human => write_log_judgement(&mut out, &input.name, &judgement)?,
-                }
-                let is_broken = judgement.findings.iter().any(Finding::fails);
-                code = exit_code::worst(code, if is_broken { exit_code::FINDINGS } else { exit_code::OK });
+        let show =
+            matches!(input.source, Source::Stdin) && !args.quiet && args.format.format == Format::Human;
+        let mut live = anstream::stderr();
+        let mut watch = |line: &Line<'_>| {
+            if show && let Some(text) = live_line(line) {
+                // Whether the live view can be shown does not matter to the judgement.
+                let _ = writeln!(live, "{FAINT}{text}{FAINT:#}");
             }
-            Ok(Judged::Run(mut judgement)) => {
+        };
+        // One unreadable input does not hide what is wrong with the others.
+        match input.judge(&contracts, &options, &mut watch) {
+            Ok(mut judgement) => {
                 if let Some(known) = &mut known {
                     let (target, scenario) = input.origin();
                     known.mark(&mut judgement.findings, &target, &scenario, &today);
@@ -153,185 +140,40 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
     Ok(code)
 }
 
-fn read_known(path: &Path, shelf: &Shelf) -> Result<KnownFailures, super::Failure> {
+fn read_known(path: &Path, contracts: &Contracts) -> Result<KnownFailures, super::Failure> {
     let text = std::fs::read_to_string(path).map_err(at(path))?;
-    Ok(KnownFailures::parse(&path.display().to_string(), &text, &|clause| shelf.has_clause(clause))?)
+    Ok(KnownFailures::parse(&path.display().to_string(), &text, &|clause| contracts.has_clause(clause))?)
 }
 
 impl JudgeArgs {
     fn outcome(&self, judgement: &Judgement) -> u8 {
-        let class = judgement.verdict.class;
-        let is_fine = class == Class::Ok || self.allow.contains(&class);
+        let is_fine = |class: Class| class == Class::Ok || self.allow.contains(&class);
         let is_broken = judgement.findings.iter().any(Finding::fails);
-        if is_fine && !is_broken { exit_code::OK } else { exit_code::FINDINGS }
+        match &judgement.verdict {
+            Some(verdict) if !is_fine(verdict.class) => exit_code::FINDINGS,
+            _ if is_broken => exit_code::FINDINGS,
+            _ => exit_code::OK,
+        }
     }
 
-    fn settings(&self, background_disabled: bool) -> Settings {
+    fn options(&self) -> Result<Options, InputError> {
+        let mut options = Options::default();
         let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
-        Settings {
-            heuristics: !self.no_heuristics,
-            background_disabled: flag.map_or(background_disabled, |(_, value)| value == "1"),
-            ..Settings::default()
-        }
-    }
-
-    fn judge(&self, input: &Input, shelf: &Shelf) -> Result<Judged, JudgeError> {
-        match &input.source {
-            Source::Recording(path) => self.judge_recording(path, shelf),
-            Source::File(path) => {
-                let file = File::open(path).map_err(at(path))?;
-                self.judge_bare(Some(path), file, shelf)
-            }
-            Source::Segments(paths) => {
-                let set = shelf.events()?.ok_or_else(no_events)?;
-                Ok(Judged::Log(judge_segments(set, self.profile.unwrap_or_default(), paths, &mut ())?))
-            }
-            Source::Stdin => self.judge_bare(None, io::stdin().lock(), shelf),
-        }
-    }
-
-    fn judge_recording(&self, path: &Path, shelf: &Shelf) -> Result<Judged, JudgeError> {
-        let recording = Recording::open(path).map_err(InputError::from)?;
-        let promised = || recording.facts.contract() == Some(EVENTS_CONTRACT);
-        if shelf.chosen().map_or_else(promised, is_of_events) {
-            let stdout = recording.stdout().map_err(at(path))?;
-            let recorded = recording.facts.other.get("profile").and_then(serde_json::Value::as_str);
-            let profile = self.profile.or_else(|| Profile::from_name(recorded?)).unwrap_or_default();
-            return Ok(Judged::Log(judge_log(path, &[], stdout, shelf, profile)?));
-        }
-        let mut stderr = Vec::new();
-        recording.stderr().and_then(|err| err.take(MAX_STDERR).read_to_end(&mut stderr)).map_err(at(path))?;
-        let ending = self.complete(Ending::of_recording(&recording.facts, stderr))?;
-        let disabled = recording.facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1");
-        let protocol = Protocol::of_recording(&recording.facts);
-        let judge = Judge::new(protocol, self.settings(disabled), shelf, &Run::of(&recording.facts))?;
-        let stdout = recording.stdout().map_err(at(path))?;
-        Ok(Judged::Run(Box::new(pump(judge, &[], stdout, path, &ending, &mut |_| {})?)))
-    }
-
-    fn judge_bare(
-        &self,
-        path: Option<&Path>,
-        mut reader: impl Read,
-        shelf: &Shelf,
-    ) -> Result<Judged, JudgeError> {
-        let name = path.unwrap_or(Path::new("-"));
-        let ending = self.complete(Ending::assumed())?;
-        let start = sniff(&mut reader).map_err(at(name))?;
-        if shelf.chosen().map_or_else(|| looks_like_events(&start), is_of_events) {
-            let mut log = judge_log(name, &start, reader, shelf, self.profile.unwrap_or_default())?;
-            log.contract_detected = shelf.chosen().is_none();
-            return Ok(Judged::Log(log));
-        }
-        let protocol = Protocol::detect(path, &start).fitting(shelf.chosen());
-        let show = path.is_none() && !self.quiet && self.format.format == Format::Human;
-        let mut live = anstream::stderr();
-        let mut watch = |line: &Line<'_>| {
-            if show && let Some(text) = live_line(line) {
-                // Whether the live view can be shown does not matter to the judgement.
-                let _ = writeln!(live, "{FAINT}{text}{FAINT:#}");
-            }
-        };
-        let judge = Judge::new(protocol, self.settings(false), shelf, &Run::default())?;
-        let mut judgement = pump(judge, &start, reader, name, &ending, &mut watch)?;
-        if judgement.is_of_unknown_shape() && judgement.verdict.is_ok() {
-            judgement.verdict = claw::unknown_shape();
-        }
-        Ok(Judged::Run(Box::new(judgement)))
-    }
-
-    /// Completes what is known of the end with what the flags say.
-    fn complete(&self, mut ending: Ending) -> Result<Ending, InputError> {
-        if let Some(code) = self.exit_code {
-            ending.exit = Exit::with_code(code);
-            ending.exit_known = true;
-        }
+        options.heuristics = !self.no_heuristics;
+        options.background_disabled = flag.map(|(_, value)| value == "1");
+        options.profile = self.profile;
+        options.exit = self.exit_code.map(Exit::with_code);
         if let Some(path) = &self.stderr {
+            let mut stderr = Vec::new();
             let file = File::open(path).map_err(at(path))?;
-            ending.stderr.clear();
-            file.take(MAX_STDERR).read_to_end(&mut ending.stderr).map_err(at(path))?;
+            file.take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(at(path))?;
+            options.stderr = Some(stderr);
         }
-        Ok(ending)
+        Ok(options)
     }
-}
-
-/// Judges an event log, of which the start was already read.
-fn judge_log(
-    name: &Path,
-    start: &[u8],
-    rest: impl Read,
-    shelf: &Shelf,
-    profile: Profile,
-) -> Result<LogJudgement, JudgeError> {
-    let set = shelf.events()?.ok_or_else(no_events)?;
-    Ok(judge_stream(set, profile, start, rest, &mut ()).map_err(at(name))?)
-}
-
-/// What was judged.
-enum Judged {
-    /// A run of a program.
-    Run(Box<Judgement>),
-    /// An event log.
-    Log(LogJudgement),
-}
-
-fn no_events() -> FileError {
-    FileError::whole(EVENTS_CONTRACT, "no such contract in this build")
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> InputError {
     let path = path.to_owned();
     move |source| InputError::Io { path: path.clone(), source }
-}
-
-/// Reads until the first line ends, so that a live stream is not held back.
-fn sniff(reader: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut start = Vec::with_capacity(SNIFF);
-    let mut chunk = [0; 4096];
-    while start.len() < SNIFF {
-        let read = read_some(reader, &mut chunk)?;
-        start.extend_from_slice(&chunk[..read]);
-        let has_line = start.trim_ascii_start().iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-        if read == 0 || has_line {
-            break;
-        }
-    }
-    Ok(start)
-}
-
-fn pump(
-    mut judge: Judge<'_>,
-    start: &[u8],
-    mut reader: impl Read,
-    name: &Path,
-    ending: &Ending,
-    watch: &mut dyn FnMut(&Line<'_>),
-) -> Result<Judgement, JudgeError> {
-    judge.push(start, watch);
-    let mut chunk = vec![0; 256 << 10];
-    loop {
-        match read_some(&mut reader, &mut chunk).map_err(at(name))? {
-            0 => break,
-            read => judge.push(&chunk[..read], watch),
-        }
-    }
-    Ok(judge.finish(ending, watch)?)
-}
-
-fn read_some(reader: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match reader.read(chunk) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            result => return result,
-        }
-    }
-}
-
-/// Why one input could not be judged.
-#[derive(Debug, thiserror::Error)]
-enum JudgeError {
-    #[error(transparent)]
-    Input(#[from] InputError),
-    #[error(transparent)]
-    Contract(#[from] FileError),
 }

@@ -7,9 +7,9 @@ use super::{Failure, Format, complain};
 use crate::exit_code;
 use crate::report::merge::EVENTS_FILE;
 use crate::report::{
-    Baseline, Context, Kind, Measure, Options, Recorded, RecordedWish, ReportRequest, Sinks, Terminal,
-    Verbosity, columns_of,
+    Baseline, Context, Kind, Measure, Options, ReportRequest, Sinks, Terminal, Verbosity, columns_of,
 };
+use crate::run::RecordedFolder;
 
 /// Columns where nobody looks at a terminal.
 const COLUMNS: usize = 100;
@@ -41,7 +41,7 @@ pub(super) struct ReportArgs {
     /// Recordings of a target that is not at hand, held to a contract: a column of the conformance report. They are no
     /// cases of the run and fail nothing
     #[arg(long, value_name = "CONTRACT=DIR", help_heading = "Reports")]
-    recorded: Vec<RecordedWish>,
+    recorded: Vec<RecordedFolder>,
     /// An earlier SARIF report; results are then marked new, unchanged or absent
     #[arg(long, value_name = "FILE", help_heading = "Reports")]
     baseline: Option<PathBuf>,
@@ -100,9 +100,9 @@ impl ReportArgs {
             let reason = "--recorded is for the conformance report: add --report conformance=PATH";
             return Err(Failure::Usage(reason.into()));
         }
-        for wish in &self.recorded {
-            let read = Recorded::read(wish).map_err(|error| Failure::Usage(error.to_string()))?;
-            options.recorded.push(read);
+        for folder in &self.recorded {
+            let judged = folder.judge().map_err(|error| Failure::Usage(error.to_string()))?;
+            options.recorded.push(judged);
         }
         let here = std::env::current_dir()?;
         Ok(Sinks::open(wishes, Context::new(here), options))

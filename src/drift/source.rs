@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Terms;
-use crate::golden::{Form, Normal, SNAP, Store, StoreError, normalise, normalise_output, open, read_entries};
+use crate::golden::{Normal, SNAP, Store, StoreError, normalise, normalise_output, open, read_entries};
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
 use crate::schema::FileError;
@@ -180,7 +180,7 @@ fn read_fixture(path: &Path) -> io::Result<Vec<u8>> {
 
 fn holds_json(path: &Path) -> Result<bool, SourceError> {
     let bytes = read_fixture(path).map_err(|source| SourceError::Io { path: path.to_owned(), source })?;
-    Ok(read_entries(&bytes, Form::Unknown).iter().any(|entry| entry.kind().is_some()))
+    Ok(read_entries(&bytes).iter().any(|entry| entry.kind().is_some()))
 }
 
 struct Named {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::golden::{Entry, Normal, Volatile};
 use crate::schema::policy::{Kind, Policy};
-use crate::schema::{Bundle, Contract, Detector, FileError, built_in, bundle};
+use crate::schema::{Bundle, Contract, Detector, FileError, built_in, bundle, family_of};
 
 /// So many messages are enough to recognise a contract by its shape.
 const ENOUGH: usize = 8;
@@ -87,8 +87,7 @@ impl<'t> Terms<'t> {
         contract: Option<&str>,
     ) -> Result<Self, FileError> {
         let rules = move |target: &str, contract: Option<&str>| {
-            let family = |name: &str| ["claude", "claw"].into_iter().find(|family| name.starts_with(family));
-            let by_contract = || volatile.get(family(contract.unwrap_or_default())?);
+            let by_contract = || volatile.get(family_of(contract?).ok()??.name());
             volatile.get(target).or_else(by_contract).cloned().unwrap_or_default()
         };
         let forced =

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::json::{Kind, Malformed, OddityKind, Scanner};
+use crate::json::{Kind, Malformed, Node, OddityKind, Scanner};
 
 /// A larger output is not read as a document.
 pub const MAX_BYTES: usize = 16 << 20;
@@ -99,6 +99,11 @@ pub struct Envelope {
 impl Envelope {
     /// Reads the output of a process.
     pub fn read(output: &[u8]) -> Self {
+        Self::read_with(output, &mut |_| {})
+    }
+
+    /// As [`read`](Self::read); `see` is shown the document as it stands in the output, if there is one.
+    pub fn read_with(output: &[u8], see: &mut dyn FnMut(Node<'_>)) -> Self {
         if output.len() > MAX_BYTES {
             return Self::only(FlawKind::TooLarge, MAX_BYTES);
         }
@@ -115,7 +120,7 @@ impl Envelope {
             envelope.flaw(FlawKind::Empty, 0);
             return envelope;
         }
-        envelope.document(&text, start);
+        envelope.document(&text, start, see);
         envelope.flaws.sort_by_key(|flaw| flaw.offset);
         envelope
     }
@@ -134,7 +139,7 @@ impl Envelope {
             && !self.flaws.iter().any(|flaw| flaw.kind.is_substantial())
     }
 
-    fn document(&mut self, text: &str, start: usize) {
+    fn document(&mut self, text: &str, start: usize, see: &mut dyn FnMut(Node<'_>)) {
         let mut scanner = Scanner::default();
         let mut at = start;
         if let Some(rest) = text[start..].strip_prefix('\u{feff}') {
@@ -163,6 +168,7 @@ impl Envelope {
         if document.root().kind() != Kind::Object {
             self.flaws.push(Flaw { kind: FlawKind::NotAnObject, offset: at });
         }
+        see(document.root());
         self.value = Some(document.root().to_value());
         self.offset = at;
         self.documents = 1;

@@ -9,7 +9,7 @@ use super::runner::{ExecuteError, Halt, Progress, Request, Shared, Undone, locke
 use super::spec::Case;
 use super::trial::{Attempted, Outcome, Trial};
 use crate::classify::Class;
-use crate::judge::Shelf;
+use crate::judge::Contracts;
 use crate::recording::Recording;
 
 /// Something that is asked.
@@ -49,7 +49,7 @@ impl<'a> Purpose<'a> {
 pub(super) struct Room<'w> {
     /// The folder of the trial.
     pub(super) folder: &'w Path,
-    pub(super) shelf: &'w Shelf,
+    pub(super) contracts: &'w Contracts,
     pub(super) tell: &'w Sender<Progress>,
 }
 
@@ -93,7 +93,7 @@ impl Shared<'_> {
                     Err(ExecuteError::Unfit(reason)) => return Ok(Err(format!("usage: {reason}"))),
                 }
             }
-            let observed = match Observed::read(&place, room.shelf, self.spec.run.heuristics) {
+            let observed = match Observed::read(&place, room.contracts, self.spec.run.heuristics) {
                 Ok(observed) => observed,
                 Err(error) => return Ok(Err(format!("harness: {error}"))),
             };

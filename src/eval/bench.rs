@@ -12,7 +12,7 @@ use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::scenario::{Case, RunPart};
 use crate::harness::target::{Located, Speaks};
-use crate::judge::Shelf;
+use crate::judge::Contracts;
 use crate::run::{AttemptError, Planned, Setting};
 
 /// The contract that trials are run under.
@@ -182,8 +182,8 @@ impl Executor for Bench<'_> {
     fn execute(&self, request: &Request<'_>) -> Result<(), ExecuteError> {
         debug_assert!(request.place.starts_with(self.scratch), "recordings are made where they stay");
         // The contract is judged again when the recording is read, by the same code.
-        let shelf = Shelf::built_in();
-        match self.setting.attempt(&self.planned(request), &shelf, request.number) {
+        let contracts = Contracts::built_in();
+        match self.setting.attempt(&self.planned(request), &contracts, request.number) {
             Ok(attempt) if attempt.cancelled => {
                 // What was cut short says nothing, and must not be found by a later run.
                 _ = std::fs::remove_dir_all(&attempt.recording);

@@ -65,7 +65,7 @@ use self::report::Tally;
 use self::runner::{Progress, Setup};
 use self::spec::Spec;
 use self::statistics::{Difference, Rate};
-use crate::judge::Shelf;
+use crate::judge::Contracts;
 use crate::run::Stop;
 
 /// Something that happened in an evaluation.
@@ -230,14 +230,14 @@ pub fn regrade(
 ) -> Result<Report, StoreError> {
     let plan = plan(spec);
     let mut tally = Tally::new(spec, &plan);
-    let shelf = Shelf::built_in();
+    let contracts = Contracts::built_in();
     for series in &plan {
         for id in series.ids() {
             let Some(mut trial) = iteration.finished(&id, series.case.kind) else { continue };
             let folder = iteration.trial_folder(&id, series.case.kind);
             if let Some(last) = trial.attempts.last() {
                 let place = folder.join(&last.recording);
-                let observed = Observed::read(&place, &shelf, spec.run.heuristics).map_err(|error| {
+                let observed = Observed::read(&place, &contracts, spec.run.heuristics).map_err(|error| {
                     StoreError::Damaged { path: place.clone(), reason: error.to_string() }
                 })?;
                 let judged = Judgements {

@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use super::urls::{self, Reached};
 use crate::classify::Verdict;
-use crate::judge::{Ending, Judge, Protocol, Settings, Shelf};
+use crate::judge::{Contracts, JudgeError, Options, watched_recording};
 use crate::recording::{Exit, Recording, RecordingError};
 use crate::run::KEPT_FILES;
-use crate::schema::{FileError, Run};
 use crate::stream_json::{Assistant, Line, Message, RunResult, Session};
 
 /// More tool calls than this are counted, not kept.
@@ -21,8 +20,6 @@ const MOST_CALLS: usize = 4096;
 const LONGEST_INPUT: usize = 256 << 10;
 /// Of a file that an assertion asks for, this much is read.
 const LONGEST_FILE: u64 = 16 << 20;
-/// Of standard error this much is needed to judge.
-const MOST_STDERR: u64 = 64 << 10;
 
 /// What one attempt did.
 #[derive(Debug)]
@@ -108,43 +105,24 @@ pub(crate) enum ObserveError {
     /// The recording is damaged.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// The contract is damaged.
+    /// It cannot be judged.
     #[error(transparent)]
-    Contract(#[from] FileError),
-    /// A file cannot be read.
-    #[error("{}: {source}", path.display())]
-    Io {
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
+    Judge(#[from] JudgeError),
+    /// An event log has no verdict that could be measured.
+    #[error("the recording is an event log, which has no verdict that could be measured")]
+    EventLog,
 }
 
 impl Observed {
     /// Reads the recording in this folder. `heuristics` says whether guesses such as a question at the end count.
-    pub(crate) fn read(folder: &Path, shelf: &Shelf, heuristics: bool) -> Result<Self, ObserveError> {
+    pub(crate) fn read(folder: &Path, contracts: &Contracts, heuristics: bool) -> Result<Self, ObserveError> {
         let recording = Recording::open(folder)?;
         let facts = &recording.facts;
-        let at = |source| ObserveError::Io { path: folder.to_owned(), source };
-        let settings = Settings {
-            heuristics,
-            background_disabled: facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1"),
-            ..Settings::default()
-        };
-        let protocol = Protocol::of_recording(facts);
-        let mut judge = Judge::new(protocol, settings, shelf, &Run::of(facts))?;
-        let mut heard = Heard::default();
-        let mut stdout = recording.stdout().map_err(at)?;
-        let mut chunk = vec![0; 64 << 10];
-        loop {
-            match stdout.read(&mut chunk).map_err(at)? {
-                0 => break,
-                length => judge.push(&chunk[..length], &mut |line| heard.line(line)),
-            }
-        }
-        let mut stderr = Vec::new();
-        recording.stderr().map_err(at)?.take(MOST_STDERR).read_to_end(&mut stderr).map_err(at)?;
-        let judgement = judge.finish(&Ending::of_recording(facts, stderr), &mut |line| heard.line(line))?;
+        let mut options = Options::default();
+        options.heuristics = heuristics;
+        let mut seen = Seen::default();
+        let judgement = watched_recording(&recording, contracts, &options, &mut |line| seen.line(line))?;
+        let verdict = judgement.verdict.ok_or(ObserveError::EventLog)?;
         let session = judgement.session.unwrap_or_default();
         let run = judgement.run;
         Ok(Self {
@@ -157,15 +135,15 @@ impl Observed {
             output: run.as_ref().map(|run| run.output.clone()).unwrap_or_default(),
             succeeded: run.as_ref().is_some_and(|run| run.succeeded),
             error: run.and_then(|run| run.error),
-            denied: heard.denied.into_iter().map(|(_, tool)| tool).collect(),
+            denied: seen.denied.into_iter().map(|(_, tool)| tool).collect(),
             final_text: session.final_text.unwrap_or_default(),
             model: session.model,
             version: session.cli_version.unwrap_or_else(|| facts.target_version.clone()),
-            verdict: judgement.verdict,
-            calls: heard.calls,
-            call_count: heard.call_count,
-            known: heard.known,
-            structured: heard.structured,
+            verdict,
+            calls: seen.calls,
+            call_count: seen.call_count,
+            known: seen.known,
+            structured: seen.structured,
             exit: facts.exit.clone(),
             files: folder.join(KEPT_FILES),
             reached: urls::read(folder),
@@ -258,7 +236,7 @@ fn unscripted(requests: Option<&Value>) -> Option<String> {
 
 /// What the lines of a stream say beside the session.
 #[derive(Default)]
-struct Heard {
+struct Seen {
     calls: Vec<ToolCall>,
     call_count: u64,
     known: Option<Vec<String>>,
@@ -267,7 +245,7 @@ struct Heard {
     denied: Vec<(String, String)>,
 }
 
-impl Heard {
+impl Seen {
     fn line(&mut self, line: &Line<'_>) {
         let Some(message) = line.message() else { return };
         match message.view() {

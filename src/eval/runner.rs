@@ -21,7 +21,7 @@ use super::spec::{Case, Spec};
 use super::store::{Iteration, StoreError};
 use super::trial::{Judged, Outcome, SCHEMA_VERSION, SkillState, Status, Trial, TrialId};
 use super::urls::{self, CheckUrls};
-use crate::judge::Shelf;
+use crate::judge::Contracts;
 use crate::run::Stop;
 
 /// Runs an attempt at a trial and leaves its recording on disk.
@@ -190,11 +190,11 @@ pub(super) struct Undone;
 impl Shared<'_> {
     fn work(&self, tell: &Sender<Progress>) {
         // Contracts are opened once by each worker: they are not made to be shared.
-        let shelf = Shelf::built_in();
+        let contracts = Contracts::built_in();
         while self.may_go_on() {
             let Some((series, id)) = locked(&self.queue).pop_front() else { return };
             _ = tell.send(Progress::Started(id.clone()));
-            match self.trial(series, id, &shelf, tell) {
+            match self.trial(series, id, &contracts, tell) {
                 Ok(trial) => _ = tell.send(Progress::Finished(Box::new(trial))),
                 Err(Undone) => return,
             }
@@ -214,7 +214,7 @@ impl Shared<'_> {
         &self,
         series: &Series<'_>,
         id: TrialId,
-        shelf: &Shelf,
+        contracts: &Contracts,
         tell: &Sender<Progress>,
     ) -> Result<Trial, Undone> {
         let case = series.case;
@@ -242,7 +242,7 @@ impl Shared<'_> {
             finished_ms: started_ms,
             id,
         };
-        let mut room = Room { folder: &folder, shelf, tell };
+        let mut room = Room { folder: &folder, contracts, tell };
         let ask = Ask { case, prompt: series.prompt(), purpose: Purpose::Trial };
         let mut observed = match self.until_it_counts(&ask, &mut room, &mut trial)? {
             Ok(observed) => observed,

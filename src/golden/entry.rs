@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::json::Scanner;
+
 /// So many times a value that spans lines is looked for where none is: hostile output would make that quadratic.
 const MOST_ATTEMPTS: usize = 16;
 
@@ -10,7 +12,7 @@ const MOST_ATTEMPTS: usize = 16;
 pub(crate) enum Entry {
     /// A JSON value on lines of its own.
     Message {
-        /// What kind of message it is: `system/init`, `result/success`, or [`DOCUMENT`].
+        /// What kind of message it is: `system/init`, `result/success`, the topic of an event, or [`DOCUMENT`].
         kind: String,
         /// The value.
         value: Value,
@@ -46,31 +48,36 @@ impl Entry {
     }
 }
 
-/// Reads output: one JSON document, one message a line, or text with documents in it. Blank lines are nothing.
-pub(crate) fn read_entries(bytes: &[u8], form: Form) -> Vec<Entry> {
+/// Reads output as every other reader does: one JSON document, one message a line, or text with documents in it. Blank
+/// lines are nothing.
+pub(crate) fn read_entries(bytes: &[u8]) -> Vec<Entry> {
     let mut entries = Vec::new();
-    if let Ok(value) = serde_json::from_slice::<Value>(bytes) {
-        let line =
-            1 + bytes.iter().take_while(|byte| byte.is_ascii_whitespace()).filter(|b| **b == b'\n').count();
+    let text = String::from_utf8_lossy(bytes);
+    let mut scanner = Scanner::default();
+    if let Some(value) = whole(&mut scanner, &text) {
+        let start = text.len() - text.trim_start().len();
+        let line = 1 + memchr::memchr_iter(b'\n', &text.as_bytes()[..start]).count();
         match value {
             // `--output-format json --verbose` prints all messages as one list.
-            Value::Array(items) if form == Form::Stream && items.iter().all(Value::is_object) => {
+            Value::Array(items) if items.iter().all(Value::is_object) && items.iter().any(is_of_stream) => {
                 entries.extend(items.into_iter().map(|value| message(value, line)));
             }
             value => entries.push(message(value, line)),
         }
-        return named(entries, form);
+        return named(entries);
     }
     let (mut at, mut line, mut attempts) = (0, 1, 0);
-    while at < bytes.len() {
-        let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |length| at + length);
-        let this = &bytes[at..end];
-        if let Ok(value) = serde_json::from_slice::<Value>(this) {
+    while at < text.len() {
+        let end = memchr::memchr(b'\n', &text.as_bytes()[at..]).map_or(text.len(), |length| at + length);
+        let this = &text[at..end];
+        if let Some(value) = whole(&mut scanner, this) {
             entries.push(message(value, line));
-        } else if let Some((start, length, value)) = embedded(&bytes[at..], end - at, &mut attempts) {
-            push_text(&mut entries, &bytes[at..at + start], line);
+        } else if let Some((start, length, value)) =
+            embedded(&mut scanner, &text[at..], end - at, &mut attempts)
+        {
+            push_text(&mut entries, &text[at..at + start], line);
             entries.push(message(value, line));
-            line += memchr::memchr_iter(b'\n', &bytes[at + start..at + start + length]).count();
+            line += memchr::memchr_iter(b'\n', &text.as_bytes()[at + start..at + start + length]).count();
             // There may be another behind it.
             at += start + length;
             continue;
@@ -79,26 +86,19 @@ pub(crate) fn read_entries(bytes: &[u8], form: Form) -> Vec<Entry> {
         }
         (at, line) = (end + 1, line + 1);
     }
-    named(entries, form)
+    named(entries)
 }
 
-/// Which kinds of messages there are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// Messages that name their kind by `type` and `subtype`.
-    Stream,
-    /// Documents, all of one kind.
-    Documents,
-    /// Whatever the messages look like.
-    Unknown,
+/// The one JSON value that a text is.
+fn whole(scanner: &mut Scanner, text: &str) -> Option<Value> {
+    scanner.scan(text).ok().map(|document| document.root().to_value())
 }
 
 fn message(value: Value, line: usize) -> Entry {
     Entry::Message { kind: DOCUMENT.into(), value, line }
 }
 
-fn push_text(entries: &mut Vec<Entry>, bytes: &[u8], line: usize) {
-    let text = String::from_utf8_lossy(bytes);
+fn push_text(entries: &mut Vec<Entry>, text: &str, line: usize) {
     let text = text.trim_end_matches('\r');
     if !text.trim().is_empty() {
         entries.push(Entry::Text { text: text.to_owned(), line });
@@ -106,16 +106,19 @@ fn push_text(entries: &mut Vec<Entry>, bytes: &[u8], line: usize) {
 }
 
 /// An object that begins on this line, after whatever text, and ends on this or a later one: where, how long, which.
-fn embedded(rest: &[u8], line_length: usize, attempts: &mut usize) -> Option<(usize, usize, Value)> {
-    let start = memchr::memchr(b'{', &rest[..line_length])?;
+fn embedded(
+    scanner: &mut Scanner,
+    rest: &str,
+    line_length: usize,
+    attempts: &mut usize,
+) -> Option<(usize, usize, Value)> {
+    let start = memchr::memchr(b'{', &rest.as_bytes()[..line_length])?;
     if *attempts >= MOST_ATTEMPTS {
         return None;
     }
-    let mut values = serde_json::Deserializer::from_slice(&rest[start..]).into_iter::<Value>();
-    match values.next() {
-        Some(Ok(value)) if value.as_object().is_some_and(|object| !object.is_empty()) => {
-            Some((start, values.byte_offset(), value))
-        }
+    match scanner.scan_first(&rest[start..]) {
+        // An empty object is no message.
+        Ok(document) if document.end() > 2 => Some((start, document.end(), document.root().to_value())),
         _ => {
             *attempts += 1;
             None
@@ -123,20 +126,18 @@ fn embedded(rest: &[u8], line_length: usize, attempts: &mut usize) -> Option<(us
     }
 }
 
-/// Gives messages their kinds.
-fn named(mut entries: Vec<Entry>, form: Form) -> Vec<Entry> {
-    let looks_like_stream = |entry: &Entry| match entry {
-        Entry::Message { value, .. } => {
-            matches!(text(value, "type"), Some("system" | "assistant" | "user" | "result" | "stream_event"))
-        }
+/// Whether a message is one of a stream of the Claude CLI.
+fn is_of_stream(value: &Value) -> bool {
+    matches!(text(value, "type"), Some("system" | "assistant" | "user" | "result" | "stream_event"))
+}
+
+/// Gives the messages of streams and event logs their kinds; other documents are all of one kind.
+fn named(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let has_kinds = |entry: &Entry| match entry {
+        Entry::Message { value, .. } => is_of_stream(value) || text(value, "topic").is_some(),
         Entry::Text { .. } => false,
     };
-    let is_stream = match form {
-        Form::Stream => true,
-        Form::Documents => false,
-        Form::Unknown => entries.iter().any(looks_like_stream),
-    };
-    if is_stream {
+    if entries.iter().any(has_kinds) {
         for entry in &mut entries {
             if let Entry::Message { kind, value, .. } = entry {
                 *kind = kind_of(value);
@@ -147,13 +148,22 @@ fn named(mut entries: Vec<Entry>, form: Form) -> Vec<Entry> {
 }
 
 fn kind_of(value: &Value) -> String {
+    if let Some(topic) = text(value, "topic") {
+        // A part with a number is the name of a peer or a session, which differs from run to run.
+        let parts = topic.split('.').filter(|part| !part.contains(|c: char| c.is_ascii_digit()));
+        return plain_word(&parts.collect::<Vec<_>>().join("."));
+    }
     let Some(kind) = text(value, "type") else { return DOCUMENT.into() };
     let part = text(value, "subtype").or_else(|| {
         (kind == "stream_event").then(|| value.get("event").and_then(|event| text(event, "type"))).flatten()
     });
     let whole = part.map_or_else(|| kind.to_owned(), |part| format!("{kind}/{part}"));
-    // It stands in headings and in rows of a table.
-    whole.chars().filter(|c| !c.is_whitespace() && !c.is_control()).take(80).collect()
+    plain_word(&whole)
+}
+
+/// A kind stands in headings and in rows of a table.
+fn plain_word(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && !c.is_control()).take(80).collect()
 }
 
 fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
@@ -169,7 +179,7 @@ mod tests {
             Entry::Message { kind, line, .. } => (format!("<{kind}>"), *line),
             Entry::Text { text, line } => (text.clone(), *line),
         };
-        read_entries(output.as_bytes(), Form::Unknown).iter().map(shown).collect()
+        read_entries(output.as_bytes()).iter().map(shown).collect()
     }
 
     fn owned(expected: &[(&str, usize)]) -> Vec<(String, usize)> {
@@ -195,6 +205,6 @@ mod tests {
     #[test]
     fn a_flood_of_braces_is_read_in_linear_time() {
         let flood = "{\"a\":\n".repeat(200_000);
-        assert_eq!(read_entries(flood.as_bytes(), Form::Unknown).len(), 200_000);
+        assert_eq!(read_entries(flood.as_bytes()).len(), 200_000);
     }
 }

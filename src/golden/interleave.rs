@@ -69,7 +69,7 @@ impl Interleave {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::{Form, read_entries};
+    use super::super::entry::read_entries;
     use super::*;
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
                 None => format!("{{\"type\":\"{kind}\"}}\n"),
             };
             let stream: String = kinds.iter().map(line).collect();
-            let entries = groups.sort(read_entries(stream.as_bytes(), Form::Stream));
+            let entries = groups.sort(read_entries(stream.as_bytes()));
             entries.iter().map(|entry| entry.kind().unwrap().to_owned()).collect::<Vec<_>>()
         };
         let a = sorted(&["result", "system/task_a", "user", "system/task_b", "result"]);

@@ -18,7 +18,7 @@ mod store;
 mod volatile;
 
 pub(crate) use difference::{DiffLine, Difference, Tag, hunks};
-pub(crate) use entry::{DOCUMENT, Entry, Form, read_entries};
+pub(crate) use entry::{DOCUMENT, Entry, read_entries};
 pub(crate) use interleave::{INTERLEAVE, Interleave};
 pub(crate) use learn::learn;
 pub(crate) use normalise::{Normal, normalise, normalise_output};

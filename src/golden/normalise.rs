@@ -10,7 +10,7 @@ use std::io::{self, Read as _};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use super::entry::{Entry, Form, read_entries};
+use super::entry::{Entry, read_entries};
 use super::interleave::Interleave;
 use super::placeholder::{Placeholders, whole_time, without_dates};
 use super::volatile::{Class, Volatile};
@@ -56,10 +56,9 @@ impl Normal {
 /// Normalises a recording. Only reading its output can fail.
 pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Normal> {
     let facts = &recording.facts;
-    let form = form(facts);
     let interleave = Interleave::of_recording(facts);
-    let mut stdout = interleave.sort(read(recording.stdout()?, form)?);
-    let mut stderr = read(recording.stderr()?, form)?;
+    let mut stdout = interleave.sort(read(recording.stdout()?)?);
+    let mut stderr = read(recording.stderr()?)?;
     let mut normaliser = Normaliser::new(facts, volatile, &stdout, &stderr);
     let requests = requests(facts);
     normaliser.entries(&mut stdout);
@@ -90,27 +89,16 @@ pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Resul
 pub(crate) fn normalise_output(name: &str, bytes: &[u8], volatile: &Volatile) -> Normal {
     let mut facts = Facts::default();
     name.clone_into(&mut facts.scenario);
-    let mut stdout = read_entries(bytes, Form::Unknown);
+    let mut stdout = read_entries(bytes);
     Normaliser::new(&facts, volatile, &stdout, &[]).entries(&mut stdout);
     Normal { scenario: facts.scenario, stdout, ..Normal::default() }
 }
 
-fn form(facts: &Facts) -> Form {
-    let contract = facts.contract().unwrap_or(&facts.target);
-    if contract.starts_with("claude") {
-        Form::Stream
-    } else if contract.starts_with("claw") {
-        Form::Documents
-    } else {
-        Form::Unknown
-    }
-}
-
-fn read(output: Box<dyn io::Read + '_>, form: Form) -> io::Result<Vec<Entry>> {
+fn read(output: Box<dyn io::Read + '_>) -> io::Result<Vec<Entry>> {
     let mut bytes = Vec::new();
     let mut output = output;
     output.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes)?;
-    let mut entries = read_entries(&bytes, form);
+    let mut entries = read_entries(&bytes);
     let mut rest = HashWriter(Sha256::new());
     let more = io::copy(&mut output, &mut rest)?;
     if more > 0 {

@@ -1,27 +1,29 @@
 //! Judging: one pass over what a target printed, with the verdict, the documented reader's answer and the findings.
 //!
-//! A live run and a recording go through the same [`Judge`]; only where the bytes come from differs.
+//! Everything goes through one [`Judge`], which alone chooses contract, protocol and bounds: a live run and a pipe push
+//! their bytes into it, and [`recording`] and [`output`] are loops over it.
 //!
 //! ```
-//! use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
+//! use clawgate::judge::{self, Contracts, Options};
 //!
 //! let stdout = br#"{"type":"result","subtype":"success","is_error":true,"api_error_status":429}"#;
-//! let judgement = judge_bytes(Protocol::ClaudeStream, &Shelf::built_in(), stdout, &Ending::with_code(1))?;
-//! assert_eq!(judgement.verdict.class.name(), "rate_limit");
+//! let judgement = judge::output(stdout, &Contracts::built_in(), &Options::with_exit_code(1))?;
+//! assert_eq!(judgement.verdict.ok_or("a run has a verdict")?.class.name(), "rate_limit");
 //! assert_eq!(judgement.contract.as_deref(), Some("claude-stream-json"));
-//! # Ok::<(), clawgate::schema::FileError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod event_log;
+mod contracts;
 mod inputs;
-mod pass;
+#[expect(clippy::module_inception, reason = "the judge is what this module is about")]
+mod judge;
 mod protocol;
-mod shelf;
+mod recorded;
 
-pub use event_log::{
-    EVENTS_CONTRACT, LogJudgement, is_of_events, judge_segments, judge_stream, looks_like_events,
-};
+pub use contracts::{Contracts, EVENTS_CONTRACT};
 pub use inputs::{Input, InputError, Source, find};
-pub use pass::{Ending, Judge, Judgement, Settings, judge_bytes};
+pub use judge::{Ending, Judge, Judgement, Options};
 pub use protocol::Protocol;
-pub use shelf::{Choice, Shelf};
+pub(crate) use protocol::{OUTPUT, TEXT};
+pub(crate) use recorded::watched_recording;
+pub use recorded::{JudgeError, output, recording};

@@ -4,7 +4,12 @@ use std::path::Path;
 
 use crate::json::{Kind, Node, Scanner};
 use crate::recording::Facts;
-use crate::schema::{self, ContractSet};
+use crate::schema::{self, ContractSet, Family};
+
+/// The field of `recording.json` that says that a scenario asked for something else than its contract describes.
+pub(crate) const OUTPUT: &str = "output";
+/// The value of [`OUTPUT`], and of `--output-format`, for text for people.
+pub(crate) const TEXT: &str = "text";
 
 /// How an output is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,26 +25,43 @@ pub enum Protocol {
     ClawJson,
     /// `claw` in text mode: only the exit code has a contract.
     ClawText,
+    /// A log of the claws event protocol, which is no run and has no verdict.
+    EventLog,
 }
 
 impl Protocol {
-    /// The protocol of a recorded run, from what its target promises or is called, and from its arguments.
-    pub fn of_recording(facts: &Facts) -> Self {
-        let is_claw = facts.contract().unwrap_or(&facts.target).starts_with("claw");
+    /// The protocol of a recorded run, from its arguments and from `named`, the contract that the user named (`chosen`)
+    /// or else that its target promises. Where there is none, a target that is called as a family belongs to it, and
+    /// every other one is taken for a Claude CLI.
+    pub(super) fn of_run(facts: &Facts, chosen: Option<&ContractSet>, named: Option<&ContractSet>) -> Self {
+        let by_target = Family::from_name(&facts.target);
+        let family = match named.map(ContractSet::family) {
+            None | Some(Family::Document) => by_target.unwrap_or(Family::Claude),
+            Some(family) => family,
+        };
+        let is_claw = family == Family::Claw;
         let format =
             output_format(&facts.argv).or_else(|| facts.env("CLAW_OUTPUT_FORMAT").filter(|_| is_claw));
+        let asks_for_text = facts.other.get(OUTPUT).is_some_and(|output| output == TEXT);
         match format {
+            _ if family == Family::EventLog => Self::EventLog,
             // A wrong case still says what the user wanted.
             Some(format) if is_claw && format.eq_ignore_ascii_case("json") => Self::ClawJson,
             _ if is_claw => Self::ClawText,
+            _ if family == Family::Stream && !asks_for_text => Self::ClaudeStream,
             Some("json") => Self::ClaudeJson,
-            None | Some("text") => Self::ClaudeText,
-            Some(_) => Self::ClaudeStream,
+            Some(format) if format != TEXT => Self::ClaudeStream,
+            // Another agent is asked for what its contract describes in a way of its own, or always prints it.
+            None if by_target.is_none() && !asks_for_text => Self::ClaudeText.fitting(chosen),
+            _ => Self::ClaudeText,
         }
     }
 
     /// The protocol of a bare output, from its name and its first bytes.
-    pub fn detect(path: Option<&Path>, start: &[u8]) -> Self {
+    pub(super) fn detect(path: Option<&Path>, start: &[u8]) -> Self {
+        if looks_like_events(start) {
+            return Self::EventLog;
+        }
         let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str());
         if matches!(extension, Some("ndjson" | "jsonl")) {
             return Self::ClaudeStream;
@@ -79,13 +101,15 @@ impl Protocol {
 
     /// This protocol, unless a contract was named that is about another one.
     #[must_use]
-    pub fn fitting(self, contract: Option<&ContractSet>) -> Self {
+    pub(super) fn fitting(self, contract: Option<&ContractSet>) -> Self {
         let Some(contract) = contract else { return self };
         match contract.protocol() {
-            // An event log is no run; it is judged by a path of its own.
-            schema::Protocol::Stream | schema::Protocol::Events => Self::ClaudeStream,
-            schema::Protocol::Document if contract.name().starts_with("claude") => Self::ClaudeJson,
-            schema::Protocol::Document if self == Self::ClaudeStream => Self::ClawJson,
+            schema::Protocol::Stream => Self::ClaudeStream,
+            schema::Protocol::Events => Self::EventLog,
+            schema::Protocol::Document if contract.family() == Family::Claude => Self::ClaudeJson,
+            schema::Protocol::Document if matches!(self, Self::ClaudeStream | Self::EventLog) => {
+                Self::ClawJson
+            }
             schema::Protocol::Document => self,
         }
     }
@@ -94,11 +118,19 @@ impl Protocol {
     pub fn is_document(self) -> bool {
         matches!(self, Self::ClaudeJson | Self::ClaudeText | Self::ClawJson | Self::ClawText)
     }
+}
 
-    /// Whether `claw` speaks it.
-    pub fn is_claw(self) -> bool {
-        matches!(self, Self::ClawJson | Self::ClawText)
-    }
+/// Whether the first line of an output is a record of an event log.
+fn looks_like_events(start: &[u8]) -> bool {
+    let end = memchr::memchr(b'\n', start).unwrap_or(start.len());
+    let text = String::from_utf8_lossy(&start[..end]);
+    let mut scanner = Scanner::default();
+    let Ok(document) = scanner.scan(text.trim()) else { return false };
+    let root = document.root();
+    let is_sidecar = root.get("type").and_then(Node::text).is_some_and(|kind| kind.starts_with("sidecar."));
+    let is_record = root.get("topic").is_some_and(|topic| topic.text().is_some())
+        && (root.get("payload").is_some() || root.get("data").is_some());
+    is_sidecar || is_record
 }
 
 /// The value of `--output-format`, in either spelling; the last one wins, and what follows `--` is no flag.
@@ -123,7 +155,7 @@ mod tests {
     fn the_arguments_of_a_recording_decide() {
         let of = |target: &str, argv: &[&str]| {
             let argv = argv.iter().map(ToString::to_string).collect();
-            Protocol::of_recording(&Facts { target: target.into(), argv, ..Facts::default() })
+            Protocol::of_run(&Facts { target: target.into(), argv, ..Facts::default() }, None, None)
         };
         assert_eq!(of("claw", &["claw", "status", "--output-format", "json"]), Protocol::ClawJson);
         assert_eq!(of("claw", &["claw", "--output-format=json", "status"]), Protocol::ClawJson);

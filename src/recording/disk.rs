@@ -9,6 +9,9 @@ use super::{Facts, FactsError};
 /// The file that makes a directory a recording.
 pub const FACTS_FILE: &str = "recording.json";
 
+/// Of standard error this much is judged, and kept in memory while a target runs.
+pub const STDERR_HEAD: usize = 4 << 20;
+
 /// One run: its facts, and where its output is.
 #[derive(Debug, Clone)]
 pub struct Recording {
@@ -78,6 +81,14 @@ impl Recording {
         })
     }
 
+    /// Where its output is, for complaints; empty for one in memory.
+    pub(crate) fn place(&self) -> &Path {
+        match &self.stdout {
+            Output::File(path) => path.parent().unwrap_or(path),
+            Output::Memory(_) => Path::new(""),
+        }
+    }
+
     /// Whether this directory holds a recording.
     pub fn is_at(directory: &Path) -> bool {
         directory.join(FACTS_FILE).is_file()
@@ -91,6 +102,13 @@ impl Recording {
     /// What the target wrote to its standard error.
     pub fn stderr(&self) -> io::Result<Box<dyn Read + '_>> {
         self.stderr.open()
+    }
+
+    /// The start of standard error, which is all that is judged of it.
+    pub fn stderr_head(&self) -> io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        self.stderr()?.take(STDERR_HEAD as u64).read_to_end(&mut head)?;
+        Ok(head)
     }
 
     /// Writes the recording into this directory, which is made if it is missing.

@@ -7,6 +7,6 @@ mod disk;
 mod exit;
 mod facts;
 
-pub use disk::{FACTS_FILE, Recording, RecordingError};
+pub use disk::{FACTS_FILE, Recording, RecordingError, STDERR_HEAD};
 pub use exit::{Exit, SpawnError, Timer};
 pub use facts::{Facts, FactsError, SCHEMA_VERSION};

@@ -11,8 +11,8 @@ use super::markdown::{code, plain};
 use super::measure::Measure;
 use super::numbers::counted;
 use super::problem::{Problem, Weight, problems};
-use super::recorded::Recorded;
 use super::run_report::RunReport;
+use crate::run::Recorded;
 use crate::run::Status;
 use crate::schema::{Clause, Contract, Coverage, Declared, Level};
 

@@ -13,8 +13,8 @@ const SCHEMA_VERSION: u64 = 1;
 /// It is text rather than a value because token counts may be larger than a value can hold.
 pub fn judgement_json(input: &str, judgement: &Judgement) -> serde_json::Result<String> {
     let raw = |value: &dyn erased::Json| value.to_json();
-    Ok(format!(
-        r#"{{"schema_version":{SCHEMA_VERSION},"input":{},"contract":{},"contract_detected":{},"verdict":{},"run":{},"findings":{},"session":{},"stream":{}}}"#,
+    let mut object = format!(
+        r#"{{"schema_version":{SCHEMA_VERSION},"input":{},"contract":{},"contract_detected":{},"verdict":{},"run":{},"findings":{},"session":{},"stream":{}"#,
         raw(&input)?,
         raw(&judgement.contract)?,
         raw(&judgement.contract_detected)?,
@@ -23,7 +23,20 @@ pub fn judgement_json(input: &str, judgement: &Judgement) -> serde_json::Result<
         raw(&judgement.findings)?,
         raw(&judgement.session.as_ref().map(session_json))?,
         raw(&judgement.summary.as_ref().map(stream_json))?,
-    ))
+    );
+    if let Some((profile, summary)) = &judgement.log {
+        let events = json!({
+            "profile": profile.name(),
+            "bytes": summary.bytes,
+            "lines": summary.lines,
+            "records": summary.records,
+            "duplicates": summary.duplicates,
+            "sessions": summary.sessions,
+            "peers": summary.peers,
+        });
+        object += &format!(r#","events":{events}"#);
+    }
+    Ok(object + "}")
 }
 
 /// Serialisation behind a reference, so that the members can be listed side by side.

@@ -9,6 +9,7 @@ use crate::judge::Judgement;
 use crate::schema::Finding;
 use crate::stream_json::{Session, Summary};
 
+use super::log_judgement::write_log;
 use super::numbers::{counted, grouped};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::printable::printable;
@@ -20,7 +21,10 @@ const MAX_WARNINGS: usize = 5;
 
 /// Writes the view of one input.
 pub(crate) fn write_judgement(out: &mut dyn Write, input: &str, judgement: &Judgement) -> io::Result<()> {
-    let verdict = &judgement.verdict;
+    if let Some(log) = judgement.log {
+        return write_log(out, input, judgement, log);
+    }
+    let Some(verdict) = &judgement.verdict else { return Ok(()) };
     let style = if verdict.is_ok() { GOOD } else { BAD };
     let detail =
         verdict.detail.as_deref().map(|detail| format!(" ({})", printable(detail))).unwrap_or_default();

@@ -1,10 +1,9 @@
-//! What was found in an event log: for people, and as one JSON object.
+//! What was found in an event log, for people.
 
 use std::io::{self, Write};
 
-use serde_json::json;
-
-use crate::judge::LogJudgement;
+use crate::events::{Profile, Summary};
+use crate::judge::Judgement;
 use crate::schema::{Finding, Level};
 
 use super::judgement_text::{finding_line, section};
@@ -12,42 +11,15 @@ use super::numbers::counted;
 use super::style::{BAD, FAINT, GOOD, NAME};
 use crate::printable::printable;
 
-/// The version of the object's form; it is that of every judgement.
-const SCHEMA_VERSION: u64 = 1;
 /// Findings shown; `--format json` has all of them.
 const MAX_FINDINGS: usize = 40;
 
-/// The judgement of an event log as `judge --format json` prints it. There is no verdict.
-pub(crate) fn log_judgement_json(input: &str, judgement: &LogJudgement) -> serde_json::Result<String> {
-    let summary = judgement.summary;
-    let whole = json!({
-        "schema_version": SCHEMA_VERSION,
-        "input": input,
-        "contract": judgement.contract,
-        "contract_detected": judgement.contract_detected,
-        "verdict": null,
-        "run": null,
-        "findings": judgement.findings,
-        "session": null,
-        "stream": null,
-        "events": {
-            "profile": judgement.profile.name(),
-            "bytes": summary.bytes,
-            "lines": summary.lines,
-            "records": summary.records,
-            "duplicates": summary.duplicates,
-            "sessions": summary.sessions,
-            "peers": summary.peers,
-        },
-    });
-    serde_json::to_string(&whole)
-}
-
 /// Writes the view of one event log.
-pub(crate) fn write_log_judgement(
+pub(super) fn write_log(
     out: &mut dyn Write,
     input: &str,
-    judgement: &LogJudgement,
+    judgement: &Judgement,
+    (profile, summary): (Profile, Summary),
 ) -> io::Result<()> {
     let at = |level| judgement.findings.iter().filter(|finding| finding.level == level).count() as u64;
     let (broken, warnings) = (at(Level::Must), at(Level::Should));
@@ -68,8 +40,8 @@ pub(crate) fn write_log_judgement(
     };
     writeln!(out, "{NAME}{}{NAME:#}: {style}{says}{style:#}{more}", printable(input))?;
     let told = if judgement.contract_detected { " (a guess; --contract NAME decides)" } else { "" };
-    let summary = judgement.summary;
-    writeln!(out, "  contract  {}{told}, profile {}", printable(&judgement.contract), judgement.profile)?;
+    let contract = judgement.contract.as_deref().unwrap_or_default();
+    writeln!(out, "  contract  {}{told}, profile {profile}", printable(contract))?;
     writeln!(
         out,
         "  log       {} in {}, up to {} at once",

@@ -7,12 +7,12 @@ use std::str::FromStr;
 
 use super::context::Context;
 use super::document::{self, RenderError};
-use super::recorded::Recorded;
 use super::run_report::RunReport;
 use super::sarif::Baseline;
 use super::terminal::Terminal;
 use super::{conformance, github, gitlab, html, junit, markdown, sarif};
 use crate::run::Event;
+use crate::run::Recorded;
 use crate::text::nearest;
 
 /// A kind of report.
@@ -175,7 +175,7 @@ pub struct Options {
     /// The earlier report that SARIF compares with.
     pub baseline: Option<Baseline>,
     /// Recordings of further targets, for the conformance report.
-    pub recorded: Vec<Recorded>,
+    pub(crate) recorded: Vec<Recorded>,
     /// The file that GitHub Actions shows as the summary of the step.
     pub step_summary: Option<PathBuf>,
 }

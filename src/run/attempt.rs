@@ -13,12 +13,10 @@ use tokio::runtime::Handle;
 use super::command_line::{self, CommandLine};
 use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
-use super::judging::Judging;
 use super::live::Live;
 use super::plan::Planned;
 use super::stop::Stop;
 use super::{Status, journal};
-use crate::classify::Verdict;
 use crate::golden::INTERLEAVE;
 use crate::harness::capture::{self, Captured, Watch};
 use crate::harness::mock::fault::FaultKind;
@@ -32,9 +30,9 @@ use crate::harness::supervise::{
 use crate::harness::terminal;
 use crate::harness::timers::Limits;
 use crate::harness::user::{Action, Cue};
-use crate::judge::{EVENTS_CONTRACT, Ending, Shelf};
+use crate::judge::{Contracts, Ending, Judge, Judgement, OUTPUT, Options as JudgeOptions, TEXT};
 use crate::recording::{FACTS_FILE, Facts, Recording};
-use crate::schema::{FileError, Finding, Level};
+use crate::schema::{FileError, Level};
 
 /// How long a target may take to end after TERM, and what it started after that.
 const GRACE: (u64, u64) = (50, 40);
@@ -68,10 +66,8 @@ pub(crate) struct Setting<'r> {
 /// What became of an attempt.
 #[derive(Debug)]
 pub(crate) struct Attempt {
-    /// What became of the run; none when it was an event log.
-    pub verdict: Option<Verdict>,
-    /// Clauses that were broken.
-    pub findings: Vec<Finding>,
+    /// What was concluded of it.
+    pub judgement: Judgement,
     /// Why it failed.
     pub failures: Vec<Failure>,
     /// How long the target ran.
@@ -156,7 +152,7 @@ impl Setting<'_> {
     pub(crate) fn attempt(
         &self,
         planned: &Planned,
-        shelf: &Shelf,
+        contracts: &Contracts,
         number: u32,
     ) -> Result<Attempt, AttemptError> {
         let room = Room::new(&planned.run.files)?;
@@ -186,8 +182,10 @@ impl Setting<'_> {
         let mut facts = known_facts(planned, &line, &masker);
 
         let partial = Partial::new(self.out, planned, number)?;
-        let asked = planned.run.output == OutputMode::Contract;
-        let judge = Judging::new(&facts, shelf, planned.expect.profile, asked)?;
+        if contracts.is_event_log(&facts)? {
+            facts.other.insert("profile".into(), planned.expect.profile.name().into());
+        }
+        let judge = Judge::of_run(&facts, contracts, &JudgeOptions::default())?;
         let mut live = Live::new(judge, &masker, &partial.folder)?;
 
         let (stdin, typing) = match screen {
@@ -218,12 +216,13 @@ impl Setting<'_> {
         let heard = live.finish()?;
         facts.exit = captured.exit.clone();
         facts.duration_ms = Some(captured.duration.as_millis() as u64);
-        let judged = heard.judge.finish(&Ending::of_recording(&facts, heard.stderr_head.clone()))?;
+        let judgement =
+            heard.judge.finish(Ending::of_recording(&facts, heard.stderr_head.clone()), &mut |_| {})?;
         let to_verdict = captured.exited_at.elapsed();
 
         let journal = api.map_or_else(Journal::default, |api| self.runtime.block_on(api.stop()));
         let observed = Observed {
-            judged: &judged,
+            judged: &judgement,
             captured: &captured,
             journal: &journal,
             room: &room,
@@ -244,8 +243,7 @@ impl Setting<'_> {
             failures.extend(failure);
         }
         Ok(Attempt {
-            verdict: judged.verdict,
-            findings: judged.findings,
+            judgement,
             failures,
             duration: captured.duration,
             to_verdict,
@@ -310,8 +308,8 @@ fn known_facts(planned: &Planned, line: &CommandLine, masker: &Masker) -> Facts 
     if let Some(path) = &planned.speaks.contract_at {
         facts.other.insert("contract_path".into(), path.display().to_string().into());
     }
-    if planned.case.contract == EVENTS_CONTRACT {
-        facts.other.insert("profile".into(), planned.expect.profile.name().into());
+    if planned.run.output == OutputMode::Text {
+        facts.other.insert(OUTPUT.into(), TEXT.into());
     }
     if planned.run.terminal {
         let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});

@@ -5,12 +5,12 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 use super::event::Word;
-use super::judging::Judged;
 use crate::classify::{Class, Verdict};
 use crate::harness::capture::Captured;
 use crate::harness::mock::Journal;
 use crate::harness::room::Room;
 use crate::harness::scenario::{Expect, ExpectedFile};
+use crate::judge::Judgement;
 use crate::schema::{Finding, Level};
 
 /// Something that was not as expected.
@@ -110,7 +110,7 @@ impl FailureKind {
 /// Everything that was observed.
 #[derive(Debug)]
 pub(super) struct Observed<'o> {
-    pub(super) judged: &'o Judged,
+    pub(super) judged: &'o Judgement,
     pub(super) captured: &'o Captured,
     pub(super) journal: &'o Journal,
     pub(super) room: &'o Room,
@@ -240,7 +240,7 @@ fn exit(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
     }
 }
 
-fn findings(expect: &Expect, judgement: &Judged, fail_on: Level, failures: &mut Vec<Failure>) {
+fn findings(expect: &Expect, judgement: &Judgement, fail_on: Level, failures: &mut Vec<Failure>) {
     for finding in judgement.findings.iter().filter(|finding| finding.level >= fail_on) {
         if !expect.findings.contains(&finding.clause) {
             failures.push(Failure::finding(finding));

@@ -1,26 +1,23 @@
 //! What listens to a running target: masks secrets, writes the recording's files, and judges on the way.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::judging::Judging;
-use crate::envelope::Envelope;
 use crate::harness::capture::{Seen, Sink};
 use crate::harness::secrets::Masker;
+use crate::judge::Judge;
+use crate::recording::STDERR_HEAD;
 use crate::stream_json::{Line, Message};
 
 /// Of standard error this much is recorded; the rest is counted.
 const MOST_STDERR: u64 = 16 << 20;
-/// Of each stream this much is kept for what a scenario looks for, and of standard error for judging.
-const HEAD: usize = 4 << 20;
 
 /// Listens to one run.
 pub(super) struct Live<'s> {
-    judge: Judging<'s>,
+    judge: Judge<'s>,
     out: Channel,
     err: Channel,
-    stdout_path: PathBuf,
 }
 
 /// One stream on its way to a file.
@@ -35,7 +32,7 @@ struct Channel {
 
 /// What is left of a run once it is over.
 pub(super) struct Heard<'s> {
-    pub(super) judge: Judging<'s>,
+    pub(super) judge: Judge<'s>,
     pub(super) stdout_head: Vec<u8>,
     pub(super) stderr_head: Vec<u8>,
     pub(super) stderr_bytes: u64,
@@ -43,13 +40,11 @@ pub(super) struct Heard<'s> {
 }
 
 impl<'s> Live<'s> {
-    pub(super) fn new(judge: Judging<'s>, masker: &Masker, folder: &Path) -> io::Result<Self> {
-        let stdout_path = folder.join("stdout");
+    pub(super) fn new(judge: Judge<'s>, masker: &Masker, folder: &Path) -> io::Result<Self> {
         Ok(Self {
             judge,
-            out: Channel::new(&stdout_path, masker.clone(), u64::MAX)?,
+            out: Channel::new(&folder.join("stdout"), masker.clone(), u64::MAX)?,
             err: Channel::new(&folder.join("stderr"), masker.clone(), MOST_STDERR)?,
-            stdout_path,
         })
     }
 
@@ -90,8 +85,7 @@ impl Sink for Live<'_> {
             return true;
         }
         // Asked once, when the target has long been silent.
-        _ = self.out.file.flush();
-        fs::read(&self.stdout_path).is_ok_and(|document| Envelope::read(&document).value.is_some())
+        self.judge.has_document()
     }
 }
 
@@ -129,7 +123,7 @@ impl Channel {
     }
 
     fn write(&mut self, clear: &[u8]) -> io::Result<()> {
-        let room = HEAD.saturating_sub(self.head.len()).min(clear.len());
+        let room = STDERR_HEAD.saturating_sub(self.head.len()).min(clear.len());
         self.head.extend_from_slice(&clear[..room]);
         let left = usize::try_from(self.most - self.written).unwrap_or(usize::MAX).min(clear.len());
         self.written += left as u64;

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use super::attempt::{AttemptError, Setting, milliseconds_since};
 use super::compare::{Failure, FailureKind};
+use super::contracts::ContractCache;
 use super::event::{
     CaseFinished, CaseStarted, EarlierAttempt, Event, Finding, PlanInfo, RunFinished, RunStarted,
     SCHEMA_VERSION, Status,
 };
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
-use super::shelves::Shelves;
 use crate::printable::printable;
 
 /// How cases are run.
@@ -110,7 +110,7 @@ fn work(
     options: &RunOptions,
     tell: &Sender<Event>,
 ) {
-    let mut shelves = Shelves::new();
+    let mut contracts = ContractCache::new();
     loop {
         if setting.stop.is_wanted() || halt.load(Ordering::SeqCst) {
             return;
@@ -118,7 +118,7 @@ fn work(
         let Some(planned) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { return };
         let case = match &planned.skip {
             Some(reason) => skipped(&planned, reason),
-            None => perform(&planned, setting, options, &mut shelves, tell),
+            None => perform(&planned, setting, options, &mut contracts, tell),
         };
         if options.fail_fast && case.status == Status::Fail {
             halt.store(true, Ordering::SeqCst);
@@ -133,7 +133,7 @@ fn perform(
     planned: &Planned,
     setting: &Setting<'_>,
     options: &RunOptions,
-    shelves: &mut Shelves,
+    contracts: &mut ContractCache,
     tell: &Sender<Event>,
 ) -> CaseFinished {
     let mut number = 1;
@@ -148,10 +148,10 @@ fn perform(
         let mut case = finished(planned);
         case.attempts = number;
         case.earlier.clone_from(&earlier);
-        let attempt = shelves
-            .with(planned.speaks.contract_at.as_deref())
+        let attempt = contracts
+            .get(planned.speaks.contract_at.as_deref())
             .map_err(AttemptError::from)
-            .and_then(|shelf| setting.attempt(planned, shelf, number));
+            .and_then(|contracts| setting.attempt(planned, contracts, number));
         match attempt {
             Ok(attempt) if attempt.cancelled => {
                 case.status = Status::Skipped;
@@ -161,8 +161,8 @@ fn perform(
             }
             Ok(attempt) => {
                 case.status = attempt.status();
-                case.verdict = attempt.verdict.map(Into::into);
-                case.findings = attempt.findings.into_iter().map(Finding::from).collect();
+                case.verdict = attempt.judgement.verdict.map(Into::into);
+                case.findings = attempt.judgement.findings.into_iter().map(Finding::from).collect();
                 case.failures = attempt.failures;
                 case.duration_ms = milliseconds(attempt.duration);
                 case.verdict_ms = milliseconds(attempt.to_verdict);

@@ -25,6 +25,8 @@ pub struct Contract {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) protocol: Protocol,
+    /// Whose dialect it describes, where the contract says so itself.
+    pub(crate) family: Option<Family>,
     pub(crate) sources: Vec<String>,
     pub(crate) extends: Vec<String>,
     /// The file and the line that say so.
@@ -58,6 +60,51 @@ impl Protocol {
     /// The name in contract files.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].0
+    }
+}
+
+/// Whose dialect a contract describes, which decides how a run is read and what its verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Family {
+    /// The Claude CLI and what speaks like it.
+    Claude,
+    /// claw.
+    Claw,
+    /// The event protocol of claws: a log, not a run.
+    EventLog,
+    /// Another agent that prints a message a line.
+    Stream,
+    /// Another agent that prints one document.
+    Document,
+}
+
+impl Family {
+    pub(crate) const NAMES: [(&str, Self); 5] = [
+        ("claude", Self::Claude),
+        ("claw", Self::Claw),
+        ("event-log", Self::EventLog),
+        ("stream", Self::Stream),
+        ("document", Self::Document),
+    ];
+
+    /// The family that contract files call so.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, family)| *family)
+    }
+
+    /// The name in contract files.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
+
+    /// What a contract is taken for that names no family.
+    pub(crate) fn of_protocol(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Document => Self::Document,
+            Protocol::Stream => Self::Stream,
+            Protocol::Events => Self::EventLog,
+        }
     }
 }
 

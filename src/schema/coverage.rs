@@ -11,6 +11,7 @@ use super::declared::Declared;
 use super::events::event_rule;
 use super::facts::{End, Fact, Facts, Run};
 use super::library::ContractSet;
+use crate::envelope::Envelope;
 use crate::events::LogFeatures;
 use crate::recording::Exit;
 use crate::stream_json::{Line, StreamReader};
@@ -72,7 +73,7 @@ impl Survey {
         let mut judge = self.set.begin(run);
         let mut messages = Vec::new();
         if self.set.protocol() == Protocol::Document {
-            judge.document(stdout, &end);
+            judge.document(&Envelope::read(stdout), stdout, &end);
             messages.extend(serde_json::from_slice::<Value>(stdout).ok());
         } else {
             let mut reader = StreamReader::default();

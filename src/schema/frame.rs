@@ -94,8 +94,8 @@ pub(crate) enum Root {
 
 /// A document found on stdout.
 #[derive(Debug, Default)]
-pub(crate) struct Frame {
-    pub(crate) value: Option<Value>,
+pub(crate) struct Frame<'e> {
+    pub(crate) value: Option<&'e Value>,
     pub(crate) line: u64,
     pub(crate) offset: u64,
     pub(crate) oddities: Vec<FrameOddity>,
@@ -103,8 +103,12 @@ pub(crate) struct Frame {
 
 /// Takes a whole stdout apart. With a prefix or a suffix the document is still found, so that its content can be
 /// judged too.
-pub(crate) fn document(stdout: &[u8], stderr: Option<&[u8]>, root: Root) -> Frame {
-    let envelope = Envelope::read(stdout);
+pub(crate) fn document<'e>(
+    envelope: &'e Envelope,
+    stdout: &[u8],
+    stderr: Option<&[u8]>,
+    root: Root,
+) -> Frame<'e> {
     let line_at =
         |offset: usize| 1 + memchr::memchr_iter(b'\n', &stdout[..offset.min(stdout.len())]).count() as u64;
     let on_stderr = || stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in).is_some();
@@ -130,7 +134,12 @@ pub(crate) fn document(stdout: &[u8], stderr: Option<&[u8]>, root: Root) -> Fram
         let (line, offset) = (line_at(envelope.offset), envelope.offset as u64);
         oddities.push(FrameOddity { name: OddityName::RootType, line, offset, message, seen: None });
     }
-    Frame { line: line_at(envelope.offset), offset: envelope.offset as u64, value: envelope.value, oddities }
+    Frame {
+        line: line_at(envelope.offset),
+        offset: envelope.offset as u64,
+        value: envelope.value.as_ref(),
+        oddities,
+    }
 }
 
 /// The name that contracts have for a flaw, and the flaw in words.
@@ -204,7 +213,8 @@ mod tests {
     use super::*;
 
     fn oddities(stdout: &[u8], stderr: &str) -> Vec<(&'static str, u64)> {
-        let frame = document(stdout, Some(stderr.as_bytes()), Root::Object);
+        let envelope = Envelope::read(stdout);
+        let frame = document(&envelope, stdout, Some(stderr.as_bytes()), Root::Object);
         frame.oddities.iter().map(|oddity| (oddity.name.name(), oddity.offset)).collect()
     }
 

@@ -11,6 +11,7 @@ use super::finding::{Finding, Sink};
 use super::frame::{self, FrameOddity, OddityName};
 use super::rule::{Message, Watch};
 use super::view::JsonView;
+use crate::envelope::Envelope;
 use crate::stream_json::Line;
 
 /// An observer of one run.
@@ -116,11 +117,11 @@ impl<'c> Judge<'c> {
         self.oddity(&FrameOddity { name, line, offset, message, seen: None });
     }
 
-    /// Sees the whole stdout of a run that prints one document.
-    pub fn document(&mut self, stdout: &[u8], end: &End<'_>) {
+    /// Sees the whole stdout of a run that prints one document, and what was read of it.
+    pub fn document(&mut self, document: &Envelope, stdout: &[u8], end: &End<'_>) {
         for contract in &mut self.contracts {
             contract.facts.at_end(end);
-            let frame = frame::document(stdout, end.stderr, contract.contract.root);
+            let frame = frame::document(document, stdout, end.stderr, contract.contract.root);
             // In text mode stdout is for people; nothing about its bytes is promised.
             let text_mode = contract.facts.get(Fact::Mode).is_some_and(|mode| mode == "text");
             if text_mode {
@@ -129,7 +130,7 @@ impl<'c> Judge<'c> {
             for oddity in &frame.oddities {
                 contract.oddity(oddity);
             }
-            if let Some(value) = &frame.value {
+            if let Some(value) = frame.value {
                 contract.message(frame.line, frame.offset, value.into());
             }
         }

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use super::contract::{Contract, Detect, Protocol};
+use super::contract::{Contract, Detect, Family, Protocol};
 use super::facts::Run;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
@@ -79,11 +79,10 @@ impl ContractSet {
         self.contracts.first().map_or("", |contract| &contract.name)
     }
 
-    /// Whether it is, or extends, a built-in contract of a Claude CLI.
-    pub fn is_of_claude(&self) -> bool {
-        self.contracts
-            .iter()
-            .any(|contract| built_in().any(|name| name == contract.name && name.starts_with("claude")))
+    /// Whose dialect it describes: the family that it names, else that of a contract that it extends.
+    pub fn family(&self) -> Family {
+        let named = self.contracts.iter().find_map(|contract| contract.family);
+        named.unwrap_or_else(|| Family::of_protocol(self.protocol()))
     }
 
     /// What stdout holds.
@@ -105,14 +104,15 @@ impl ContractSet {
 /// Recognises built-in contracts.
 #[derive(Debug)]
 pub(crate) struct Detector {
-    known: Vec<(&'static str, Detect)>,
+    known: Vec<(&'static str, Option<Family>, Option<Detect>)>,
 }
 
 impl Detector {
     pub(crate) fn new() -> Result<Self, FileError> {
         let mut known = Vec::new();
         for name in built_in() {
-            known.extend(detect_of(&bundle(name)?)?.map(|detect| (name, detect)));
+            let (family, detect) = detect_of(&bundle(name)?)?;
+            known.push((name, family, detect));
         }
         Ok(Self { known })
     }
@@ -133,8 +133,9 @@ impl Detector {
 
     /// The fitting one with the highest priority, of several the first.
     fn best(&self, fits: impl Fn(&Detect) -> bool) -> Option<&'static str> {
-        let fitting = self.known.iter().filter(|(_, detect)| fits(detect));
-        fitting.rev().max_by_key(|(_, detect)| detect.priority).map(|(name, _)| *name)
+        let known = self.known.iter().filter_map(|(name, _, detect)| Some((*name, detect.as_ref()?)));
+        let fitting = known.filter(|(_, detect)| fits(detect));
+        fitting.rev().max_by_key(|(_, detect)| detect.priority).map(|(name, _)| name)
     }
 }
 
@@ -143,13 +144,21 @@ impl Detector {
 ///
 /// `messages` are the first objects on stdout; a few are enough.
 pub fn detect(messages: &[Value], run: &Run) -> Result<Option<&'static str>, FileError> {
-    static DETECTOR: OnceLock<Detector> = OnceLock::new();
-    let detector = if let Some(detector) = DETECTOR.get() {
-        detector
-    } else {
-        let read = Detector::new()?;
-        DETECTOR.get_or_init(|| read)
-    };
+    let detector = detector()?;
     let shape = detector.detect(&messages.iter().collect::<Vec<_>>());
     Ok(shape.or_else(|| detector.by_command(run)))
+}
+
+/// The family that a built-in contract names; none when there is no such contract.
+pub fn family_of(contract: &str) -> Result<Option<Family>, FileError> {
+    Ok(detector()?.known.iter().find(|(name, ..)| *name == contract).and_then(|(_, family, _)| *family))
+}
+
+fn detector() -> Result<&'static Detector, FileError> {
+    static DETECTOR: OnceLock<Detector> = OnceLock::new();
+    if let Some(detector) = DETECTOR.get() {
+        return Ok(detector);
+    }
+    let read = Detector::new()?;
+    Ok(DETECTOR.get_or_init(|| read))
 }

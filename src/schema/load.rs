@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::condition::{Condition, Scope};
-use super::contract::{Clause, Contract, Detect, Kinds, Protocol};
+use super::contract::{Clause, Contract, Detect, Family, Kinds, Protocol};
 use super::fields::FieldTree;
 use super::finding::Level;
 use super::frame::Root;
@@ -133,6 +133,7 @@ impl Contract {
             name: contract_name(&head, bundle.directory.as_deref())?,
             title: head.need("title")?.text()?,
             protocol,
+            family: load_family(&head)?,
             sources: strings("sources")?,
             extends: strings("extends")?,
             extends_at: (label.clone(), head.get("extends").map_or(head.line(), |node| node.line())),
@@ -153,11 +154,17 @@ impl Contract {
 
 const ROOTS: [(&str, Root); 3] = [("object", Root::Object), ("array", Root::Array), ("any", Root::Any)];
 
-/// How a contract is recognised; the rest of it is not looked at, because most candidates are not the one.
-pub(crate) fn detect_of(bundle: &Bundle) -> Result<Option<Detect>, FileError> {
+fn load_family(head: &Fields<'_>) -> Result<Option<Family>, FileError> {
+    head.get("family").map(|node| choice(&node, &Family::NAMES)).transpose()
+}
+
+/// The family of a contract and how it is recognised; the rest of it is not looked at, because most candidates are
+/// not the one.
+pub(crate) fn detect_of(bundle: &Bundle) -> Result<(Option<Family>, Option<Detect>), FileError> {
     let label = bundle.label(CONTRACT_FILE);
     let tree = Tree::parse(&label, bundle.text(CONTRACT_FILE)?)?;
-    load_detect(&tree.fields())
+    let top = tree.fields();
+    Ok((load_family(&top.need("contract")?.fields()?)?, load_detect(&top)?))
 }
 
 /// Names are used in ids and paths, so they are plain words.

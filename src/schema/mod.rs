@@ -35,7 +35,7 @@ mod view;
 
 pub use audit::{Audit, Mutant, Tally};
 pub use branches::Branch;
-pub use contract::{Clause, Contract, Protocol};
+pub use contract::{Clause, Contract, Family, Protocol};
 pub use coverage::{Coverage, Survey};
 pub use declared::{Declared, Gaps};
 pub use diff::{Change, Diff, Effect};
@@ -47,9 +47,10 @@ pub use judge::Judge;
 pub use known_failures::{KnownFailure, KnownFailures};
 pub use learn::{Fit, Learned, Learner};
 pub(crate) use library::Detector;
-pub use library::{ContractSet, built_in, bundle, detect};
+pub use library::{ContractSet, built_in, bundle, detect, family_of};
 pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;
+pub(crate) use pass::judge_read;
 pub(crate) use pointer::Pointer;
 pub use tree::FileError;
 

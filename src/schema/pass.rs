@@ -6,6 +6,7 @@ use super::facts::{End, Run};
 use super::finding::Finding;
 use super::judge::Judge;
 use super::library::ContractSet;
+use crate::envelope::Envelope;
 use crate::events::Profile;
 use crate::recording::Exit;
 use crate::stream_json::StreamReader;
@@ -19,15 +20,29 @@ pub fn judge_output(
     stdout: &[u8],
     stderr: Option<&[u8]>,
 ) -> Vec<Finding> {
-    if set.protocol() == Protocol::Events {
-        return judge_log(set, Profile::default(), stdout);
-    }
+    let document = match set.protocol() {
+        Protocol::Events => return judge_log(set, Profile::default(), stdout),
+        Protocol::Document => Envelope::read(stdout),
+        Protocol::Stream => Envelope::default(),
+    };
+    judge_read(set, run, exit, &document, stdout, stderr)
+}
+
+/// As [`judge_output`], of an output that was already read as a document.
+pub(crate) fn judge_read(
+    set: &ContractSet,
+    run: &Run,
+    exit: Option<Exit>,
+    document: &Envelope,
+    stdout: &[u8],
+    stderr: Option<&[u8]>,
+) -> Vec<Finding> {
     let end = End::new(exit, Some(stdout), stderr);
     let mut judge = set.begin(run);
     match set.protocol() {
-        Protocol::Document => judge.document(stdout, &end),
+        Protocol::Document => judge.document(document, stdout, &end),
         Protocol::Stream => judge_lines(&mut judge, stdout),
-        // Judged above, by rules of their own.
+        // Judged by rules of their own.
         Protocol::Events => {}
     }
     judge.finish(&end)

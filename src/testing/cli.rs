@@ -14,7 +14,7 @@ use crate::harness::scenario::{Case, RunPart};
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, ChoiceError, LocateError};
 use crate::recording::{Recording, RecordingError};
-use crate::run::{AttemptError, Planned, Setting, Shelves, Stop};
+use crate::run::{AttemptError, ContractCache, Planned, Setting, Stop};
 use crate::schema::FileError;
 
 /// A command line to be run once, against an API that answers as it is told.
@@ -51,7 +51,7 @@ use crate::schema::FileError;
 /// let limited = "http:status=429".parse()?;
 /// let run = Cli::target("reference")?.prompt("Hello?").api(Script::new().text("Hi.")).fault(limited).run()?;
 /// run.assert_verdict("rate_limit").assert_exit(1);
-/// assert!(run.verdict().retryable && !run.verdict().counts);
+/// assert!(run.verdict().is_some_and(|verdict| verdict.retryable && !verdict.counts));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -229,10 +229,10 @@ impl Cli {
         planned.keep_files = true;
         let stop = Stop::new()?;
         let setting = setting(folder.path(), &stop)?.with_network(network);
-        let mut shelves = Shelves::new();
-        let shelf = shelves.with(planned.speaks.contract_at.as_deref())?;
-        let attempt = setting.attempt(&planned, shelf, 1)?;
-        Outcome::read(folder, attempt, shelf, &target.volatile)
+        let mut contracts = ContractCache::new();
+        let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
+        let attempt = setting.attempt(&planned, contracts, 1)?;
+        Outcome::read(folder, attempt, &target.volatile)
     }
 
     /// Runs it without blocking the caller's runtime.

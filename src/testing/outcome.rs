@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::cli::{Error, Folder, rescue};
 use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
-use crate::judge::{Ending, Judge, Judgement, Protocol, Settings, Shelf};
+use crate::judge::Judgement;
 use crate::printable::printable;
 use crate::recording::{Exit, Recording};
 use crate::run::{Attempt, FailureKind, KEPT_FILES};
-use crate::schema::{Finding, Level, Run};
+use crate::schema::{Finding, Level};
 use crate::stream_json::StreamReader;
 
 /// A finished run.
@@ -68,32 +68,20 @@ const STRAY: [FailureKind; 7] = [
 ];
 
 impl Outcome {
-    /// Reads the recording back: judging it from disk is judging it live.
-    pub(super) fn read(
-        folder: Folder,
-        attempt: Attempt,
-        shelf: &Shelf,
-        volatile: &Volatile,
-    ) -> Result<Self, Error> {
+    pub(super) fn read(folder: Folder, attempt: Attempt, volatile: &Volatile) -> Result<Self, Error> {
         let recording = Recording::open(&attempt.recording)?;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         recording.stdout()?.read_to_end(&mut stdout)?;
         recording.stderr()?.read_to_end(&mut stderr)?;
-        let protocol = Protocol::of_recording(&recording.facts);
-        let mut judge = Judge::new(protocol, Settings::default(), shelf, &Run::of(&recording.facts))?;
-        judge.push(&stdout, &mut |_| {});
-        let judgement = judge.finish(&Ending::of_recording(&recording.facts, stderr.clone()), &mut |_| {})?;
         let failures =
             attempt.failures.iter().filter(|failure| STRAY.iter().any(|kind| failure.kind == *kind));
         let failures = failures.map(|failure| format!("{}: {}", failure.kind, failure.message)).collect();
         let normalised = normalise(&recording, volatile)?.to_snapshot();
-        let verdict = attempt.verdict.unwrap_or(judgement.verdict);
-        let judgement = Judgement { verdict, findings: attempt.findings, ..judgement };
         Ok(Self {
             folder,
             place: attempt.recording,
             recording,
-            judgement,
+            judgement: attempt.judgement,
             stdout,
             stderr,
             failures,
@@ -101,9 +89,9 @@ impl Outcome {
         })
     }
 
-    /// What became of the run, whose fault it was, and on what evidence.
-    pub fn verdict(&self) -> &Verdict {
-        &self.judgement.verdict
+    /// What became of the run, whose fault it was, and on what evidence; none for an event log, which has no verdict.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.judgement.verdict.as_ref()
     }
 
     /// The clauses that were broken, the gravest first.
@@ -179,7 +167,7 @@ impl Outcome {
     /// Demands a class of verdict, such as `ok` or `rate_limit`.
     #[track_caller]
     pub fn assert_verdict(&self, class: &str) -> &Self {
-        let found = self.verdict().class.name();
+        let found = self.verdict().map_or("none", |verdict| verdict.class.name());
         self.demand(found == class, format_args!("expected the verdict `{class}`, found `{found}`"))
     }
 
@@ -253,10 +241,11 @@ impl Outcome {
 impl fmt::Display for Outcome {
     /// What the command line would say of the run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let verdict = self.verdict();
-        let detail = verdict.detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"));
-        writeln!(f, "verdict: {}{detail}, blame: {}", verdict.class, verdict.blame)?;
-        for evidence in &verdict.evidence {
+        if let Some(verdict) = self.verdict() {
+            let detail = verdict.detail.as_ref().map_or(String::new(), |detail| format!(" ({detail})"));
+            writeln!(f, "verdict: {}{detail}, blame: {}", verdict.class, verdict.blame)?;
+        }
+        for evidence in self.verdict().into_iter().flat_map(|verdict| &verdict.evidence) {
             let line = evidence.line.map_or(String::new(), |line| format!(" at line {line}"));
             let pointer = evidence.pointer.as_deref().unwrap_or_default();
             let value = evidence.value.to_string();

@@ -9,7 +9,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use super::cli::{Error, rescue, setting};
 use crate::harness::target::Choice;
 use crate::recording::Recording;
-use crate::run::{Planned, Shelves, Stop, Suite, SuiteError, plan};
+use crate::run::{ContractCache, Planned, Stop, Suite, SuiteError, plan};
 
 /// A directory of scenario files, each case a test.
 ///
@@ -99,9 +99,9 @@ fn perform(planned: &Planned) -> Result<(), String> {
     let out = tempfile::Builder::new().prefix("clawgate-test-").tempdir().map_err(|error| text(&error))?;
     let stop = Stop::new().map_err(|error| text(&error))?;
     let setting = setting(out.path(), &stop).map_err(|error| text(&error))?;
-    let mut shelves = Shelves::new();
-    let shelf = shelves.with(planned.speaks.contract_at.as_deref()).map_err(|error| text(&error))?;
-    let attempt = setting.attempt(planned, shelf, 1).map_err(|error| text(&error))?;
+    let mut contracts = ContractCache::new();
+    let contracts = contracts.get(planned.speaks.contract_at.as_deref()).map_err(|error| text(&error))?;
+    let attempt = setting.attempt(planned, contracts, 1).map_err(|error| text(&error))?;
     if attempt.failures.is_empty() {
         return Ok(());
     }

@@ -1,24 +1,29 @@
 //! Properties that hold for any bytes.
 
 use clawgate::json::Scanner;
-use clawgate::judge::{Ending, Judge, Protocol, Settings, Shelf, judge_bytes};
-use clawgate::schema::Run;
+use clawgate::judge::{self, Contracts, Ending, Judge, Options, Protocol};
 use clawgate::stream_json::Limits;
 use proptest::prelude::*;
 
 /// Everything that is concluded of a stream, as text.
 fn conclusions(chunks: &[&[u8]], limits: Limits) -> String {
-    SHELF.with(|shelf| conclusions_with(shelf, chunks, limits))
+    CONTRACTS.with(|contracts| conclusions_with(contracts, chunks, limits))
 }
 
 thread_local! {
-    static SHELF: Shelf = Shelf::built_in();
+    static CONTRACTS: Contracts = Contracts::built_in();
 }
 
-fn conclusions_with(shelf: &Shelf, chunks: &[&[u8]], limits: Limits) -> String {
-    let mut settings = Settings::default();
-    settings.limits = limits;
-    let mut judge = Judge::new(Protocol::ClaudeStream, settings, shelf, &Run::default()).unwrap();
+fn options(protocol: Protocol, code: i32) -> Options {
+    let mut options = Options::with_exit_code(code);
+    options.protocol = Some(protocol);
+    options
+}
+
+fn conclusions_with(contracts: &Contracts, chunks: &[&[u8]], limits: Limits) -> String {
+    let mut options = options(Protocol::ClaudeStream, 0);
+    options.limits = limits;
+    let mut judge = Judge::of_output(None, contracts, &options);
     let mut lines = Vec::new();
     let mut watch = |line: &clawgate::stream_json::Line<'_>| {
         lines.push(format!(
@@ -31,7 +36,7 @@ fn conclusions_with(shelf: &Shelf, chunks: &[&[u8]], limits: Limits) -> String {
     for chunk in chunks {
         judge.push(chunk, &mut watch);
     }
-    let judgement = judge.finish(&Ending::with_code(0), &mut watch).unwrap();
+    let judgement = judge.finish(Ending::default(), &mut watch).unwrap();
     let json = clawgate::internals::report::judgement_json("x", &judgement).unwrap();
     format!("{lines:?}\n{json}")
 }
@@ -92,10 +97,10 @@ proptest! {
     #[test]
     fn any_document_gives_a_verdict(bytes in stream(), code in -1..130_i32) {
         for protocol in [Protocol::ClaudeJson, Protocol::ClaudeText, Protocol::ClawJson, Protocol::ClawText] {
-            let ending = Ending::with_code(code);
-            let judgement = SHELF.with(|shelf| judge_bytes(protocol, shelf, &bytes, &ending)).unwrap();
-            prop_assert!(!judgement.verdict.evidence.is_empty());
-            prop_assert!(code == 0 || !judgement.verdict.is_ok(), "a failed process is never ok");
+            let judge = |contracts: &Contracts| judge::output(&bytes, contracts, &options(protocol, code));
+            let verdict = CONTRACTS.with(judge).unwrap().verdict.unwrap();
+            prop_assert!(!verdict.evidence.is_empty());
+            prop_assert!(code == 0 || !verdict.is_ok(), "a failed process is never ok");
         }
     }
 }
@@ -108,8 +113,8 @@ fn unanswered_calls_on_one_line_are_listed_in_their_order() {
     let result = r#"{"type":"result","subtype":"success","is_error":false,"result":"x"}"#;
     let stream =
         format!("{{\"type\":\"assistant\",\"message\":{{\"content\":[{}]}}}}\n{result}\n", calls.join(","));
-    let judgement = SHELF
-        .with(|shelf| judge_bytes(Protocol::ClaudeStream, shelf, stream.as_bytes(), &Ending::with_code(0)))
+    let judgement = CONTRACTS
+        .with(|contracts| judge::output(stream.as_bytes(), contracts, &options(Protocol::ClaudeStream, 0)))
         .unwrap();
     let unanswered =
         judgement.findings.iter().filter(|finding| finding.clause.ends_with("/tool-use-answered"));

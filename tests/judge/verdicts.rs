@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clawgate::classify::Verdict;
-use clawgate::judge::{Ending, Protocol, Shelf, judge_bytes};
+use clawgate::judge::{self, Contracts, Options, Protocol};
 use clawgate::recording::Recording;
 use serde_json::Value;
 
@@ -16,32 +15,26 @@ fn corpus(folder: &str) -> PathBuf {
 
 thread_local! {
     /// Opening the contracts takes longer than a verdict.
-    static SHELF: Shelf = Shelf::built_in();
+    static CONTRACTS: Contracts = Contracts::built_in();
 }
 
-fn verdict_on(protocol: Protocol, stdout: &[u8], ending: &Ending) -> Verdict {
-    SHELF.with(|shelf| judge_bytes(protocol, shelf, stdout, ending).unwrap().verdict)
+fn verdict_on(protocol: Protocol, stdout: &[u8], mut options: Options) -> Verdict {
+    options.protocol = Some(protocol);
+    CONTRACTS.with(|contracts| judge::output(stdout, contracts, &options)).unwrap().verdict.unwrap()
 }
 
 fn judge_recording(directory: &Path) -> Verdict {
     let recording = Recording::open(directory).unwrap();
-    let mut stderr = Vec::new();
-    recording.stderr().unwrap().read_to_end(&mut stderr).unwrap();
-    let mut stdout = Vec::new();
-    recording.stdout().unwrap().read_to_end(&mut stdout).unwrap();
-    verdict_on(
-        Protocol::of_recording(&recording.facts),
-        &stdout,
-        &Ending::of_recording(&recording.facts, stderr),
-    )
+    let judge = |contracts: &Contracts| judge::recording(&recording, contracts, &Options::default());
+    CONTRACTS.with(judge).unwrap().verdict.unwrap()
 }
 
 fn judge_stream(path: &Path) -> Verdict {
     let meta = fs::read_to_string(path.with_extension("meta.json")).unwrap_or_else(|_| "{}".into());
     let meta: Value = serde_json::from_str(&meta).unwrap();
-    let mut ending = Ending::with_code(meta["exit"].as_i64().unwrap_or(0) as i32);
-    ending.stderr = meta["stderr"].as_str().unwrap_or_default().into();
-    verdict_on(Protocol::ClaudeStream, &fs::read(path).unwrap(), &ending)
+    let mut options = Options::with_exit_code(meta["exit"].as_i64().unwrap_or(0) as i32);
+    options.stderr = meta["stderr"].as_str().map(Into::into);
+    verdict_on(Protocol::ClaudeStream, &fs::read(path).unwrap(), options)
 }
 
 fn labels(folder: &str) -> BTreeMap<String, Value> {
@@ -136,7 +129,7 @@ fn error_envelopes_of_claw_are_never_ok_and_successes_always() {
 
 /// Judges an envelope of claw in JSON mode.
 fn claw(envelope: &str, code: i32) -> Verdict {
-    verdict_on(Protocol::ClawJson, envelope.as_bytes(), &Ending::with_code(code))
+    verdict_on(Protocol::ClawJson, envelope.as_bytes(), Options::with_exit_code(code))
 }
 
 #[test]
@@ -247,8 +240,9 @@ fn stream(lines: &[&str], exit: &str, stderr: &str) -> Verdict {
         r#"{{"schema_version":1,"target":"claude","target_version":"x","scenario":"s","exit":{exit},"argv":["claude","--output-format","stream-json"]}}"#
     );
     let facts = clawgate::recording::Facts::parse(facts.as_bytes()).unwrap();
-    let ending = Ending::of_recording(&facts, stderr.into());
-    verdict_on(Protocol::ClaudeStream, lines.join("\n").as_bytes(), &ending)
+    let recording = Recording::new(facts, lines.join("\n").into_bytes(), stderr.into());
+    let judge = |contracts: &Contracts| judge::recording(&recording, contracts, &Options::default());
+    CONTRACTS.with(judge).unwrap().verdict.unwrap()
 }
 
 const INIT: &str = r#"{"type":"system","subtype":"init","model":"m"}"#;

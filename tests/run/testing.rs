@@ -52,7 +52,7 @@ fn a_fault_gives_its_verdict_with_evidence() {
 #[test]
 fn a_broken_contract_is_a_finding_and_a_failed_assertion_says_why() {
     let run = agent_that("+no-result").prompt("Hello?").api(Script::new().text("Hi.")).run().unwrap();
-    assert_ne!(run.verdict().class.name(), "ok");
+    assert_ne!(run.verdict().unwrap().class.name(), "ok");
     let message = |demand: &dyn Fn()| {
         let panic = catch_unwind(AssertUnwindSafe(demand)).expect_err("the demand is not met");
         panic.downcast_ref::<String>().expect("a panic with a message").clone()

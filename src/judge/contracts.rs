@@ -4,9 +4,13 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
-use crate::schema::{self, ContractSet, FileError};
+use crate::recording::Facts;
+use crate::schema::{self, ContractSet, Family, FileError};
 
-use super::{EVENTS_CONTRACT, Protocol, is_of_events};
+use super::Protocol;
+
+/// The built-in contract of event logs.
+pub const EVENTS_CONTRACT: &str = "claws-events";
 
 /// The contract of a Claude CLI that prints a message a line.
 const STREAM_CONTRACT: &str = "claude-stream-json";
@@ -16,21 +20,16 @@ pub(super) const WEAKEST_CONTRACT: &str = "claw-stdout";
 
 /// Contracts by name, opened when they are first needed.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct Contracts {
     chosen: Option<ContractSet>,
     built_in: Vec<(&'static str, OnceCell<ContractSet>)>,
 }
 
-/// A contract and how it came to be applied.
-#[derive(Debug, Clone, Copy)]
-pub struct Choice<'s> {
-    /// The contract with those that it extends.
-    pub set: &'s ContractSet,
-    /// Whether it was guessed from the shape of the output or the command, not named by the user or the target.
-    pub detected: bool,
-}
+/// A contract and whether it was guessed from the shape of the output or the command, not named by the user or the
+/// target.
+pub(super) type Choice<'c> = (&'c ContractSet, bool);
 
-impl Shelf {
+impl Contracts {
     /// The built-in contracts, of which the one that applies is chosen for each input.
     pub fn built_in() -> Self {
         Self { chosen: None, built_in: schema::built_in().map(|name| (name, OnceCell::new())).collect() }
@@ -46,29 +45,51 @@ impl Shelf {
         self.chosen.as_ref()
     }
 
+    /// The contract that a run is known to be about before it prints anything: the one that the user named, else the
+    /// one that its target promises.
+    pub(super) fn named(&self, facts: &Facts) -> Result<Option<&ContractSet>, FileError> {
+        match (&self.chosen, facts.contract()) {
+            (None, Some(promised)) => self.promised(promised).map(Some),
+            (chosen, _) => Ok(chosen.as_ref()),
+        }
+    }
+
+    /// Whether such a run is held against a contract of event logs.
+    pub(crate) fn is_event_log(&self, facts: &Facts) -> Result<bool, FileError> {
+        Ok(self.named(facts)?.is_some_and(|set| set.family() == Family::EventLog))
+    }
+
     /// The contract that event logs are held against: the one that the user named, if it is about them, else the
     /// built-in one.
-    pub fn events(&self) -> Result<Option<&ContractSet>, FileError> {
+    pub(super) fn of_events(&self) -> Result<&ContractSet, FileError> {
         match self.chosen() {
-            Some(chosen) if is_of_events(chosen) => Ok(Some(chosen)),
+            Some(chosen) if chosen.family() == Family::EventLog => Ok(chosen),
             _ => self.get(EVENTS_CONTRACT),
         }
     }
 
     /// The built-in contract of streams, whatever was chosen.
-    pub(super) fn of_stream(&self) -> Result<Option<&ContractSet>, FileError> {
+    pub(super) fn of_streams(&self) -> Result<&ContractSet, FileError> {
         self.get(STREAM_CONTRACT)
     }
 
-    fn get(&self, name: &str) -> Result<Option<&ContractSet>, FileError> {
-        let Some((name, cell)) = self.built_in.iter().find(|(known, _)| *known == name) else {
-            return Ok(None);
-        };
+    fn get(&self, name: &str) -> Result<&ContractSet, FileError> {
+        let cell = self.built_in.iter().find(|(known, _)| *known == name).map(|(_, cell)| cell);
+        let cell = cell.ok_or_else(|| FileError::whole(name, "no such contract in this build"))?;
         if let Some(set) = cell.get() {
-            return Ok(Some(set));
+            return Ok(set);
         }
         let set = ContractSet::open(name)?;
-        Ok(Some(cell.get_or_init(|| set)))
+        Ok(cell.get_or_init(|| set))
+    }
+
+    /// Held against another contract a run would say nothing about the one that its target promises.
+    fn promised(&self, name: &str) -> Result<&ContractSet, FileError> {
+        if !self.built_in.iter().any(|(known, _)| *known == name) {
+            let reason = "no such contract is built in: name its directory with --contract DIR";
+            return Err(FileError::whole(name, reason));
+        }
+        self.get(name)
     }
 
     /// Whether there is such a clause, `<contract>/<clause>`.
@@ -79,41 +100,39 @@ impl Shelf {
                 .iter()
                 .any(|known| known.name() == contract && known.clauses().iter().any(|c| c.id == clause))
         };
-        self.chosen.as_ref().is_some_and(has) || self.get(contract).ok().flatten().is_some_and(has)
+        self.chosen.as_ref().is_some_and(has) || self.get(contract).is_ok_and(has)
     }
 
     /// The contract for an output that speaks this protocol: the one that the user chose, or that is promised.
     /// Without either, `document` is the envelope of a claw run, whose shape tells which of its contracts is meant, or
     /// else the command does.
-    pub fn choose(
+    pub(super) fn choose(
         &self,
         protocol: Protocol,
         run: &schema::Run,
         document: Option<&Value>,
     ) -> Result<Option<Choice<'_>>, FileError> {
         if let Some(set) = &self.chosen {
-            return Ok(Some(Choice { set, detected: false }));
+            return Ok(Some((set, false)));
         }
-        if let Some(name) = run.contract.as_deref() {
-            // Held against another contract it would say nothing about this one.
-            let missing = || {
-                FileError::whole(name, "no such contract is built in: name its directory with --contract DIR")
-            };
-            let set = self.get(name)?.ok_or_else(missing)?;
-            if protocol != Protocol::ClaudeText {
-                return Ok(Some(Choice { set, detected: false }));
-            }
+        if let Some(name) = run.contract.as_deref()
+            && protocol != Protocol::ClaudeText
+        {
+            return Ok(Some((self.promised(name)?, false)));
         }
         let (name, detected) = match protocol {
             Protocol::ClaudeStream => (STREAM_CONTRACT, false),
             Protocol::ClaudeJson => ("claude-json", false),
             Protocol::ClaudeText => return Ok(None),
             Protocol::ClawText => (WEAKEST_CONTRACT, false),
+            Protocol::EventLog => (EVENTS_CONTRACT, false),
             Protocol::ClawJson => {
                 let guess = schema::detect(document.map_or(&[], std::slice::from_ref), run)?;
-                (guess.filter(|name| name.starts_with("claw")).unwrap_or(WEAKEST_CONTRACT), true)
+                let is_claw =
+                    |name: &&str| schema::family_of(name).is_ok_and(|family| family == Some(Family::Claw));
+                (guess.filter(is_claw).unwrap_or(WEAKEST_CONTRACT), true)
             }
         };
-        Ok(self.get(name)?.map(|set| Choice { set, detected }))
+        Ok(Some((self.get(name)?, detected)))
     }
 }

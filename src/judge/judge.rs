@@ -1,0 +1,450 @@
+//! The judge: it chooses how an output is read and which contract it is held against, sees its bytes once, and
+//! concludes.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::classify::{Process, Verdict, classify_foreign, claude, claw};
+use crate::envelope::{Envelope, FlawKind, MAX_BYTES};
+use crate::events::{self, Profile};
+use crate::json::{Kind, Node};
+use crate::recording::{Exit, Facts, STDERR_HEAD};
+use crate::schema::{self, ContractSet, End, EventJudge, Family, FileError, Finding};
+use crate::stream_json::documented::{self, Run};
+use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
+
+use super::contracts::{Choice, WEAKEST_CONTRACT};
+use super::{Contracts, Protocol};
+
+/// Bytes looked at to tell what a bare output is, in steps of so many.
+const SNIFF: usize = 64 << 10;
+const SNIFF_STEP: usize = 4 << 10;
+
+/// How to judge, and what is known besides what was recorded.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Options {
+    /// Whether the guesses `interactive` and `background-task` are made.
+    pub heuristics: bool,
+    /// Whether the run had `CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1`; without it the recording says.
+    pub background_disabled: Option<bool>,
+    /// The reading that an event log is held to; without it the recording says, and else it is strict.
+    pub profile: Option<Profile>,
+    /// How the output is to be read; without it the recording says, or the shape of the output does.
+    pub protocol: Option<Protocol>,
+    /// How the process ended, instead of what was recorded. A bare output's exit is assumed to be 0 without it, and
+    /// clauses about it do not apply.
+    pub exit: Option<Exit>,
+    /// Its standard error, instead of what was recorded.
+    pub stderr: Option<Vec<u8>>,
+    /// Bounds on memory.
+    pub limits: Limits,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            heuristics: true,
+            background_disabled: None,
+            profile: None,
+            protocol: None,
+            exit: None,
+            stderr: None,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Options {
+    /// The options for an output whose process ended with this code.
+    pub fn with_exit_code(code: i32) -> Self {
+        Self { exit: Some(Exit::with_code(code)), ..Self::default() }
+    }
+}
+
+/// How a run ended, besides its standard output.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Ending {
+    /// How the process ended; none where nobody saw it.
+    pub exit: Option<Exit>,
+    /// The start of its standard error.
+    pub stderr: Vec<u8>,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+}
+
+impl Ending {
+    /// The end that a recording tells of.
+    pub fn of_recording(facts: &Facts, stderr: Vec<u8>) -> Self {
+        Self { exit: Some(facts.exit.clone()), stderr, duration_ms: facts.duration_ms }
+    }
+}
+
+/// Everything that was concluded of a run or an event log.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Judgement {
+    /// The contract that was applied; none for plain text.
+    pub contract: Option<String>,
+    /// Whether the contract was told from the output's shape.
+    pub contract_detected: bool,
+    /// What became of the run; none for an event log, which is no run.
+    pub verdict: Option<Verdict>,
+    /// What the documented reader reports; for stream-json only.
+    pub run: Option<Run>,
+    /// Clauses that were broken.
+    pub findings: Vec<Finding>,
+    /// What happened in the session; for a Claude CLI only.
+    pub session: Option<Session>,
+    /// How the reading went; for stream-json only.
+    pub summary: Option<Summary>,
+    /// The reading that an event log was held to and how reading it went; for event logs only.
+    pub log: Option<(Profile, events::Summary)>,
+}
+
+impl Judgement {
+    /// Whether the verdict is another than `ok`; an event log has none.
+    pub fn has_failed(&self) -> bool {
+        self.verdict.as_ref().is_some_and(|verdict| !verdict.is_ok())
+    }
+}
+
+/// Judges one output while it is read.
+pub struct Judge<'c> {
+    contracts: &'c Contracts,
+    options: Options,
+    /// What the contract may know of the run.
+    run: schema::Run,
+    /// Whether how to read it is told from the output's shape.
+    is_guessed: bool,
+    body: Body<'c>,
+}
+
+enum Body<'c> {
+    /// The start of a bare output of this name, of which nobody knows yet what it is.
+    Unknown(Option<PathBuf>, Vec<u8>),
+    Stream(Box<Stream<'c>>),
+    Document(Protocol, Vec<u8>),
+    Log(&'c ContractSet, Profile, Box<EventJudge<'c>>),
+    /// The contract cannot be opened.
+    Failed(FileError),
+}
+
+/// The listeners of a stream: each sees every line once.
+struct Stream<'c> {
+    reader: StreamReader,
+    documented: documented::Reader,
+    session: Session,
+    contract: Option<(Choice<'c>, schema::Judge<'c>)>,
+}
+
+impl<'c> Judge<'c> {
+    /// A judge of a run that was recorded or begins now.
+    pub fn of_run(facts: &Facts, contracts: &'c Contracts, options: &Options) -> Result<Self, FileError> {
+        let named = contracts.named(facts)?;
+        let protocol = Protocol::of_run(facts, contracts.chosen(), named);
+        let mut options = options.clone();
+        let recorded = || Profile::from_name(facts.other.get("profile")?.as_str()?);
+        options.profile = options.profile.or_else(recorded);
+        options
+            .background_disabled
+            .get_or_insert_with(|| facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1"));
+        let protocol = options.protocol.unwrap_or(protocol);
+        let run = schema::Run::of(facts);
+        let body = Body::new(protocol, contracts, &options, &run)?;
+        Ok(Self { contracts, options, run, is_guessed: false, body })
+    }
+
+    /// A judge of an output of which nothing is known but its name, if it has one.
+    pub fn of_output(name: Option<&Path>, contracts: &'c Contracts, options: &Options) -> Self {
+        let run = schema::Run::default();
+        let body = match options.protocol {
+            Some(protocol) => Body::new(protocol, contracts, options, &run).unwrap_or_else(Body::Failed),
+            None => Body::Unknown(name.map(Path::to_owned), Vec::new()),
+        };
+        let is_guessed = options.protocol.is_none();
+        Self { contracts, options: options.clone(), run, is_guessed, body }
+    }
+
+    /// Whether the output is one document rather than a stream.
+    pub(crate) fn is_document(&self) -> bool {
+        matches!(self.body, Body::Document(..))
+    }
+
+    /// Whether what was printed so far holds a whole document.
+    pub(crate) fn has_document(&self) -> bool {
+        matches!(&self.body, Body::Document(_, bytes) if Envelope::read(bytes).value.is_some())
+    }
+
+    /// Reads the next bytes of the output. `watch` sees each line of a stream as it ends.
+    pub fn push(&mut self, mut chunk: &[u8], watch: &mut dyn FnMut(&Line<'_>)) {
+        while let Body::Unknown(_, start) = &mut self.body {
+            if chunk.is_empty() {
+                return;
+            }
+            // However the output is cut into chunks, the same bytes decide.
+            let step = (SNIFF_STEP - start.len() % SNIFF_STEP).min(chunk.len());
+            start.extend_from_slice(&chunk[..step]);
+            chunk = &chunk[step..];
+            // A live stream is not held back: the first line is enough.
+            let has_line = start.trim_ascii_start().iter().any(|byte| matches!(byte, b'\n' | b'\r'));
+            if has_line || start.len() >= SNIFF {
+                self.recognise(watch);
+            }
+        }
+        self.body.push(chunk, watch);
+    }
+
+    /// Decides what a bare output is.
+    fn recognise(&mut self, watch: &mut dyn FnMut(&Line<'_>)) {
+        let Body::Unknown(name, start) = &mut self.body else { return };
+        let (name, start) = (name.take(), std::mem::take(start));
+        let protocol = Protocol::detect(name.as_deref(), &start).fitting(self.contracts.chosen());
+        self.body =
+            Body::new(protocol, self.contracts, &self.options, &self.run).unwrap_or_else(Body::Failed);
+        self.body.push(&start, watch);
+    }
+
+    /// Begins another segment of an event log; its first line is the one with this number.
+    pub(super) fn next_segment(&mut self) -> u64 {
+        let Body::Log(_, _, judge) = &mut self.body else { return 1 };
+        judge.end_segment(&mut ());
+        judge.next_line()
+    }
+
+    /// Ends the output and concludes. Fails when the contract of the output cannot be opened.
+    pub fn finish(
+        mut self,
+        mut ending: Ending,
+        watch: &mut dyn FnMut(&Line<'_>),
+    ) -> Result<Judgement, FileError> {
+        self.recognise(watch);
+        let Self { contracts, options, run, is_guessed, body } = self;
+        ending.exit = options.exit.clone().or(ending.exit);
+        ending.stderr = options.stderr.clone().unwrap_or(ending.stderr);
+        ending.stderr.truncate(STDERR_HEAD);
+        match body {
+            Body::Stream(stream) => Ok(stream.finish(&options, ending, watch)),
+            Body::Document(protocol, bytes) => {
+                judge_document(protocol, &bytes, contracts, &options, &run, ending, is_guessed)
+            }
+            Body::Log(set, profile, judge) => {
+                let (findings, summary) = judge.finish(&mut ());
+                Ok(Judgement {
+                    contract: Some(set.name().to_owned()),
+                    contract_detected: is_guessed && contracts.chosen().is_none(),
+                    verdict: None,
+                    run: None,
+                    findings,
+                    session: None,
+                    summary: None,
+                    log: Some((profile, summary)),
+                })
+            }
+            Body::Failed(error) => Err(error),
+            Body::Unknown(..) => Err(FileError::whole("", "nothing was read")),
+        }
+    }
+}
+
+impl<'c> Body<'c> {
+    fn new(
+        protocol: Protocol,
+        contracts: &'c Contracts,
+        options: &Options,
+        run: &schema::Run,
+    ) -> Result<Self, FileError> {
+        Ok(match protocol {
+            Protocol::EventLog => {
+                let (set, profile) = (contracts.of_events()?, options.profile.unwrap_or_default());
+                let judge = EventJudge::new(set, profile, events::Limits::default());
+                Self::Log(set, profile, Box::new(judge))
+            }
+            Protocol::ClaudeStream => {
+                let settings = documented::Settings {
+                    heuristics: options.heuristics,
+                    background_disabled: options.background_disabled.unwrap_or(false),
+                };
+                let choice = contracts.choose(protocol, run, None)?;
+                Self::Stream(Box::new(Stream {
+                    reader: StreamReader::new(options.limits),
+                    documented: documented::Reader::new(settings, options.limits),
+                    session: Session::new(options.limits),
+                    contract: choice.map(|choice| (choice, choice.0.begin(run))),
+                }))
+            }
+            document => Self::Document(document, Vec::new()),
+        })
+    }
+
+    fn push(&mut self, chunk: &[u8], watch: &mut dyn FnMut(&Line<'_>)) {
+        match self {
+            Self::Document(_, bytes) => {
+                // One byte over the limit is enough to know that it was passed.
+                let room = (MAX_BYTES + 1).saturating_sub(bytes.len()).min(chunk.len());
+                bytes.extend_from_slice(&chunk[..room]);
+            }
+            Self::Stream(stream) => {
+                let Stream { reader, documented, session, contract } = &mut **stream;
+                reader.push(chunk, &mut |line| hear(line, documented, session, contract, watch));
+            }
+            Self::Log(_, _, judge) => judge.push(chunk, &mut ()),
+            Self::Unknown(..) | Self::Failed(_) => {}
+        }
+    }
+}
+
+/// Lets every listener see a line.
+fn hear(
+    line: &Line<'_>,
+    documented: &mut documented::Reader,
+    session: &mut Session,
+    contract: &mut Option<(Choice<'_>, schema::Judge<'_>)>,
+    watch: &mut dyn FnMut(&Line<'_>),
+) {
+    documented.line(line);
+    session.line(line);
+    if let Some((_, contract)) = contract {
+        contract.line(line);
+    }
+    watch(line);
+}
+
+/// What a verdict may know of the process; its exit is taken for 0 where nobody saw it.
+fn with_process<T>(ending: &Ending, exit: &Exit, decide: impl FnOnce(&Process<'_>) -> T) -> T {
+    let stderr = String::from_utf8_lossy(&ending.stderr);
+    let mut process = Process::new(exit, &stderr);
+    process.exit_known = ending.exit.is_some();
+    decide(&process)
+}
+
+impl Stream<'_> {
+    fn finish(self, options: &Options, ending: Ending, watch: &mut dyn FnMut(&Line<'_>)) -> Judgement {
+        let Self { reader, mut documented, mut session, mut contract } = self;
+        let summary =
+            reader.finish(&mut |line| hear(line, &mut documented, &mut session, &mut contract, watch));
+        session.finish();
+        let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
+        // Another agent's stream has no messages that a verdict could rest on.
+        let is_foreign = contract.as_ref().is_some_and(|((set, _), _)| set.family() != Family::Claude);
+        let verdict = with_process(&ending, &exit, |process| {
+            if is_foreign {
+                classify_foreign(process, summary.lines)
+            } else {
+                claude::classify(&session, process, summary.lines, options.heuristics)
+            }
+        });
+        let run = documented.finish(&exit, &ending.stderr, ending.duration_ms);
+        let (mut name, mut findings) = (None, Vec::new());
+        if let Some(((set, _), mut judge)) = contract {
+            if summary.lines == 0 {
+                judge.empty_stream();
+            }
+            let stderr = ending.exit.is_some().then_some(ending.stderr.as_slice());
+            findings = judge.finish(&End::new(ending.exit.clone(), None, stderr));
+            name = Some(set.name().to_owned());
+        }
+        Judgement {
+            contract: name,
+            contract_detected: false,
+            verdict: Some(verdict),
+            run: Some(run),
+            findings,
+            session: Some(session),
+            summary: Some(summary),
+            log: None,
+        }
+    }
+}
+
+fn judge_document(
+    protocol: Protocol,
+    bytes: &[u8],
+    contracts: &Contracts,
+    options: &Options,
+    run: &schema::Run,
+    ending: Ending,
+    is_guessed: bool,
+) -> Result<Judgement, FileError> {
+    let mut session = (protocol == Protocol::ClaudeJson).then(|| Session::new(options.limits));
+    let envelope = Envelope::read_with(bytes, &mut |root| {
+        if let Some(session) = &mut session {
+            see_messages(root, session);
+        }
+    });
+    if let Some(session) = &mut session {
+        // A result with something around it is no result.
+        let is_spoilt = |kind| {
+            use FlawKind::{ByteOrderMark, Prefix, SecondDocument, Suffix};
+            matches!(kind, Prefix | Suffix | SecondDocument | ByteOrderMark)
+        };
+        if envelope.flaws.iter().any(|flaw| is_spoilt(flaw.kind)) {
+            *session = Session::new(options.limits);
+        }
+        session.finish();
+        session.cut = envelope.flaws.iter().any(|flaw| flaw.kind == FlawKind::Truncated);
+    }
+    let lines = u64::from(!bytes.trim_ascii().is_empty());
+    let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
+    let mut verdict = with_process(&ending, &exit, |process| match (protocol, &session) {
+        (_, Some(session)) => claude::classify(session, process, lines, options.heuristics),
+        (Protocol::ClawText, _) => claw::classify_text(&envelope, process),
+        (Protocol::ClawJson, _) => claw::classify_json(&envelope, process),
+        _ => claude::classify_text(&String::from_utf8_lossy(bytes), process, options.heuristics),
+    });
+    let choice = contracts.choose(protocol, run, envelope.value.as_ref())?;
+    let stderr = ending.exit.is_some().then_some(ending.stderr.as_slice());
+    let mut findings = Vec::new();
+    if let Some((set, detected)) = choice {
+        findings = schema::judge_read(set, run, ending.exit.clone(), &envelope, bytes, stderr);
+        if set.name() == "claude-json" {
+            findings.extend(listed_messages(contracts, run, &envelope)?);
+        }
+        // Any object keeps the weakest contract of claw, so nobody can tell what the output was to be.
+        if is_guessed && detected && set.name() == WEAKEST_CONTRACT && verdict.is_ok() {
+            verdict = claw::unknown_shape();
+        }
+    }
+    Ok(Judgement {
+        contract: choice.map(|(set, _)| set.name().to_owned()),
+        contract_detected: choice.is_some_and(|(_, detected)| detected),
+        verdict: Some(verdict),
+        run: None,
+        findings,
+        session,
+        summary: None,
+        log: None,
+    })
+}
+
+/// What is wrong with the messages of `--output-format json --verbose`: they are those of a stream, in one list. How the
+/// run ended is judged with the document.
+fn listed_messages(
+    contracts: &Contracts,
+    run: &schema::Run,
+    envelope: &Envelope,
+) -> Result<Vec<Finding>, FileError> {
+    let Some(Value::Array(messages)) = &envelope.value else { return Ok(Vec::new()) };
+    let mut judge = contracts.of_streams()?.begin(run);
+    for (number, message) in (1..).zip(messages) {
+        judge.message(number, 0, message);
+    }
+    let mut findings = judge.finish(&End::new(None, None, None));
+    for finding in &mut findings {
+        let place = finding.line.map(|number| format!("/{}", number - 1)).unwrap_or_default();
+        finding.pointer = Some(place + finding.pointer.as_deref().unwrap_or_default());
+        (finding.line, finding.offset) = (Some(1), None);
+    }
+    Ok(findings)
+}
+
+/// Shows a session the result document that it printed: one result, or an array of messages.
+fn see_messages(root: Node<'_>, session: &mut Session) {
+    match root.kind() {
+        Kind::Object => session.nested_message(root, 1),
+        Kind::Array => root.items().for_each(|message| session.nested_message(message, 1)),
+        _ => {}
+    }
+}

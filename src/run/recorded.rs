@@ -1,0 +1,119 @@
+//! Targets that are not at hand, judged by recordings of them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::compare::Failure;
+use super::event::{CaseFinished, Status, TargetInfo};
+use crate::judge::{self, Contracts, Input, InputError, JudgeError, Options, Source, find};
+use crate::recording::{Facts, Recording};
+use crate::schema::{FileError, Finding};
+
+/// A folder of recordings and the contract that they are held to: `claw-flat=recordings/claw`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RecordedFolder {
+    pub(crate) contract: String,
+    pub(crate) folder: PathBuf,
+}
+
+impl FromStr for RecordedFolder {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((contract, folder)) if !contract.is_empty() && !folder.is_empty() => {
+                Ok(Self { contract: contract.to_owned(), folder: PathBuf::from(folder) })
+            }
+            _ => Err("expected a contract and a folder, such as claw-flat=recordings/".into()),
+        }
+    }
+}
+
+/// The recordings of a folder, judged.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) folder: PathBuf,
+    /// The targets that were recorded.
+    pub(crate) targets: Vec<TargetInfo>,
+    /// A case for each recording; it fails when it breaks a must clause.
+    pub(crate) cases: Vec<CaseFinished>,
+}
+
+/// Why recordings cannot be judged.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordedError {
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Contract(#[from] FileError),
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+    #[error("{}: there is no recording (a folder with a recording.json) in it", .0.display())]
+    None(PathBuf),
+}
+
+impl RecordedFolder {
+    /// Judges the recordings below the folder.
+    pub(crate) fn judge(&self) -> Result<Recorded, RecordedError> {
+        let contracts = Contracts::only(&self.contract)?;
+        let mut cases = Vec::new();
+        let mut targets = BTreeMap::new();
+        for input in find(&self.folder)? {
+            let Input { source: Source::Recording(path), .. } = input else { continue };
+            let recording = Recording::open(&path).map_err(InputError::from)?;
+            let target = label(&recording.facts);
+            targets.insert(target.clone(), recording.facts.target_version.clone());
+            let findings = judge::recording(&recording, &contracts, &Options::default())?.findings;
+            cases.push(self.case(recording.facts.scenario, target, &path, findings));
+        }
+        if cases.is_empty() {
+            return Err(RecordedError::None(self.folder.clone()));
+        }
+        let info = |(target, version)| TargetInfo { target, version };
+        let targets = targets.into_iter().map(info).collect();
+        Ok(Recorded { folder: self.folder.clone(), targets, cases })
+    }
+
+    fn case(&self, case: String, target: String, path: &Path, findings: Vec<Finding>) -> CaseFinished {
+        let failing = findings.iter().filter(|finding| finding.fails());
+        let failures: Vec<Failure> = failing.map(Failure::finding).collect();
+        CaseFinished {
+            case,
+            target,
+            repetition: 1,
+            status: if failures.is_empty() { Status::Pass } else { Status::Fail },
+            attempts: 1,
+            contract: self.contract.clone(),
+            findings: findings.into_iter().map(Into::into).collect(),
+            failures,
+            recording: Some(path.display().to_string()),
+            ..CaseFinished::default()
+        }
+    }
+}
+
+/// A recorded target is called as one that is chosen by its version.
+fn label(facts: &Facts) -> String {
+    match (facts.target.as_str(), facts.target_version.as_str()) {
+        (target, "") => target.to_owned(),
+        (target, version) => format!("{target}@{version}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recordings_are_named_by_a_contract_and_a_folder() {
+        let named: RecordedFolder = "claw-flat=a=b".parse().unwrap();
+        assert_eq!((named.contract.as_str(), named.folder.as_path()), ("claw-flat", Path::new("a=b")));
+        for wrong in ["", "claw-flat", "=x", "claw-flat="] {
+            assert!(
+                wrong.parse::<RecordedFolder>().unwrap_err().contains("claw-flat=recordings/"),
+                "{wrong}"
+            );
+        }
+    }
+}
