@@ -8,6 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::support::{MODEL, Project};
@@ -123,8 +124,7 @@ fn an_interrupted_run_says_so_and_goes_on() {
         .unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("\"case\":\"ann\"")));
-    let asked = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(asked.success());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let last: Value = serde_json::from_str(&lines.last().unwrap()).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!((&last["status"], &last["complete"]), (&Value::from("interrupted"), &Value::from(false)));

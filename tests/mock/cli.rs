@@ -9,6 +9,7 @@ use crate::support::{self, Client, post, question};
 use assert_cmd::cargo::CommandCargoExt;
 use assert_cmd::prelude::OutputAssertExt;
 use predicates::prelude::*;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 fn clawgate(arguments: &[&str]) -> Command {
@@ -39,9 +40,8 @@ impl Running {
     }
 
     /// Sends the signal and waits: exit code, the rest of standard output, standard error.
-    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+    fn end(mut self, signal: Signal) -> (Option<i32>, String, String) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
         let mut errors = String::new();
@@ -75,7 +75,7 @@ const SWEEP_SCHEMA: &str = include_str!("../../schemas/clawgate/sweep.schema.jso
 
 #[test]
 fn serves_until_interrupted_and_sums_up() {
-    for signal in ["-INT", "-TERM"] {
+    for signal in [Signal::INT, Signal::TERM] {
         let mock = Running::start(&["mock", "plain"]);
         let response = mock.connect().send(&post(&question(true))).read_response(true);
         assert!(response.text().starts_with("Hello from the scripted API."));
@@ -91,7 +91,7 @@ fn an_interrupt_ends_a_stalled_connection_too() {
     let mock = Running::start(&["mock", "plain", "--fault", "stall:after-headers"]);
     let mut client = mock.connect();
     client.send(&post(&question(true))).read_response(false);
-    let (code, rest, errors) = mock.end("-INT");
+    let (code, rest, errors) = mock.end(Signal::INT);
     assert_eq!(code, Some(0));
     assert!(rest.starts_with("1 requests: 1 turns"), "{rest}");
     assert!(errors.contains("stalled"), "{errors}");
@@ -119,7 +119,7 @@ fn json_is_one_object_a_line_and_holds_no_key() {
     let address = listening["base_url"].as_str().unwrap().strip_prefix("http://").unwrap();
     let mut client = Client::new(TcpStream::connect(address).unwrap());
     client.send(&post(&question(true))).read_response(true);
-    let (code, rest, errors) = mock.end("-INT");
+    let (code, rest, errors) = mock.end(Signal::INT);
     assert_eq!((code, errors.as_str()), (Some(0), ""));
     assert!(!rest.contains("dummy-key"), "{rest}");
     lines(&first, MOCK_SCHEMA);
@@ -144,7 +144,7 @@ fn every_kind_of_request_has_the_published_form() {
     client.send(&post(&body)).read_response(true);
     body["messages"] = serde_json::json!([{"role": "user", "content": "Warmup"}]);
     client.send(&post(&body)).read_response(true);
-    let (_, rest, _) = mock.end("-TERM");
+    let (_, rest, _) = mock.end(Signal::TERM);
     let lines = lines(&rest, MOCK_SCHEMA);
     let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().unwrap_or("summary")).collect();
     assert_eq!(kinds, ["turn", "unmatched", "auxiliary", "summary"]);
@@ -154,7 +154,7 @@ fn every_kind_of_request_has_the_published_form() {
 #[test]
 fn strict_fails_when_the_script_did_not_fit() {
     let mock = Running::start(&["mock", "tool-use", "--strict"]);
-    let (code, rest, _) = mock.end("-INT");
+    let (code, rest, _) = mock.end(Signal::INT);
     assert_eq!(code, Some(100));
     assert!(rest.contains("unused turn: calls\nunused turn: reports\n"), "{rest}");
 }
@@ -167,7 +167,7 @@ fn an_unmatched_request_is_shown_with_the_nearest_turn() {
         {"role": "user", "content": "a"}, {"role": "assistant", "content": "b\u{1b}[31m"}, {"role": "user", "content": "c"},
     ]);
     mock.connect().send(&post(&body)).read_response(true);
-    let (_, rest, _) = mock.end("-INT");
+    let (_, rest, _) = mock.end(Signal::INT);
     assert!(
         rest.contains("nearest is turn turn-1 (line 8), which it misses by\n    turn: expected 1, found 2\n"),
         "{rest}"
@@ -190,7 +190,7 @@ fn faults_by_name() {
     assert_eq!(end, support::End::Reset);
     assert!(!bytes.is_empty());
     assert_eq!(mock.connect().send(&post(&question(true))).read_response(true).status, 200);
-    let (_, rest, _) = mock.end("-INT");
+    let (_, rest, _) = mock.end(Signal::INT);
     assert!(
         rest.contains("3 requests: 3 turns, 0 auxiliary, 0 unmatched, 0 invalid, 2 with a fault"),
         "{rest}"

@@ -8,6 +8,7 @@ use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
 use predicates::prelude::*;
 use predicates::str::contains;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -225,7 +226,7 @@ fn an_interrupt_ends_the_cases_and_still_reports() {
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
     let started = lines.by_ref().map(Result::unwrap).find(|line| line.contains("case-started"));
     assert!(started.is_some());
-    Process::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let rest: Vec<Value> = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let last = rest.last().unwrap();
