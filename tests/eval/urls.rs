@@ -1,7 +1,5 @@
 //! Addresses in an output are asked over the network when somebody wants it, and else nobody is.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
@@ -82,6 +80,17 @@ fn checked(said: &Said) -> (Value, String, String) {
 }
 
 #[test]
+fn without_the_feature_the_flag_says_how_to_get_it() {
+    let (_, said) = evaluate(&["http://127.0.0.1:1/".to_owned()], 1, &["--check-urls"]);
+    if cfg!(feature = "net") {
+        assert_eq!(said.code, Some(3), "{}", said.stderr);
+    } else {
+        assert_eq!((said.code, said.stdout.as_str()), (Some(2), ""), "{}", said.stderr);
+        assert!(said.stderr.contains("`cargo install clawgate --features net`"), "{}", said.stderr);
+    }
+}
+
+#[test]
 fn nobody_is_asked_unless_it_is_wanted_and_then_nothing_is_measured() {
     let server = Server::start();
     let (_, said) = evaluate(&[server.url("here")], 1, &[]);
@@ -89,7 +98,13 @@ fn nobody_is_asked_unless_it_is_wanted_and_then_nothing_is_measured() {
     let found = checked(&said);
     assert_eq!((found.0, found.1.as_str()), (json!("not-measured"), "unchecked"));
     assert!(found.2.contains("--check-urls"), "{}", found.2);
-    // Addresses around us are not asked at the wish of an output.
+    assert_eq!(server.asked(), [""; 0]);
+}
+
+#[test]
+#[cfg(feature = "net")]
+fn addresses_around_us_are_not_asked_at_the_wish_of_an_output() {
+    let server = Server::start();
     let (_, said) = evaluate(&[server.url("here")], 1, &["--check-urls"]);
     assert_eq!(said.code, Some(3), "{}", said.stderr);
     assert!(checked(&said).2.contains("is not public (127.0.0.1)"), "{}", checked(&said).2);
@@ -97,6 +112,7 @@ fn nobody_is_asked_unless_it_is_wanted_and_then_nothing_is_measured() {
 }
 
 #[test]
+#[cfg(feature = "net")]
 fn what_answers_is_told_from_what_does_not_and_from_what_nobody_knows() {
     let server = Server::start();
     // Nobody serves the first port.
@@ -123,6 +139,7 @@ fn what_answers_is_told_from_what_does_not_and_from_what_nobody_knows() {
 }
 
 #[test]
+#[cfg(feature = "net")]
 fn what_was_heard_is_kept_so_that_grading_again_asks_nobody() {
     let server = Server::start();
     let (project, said) = evaluate(&[server.url("here")], 1, &["--check-urls=any"]);

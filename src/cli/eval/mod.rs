@@ -91,7 +91,8 @@ pub(in crate::cli) struct EvalArgs {
     /// Wait no longer than this for a rate limit to end; --resume goes on later
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = crate::cli::run::seconds)]
     max_wait: Duration,
-    /// Ask the addresses in outputs whether they answer, for `urls_reachable`; without it that is not measured
+    /// Ask the addresses in outputs whether they answer, for `urls_reachable`; without it that is not measured. Needs the
+    /// feature `net`, which published binaries have
     #[arg(
         long, value_name = "WHICH", value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "public"
     )]
@@ -191,6 +192,12 @@ fn environment(error: impl std::fmt::Display) -> CommandError {
 
 impl EvalArgs {
     fn evaluate(&self) -> Result<Outcome, CommandError> {
+        if self.check_urls.is_some() && !cfg!(feature = "net") {
+            return Err(usage(
+                "--check-urls asks the network, for which this clawgate was not built: \
+                 `cargo install clawgate --features net` makes one that can, and published binaries can",
+            ));
+        }
         // Every mistake in a file is found before anything runs.
         let mut evaluations = Vec::new();
         for path in &self.specs {

@@ -79,7 +79,14 @@ mod tests {
     use crate::eval::assertion::Answer;
 
     fn reached(states: &[(&str, Reach)]) -> Vec<Reached> {
-        states.iter().map(|(url, reach)| Reached::new(url, *reach, "said so")).collect()
+        states
+            .iter()
+            .map(|(url, reach)| Reached {
+                url: (*url).to_owned(),
+                reach: *reach,
+                because: "said so".to_owned(),
+            })
+            .collect()
     }
 
     #[test]
