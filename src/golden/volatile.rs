@@ -18,6 +18,7 @@
 //! UUIDs, times of day, ids of the API, the room's paths and the API's address need no entry.
 
 use crate::document::{DocumentError, Item, Table};
+use crate::json::pointer;
 use crate::text::glob;
 
 /// The rules of a target.
@@ -131,11 +132,7 @@ impl Volatile {
     pub(super) fn class(&self, path: &[String]) -> Option<&Class> {
         let name = path.last()?;
         let hits = |field: &String| match field.strip_prefix('/') {
-            Some(pointer) => {
-                let mut parts = pointer.split('/');
-                let same = path.iter().all(|key| parts.next().is_some_and(|part| part == "*" || part == key));
-                same && parts.next().is_none()
-            }
+            Some(pattern) => pointer::fits(pattern, path.iter().map(String::as_str)),
             None => field == name,
         };
         self.rules.iter().find(|rule| rule.fields.iter().any(hits)).map(|rule| &rule.class)

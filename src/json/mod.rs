@@ -17,10 +17,14 @@
 mod document;
 mod lines;
 mod oddity;
+pub(crate) mod pointer;
 mod scan;
 mod text;
+pub(crate) mod view;
 
 pub use document::{Document, Items, Key, Kind, Members, Name, Node};
 pub(crate) use lines::{RawLine, Splitter};
 pub use oddity::{Malformed, Oddity, OddityKind};
+pub(crate) use pointer::Pointer;
 pub use scan::{Limits, MAX_DEPTH, Scanner};
+pub(crate) use view::{JsonView, Shape};

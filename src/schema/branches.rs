@@ -1,13 +1,15 @@
-//! The branches of a contract's schemas: which of several shapes a value had. A field that may be two things and was
-//! only ever one of them is half tested.
+//! What the schemas of a contract describe: their fields, the values that they list, and their branches, which tell
+//! which of several shapes a value had. A field that may be two things and was only ever one of them is half tested.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
 use super::contract::Contract;
+use super::declared::Declared;
 use super::instance::Validator;
-use super::view::JsonView;
+use crate::json::JsonView;
+use crate::json::pointer::{escape, join};
 
 /// Deeper values than this are those of a recursive schema.
 pub(super) const DEEPEST: usize = 10;
@@ -53,7 +55,7 @@ impl At {
     }
 
     fn inside(&self, step: &str) -> Self {
-        Self { file: self.file.clone(), pointer: format!("{}/{}", self.pointer, escaped(step)) }
+        Self { file: self.file.clone(), pointer: format!("{}/{}", self.pointer, escape(step)) }
     }
 
     fn reference(&self) -> String {
@@ -61,24 +63,25 @@ impl At {
     }
 }
 
-impl Branches {
-    /// The branches of the schemas of all kinds, and of those that clauses hold messages against.
-    pub(super) fn of(contract: &Contract) -> Self {
-        let mut branches = Self::default();
-        let mut been = BTreeSet::new();
+impl Declared {
+    /// Takes in the schemas of all kinds, and the branches of those that clauses hold messages against.
+    pub(super) fn walk_schemas(&mut self, contract: &Contract) {
+        let mut walk = Walk { contract, declared: self, been: BTreeSet::new(), is_clause: false };
         for (kind, schema) in contract.kinds.names.iter().zip(&contract.kinds.schemas) {
             if let Some(schema) = schema {
-                branches.walk(contract, kind, &At::parse(schema), "", &mut been);
+                walk.schema(kind, &At::parse(schema), "");
             }
         }
+        walk.is_clause = true;
         for clause in contract.clauses() {
             let check = clause.check();
             let Some(schema) = check.get("schema").and_then(Value::as_str) else { continue };
             let base = check.get("at").and_then(Value::as_str).unwrap_or_default();
             for kind in kinds_of(check.get("on")) {
-                branches.walk(contract, kind, &At::parse(schema), base, &mut been);
+                walk.schema(kind, &At::parse(schema), base);
             }
         }
+        let branches = &mut self.branches;
         let references: BTreeSet<String> = branches.all.values().map(|test| test.schema.clone()).collect();
         let references: Vec<String> = references.into_iter().collect();
         // Their files were compiled when the contract was loaded, so this cannot fail; if it did, none would count.
@@ -90,9 +93,10 @@ impl Branches {
             let place = (branch.kind.clone(), branch.field.clone());
             branches.places.entry(place).or_default().push(branch.clone());
         }
-        branches
     }
+}
 
+impl Branches {
     /// Every branch.
     pub(super) fn all(&self) -> impl Iterator<Item = &Branch> {
         self.all.keys()
@@ -110,21 +114,25 @@ impl Branches {
         };
         both.filter(takes).collect::<Vec<_>>().into_iter()
     }
+}
 
-    fn walk(
-        &mut self,
-        contract: &Contract,
-        kind: &str,
-        at: &At,
-        field: &str,
-        been: &mut BTreeSet<(String, String, String)>,
-    ) {
-        // A recursive schema leads to the same place with ever longer fields.
+/// A walk over the schemas of a contract.
+struct Walk<'w> {
+    contract: &'w Contract,
+    declared: &'w mut Declared,
+    /// Kind, schema and field: a recursive schema leads to the same place with ever longer fields.
+    been: BTreeSet<(String, String, String)>,
+    /// What a clause asks is no declaration; only its branches count.
+    is_clause: bool,
+}
+
+impl Walk<'_> {
+    fn schema(&mut self, kind: &str, at: &At, field: &str) {
         let here = (kind.to_owned(), at.reference(), field.to_owned());
-        if field.matches('/').count() > DEEPEST || !been.insert(here) {
+        if field.matches('/').count() > DEEPEST || !self.been.insert(here) {
             return;
         }
-        let Ok(schema) = contract.schemas.part(&format!("{}#{}", at.file, at.pointer)) else { return };
+        let Ok(schema) = self.contract.schemas.part(&format!("{}#{}", at.file, at.pointer)) else { return };
         let Some(members) = schema.as_object() else { return };
         for (keyword, inner) in members {
             let inside = at.inside(keyword);
@@ -134,18 +142,19 @@ impl Branches {
                     if target.file.is_empty() {
                         target.file.clone_from(&at.file);
                     }
-                    self.walk(contract, kind, &target, field, been);
+                    self.schema(kind, &target, field);
                 }
                 ("properties", Value::Object(properties)) => {
                     for name in properties.keys() {
-                        let field = format!("{field}/{}", escaped(name));
-                        self.walk(contract, kind, &inside.inside(name), &field, been);
+                        let field = join(field, name);
+                        self.declare(|declared| &mut declared.fields, kind, &field);
+                        self.schema(kind, &inside.inside(name), &field);
                     }
                 }
-                ("items", _) => self.walk(contract, kind, &inside, &format!("{field}/*"), been),
+                ("items", _) => self.schema(kind, &inside, &format!("{field}/*")),
                 ("allOf", Value::Array(list)) => {
                     for index in 0..list.len() {
-                        self.walk(contract, kind, &inside.inside(&index.to_string()), field, been);
+                        self.schema(kind, &inside.inside(&index.to_string()), field);
                     }
                 }
                 ("anyOf" | "oneOf", Value::Array(list)) => {
@@ -156,7 +165,7 @@ impl Branches {
                             words => words,
                         };
                         self.add(kind, field, label, &inside, true);
-                        self.walk(contract, kind, &inside, field, been);
+                        self.schema(kind, &inside, field);
                     }
                 }
                 ("then" | "else", _) => {
@@ -166,16 +175,37 @@ impl Branches {
                         let label = format!("{word} {}", in_words(condition));
                         self.add(kind, field, label, &at.inside("if"), taken);
                     }
-                    self.walk(contract, kind, &inside, field, been);
+                    self.schema(kind, &inside, field);
+                }
+                // Names of the data's own.
+                ("additionalProperties" | "patternProperties", Value::Object(_)) => {
+                    self.declare(|declared| &mut declared.open, kind, field);
+                }
+                ("enum" | "const", _) if !self.is_clause => {
+                    let listed = inner.as_array().map_or(std::slice::from_ref(inner), Vec::as_slice);
+                    let texts = listed.iter().filter_map(Value::as_str).map(str::to_owned);
+                    let place = (kind.to_owned(), field.to_owned());
+                    self.declared.values.entry(place).or_default().extend(texts);
                 }
                 _ => {}
             }
         }
     }
 
+    fn declare(
+        &mut self,
+        list: fn(&mut Declared) -> &mut BTreeMap<String, BTreeSet<String>>,
+        kind: &str,
+        field: &str,
+    ) {
+        if !self.is_clause {
+            list(self.declared).entry(kind.to_owned()).or_default().insert(field.to_owned());
+        }
+    }
+
     fn add(&mut self, kind: &str, field: &str, label: String, schema: &At, valid: bool) {
         let branch = Branch { kind: kind.to_owned(), field: field.to_owned(), label };
-        self.all.insert(branch, Test { schema: schema.reference(), valid });
+        self.declared.branches.all.insert(branch, Test { schema: schema.reference(), valid });
     }
 }
 
@@ -221,9 +251,4 @@ fn in_words(schema: &Value) -> String {
         }
     }
     words.join(" and ")
-}
-
-/// A name as a segment of a JSON pointer.
-pub(super) fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

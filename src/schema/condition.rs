@@ -5,9 +5,8 @@ use serde_json::Value;
 
 use super::facts::{Fact, Facts};
 use super::json_type::JsonType;
-use super::pointer::Pointer;
 use super::tree::{FileError, Node};
-use super::view::JsonView;
+use crate::json::{JsonView, Pointer};
 use crate::text::did_you_mean;
 use crate::version::VersionRange;
 
@@ -385,6 +384,11 @@ impl Test {
 /// Values as they stand in a sentence.
 pub(crate) fn listed(values: &[Value]) -> String {
     values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Reads a pointer of a contract.
+pub(crate) fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
+    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
 }
 
 /// A regular expression of a contract: linear in time, and too small to be a weapon.

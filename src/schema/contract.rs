@@ -9,14 +9,12 @@ use super::facts::{End, Facts, Run};
 use super::finding::Level;
 use super::frame::Root;
 use super::invocation::Invocation;
-use super::pointer::Pointer;
 use super::policy::Policy;
 use super::rule::Check;
 use super::schemas::Schemas;
 use super::tree::FileError;
-use super::view::JsonView;
 use crate::events::Profile;
-use crate::json::Name;
+use crate::json::{JsonView, Name, Pointer};
 use crate::recording::Exit;
 
 /// A named set of clauses with the schemas they use.

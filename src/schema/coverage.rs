@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::branches::{Branch, DEEPEST, escaped};
+use super::branches::{Branch, DEEPEST};
 use super::contract::{Contract, Protocol};
 use super::declared::Declared;
 use super::events::event_rule;
@@ -13,6 +13,7 @@ use super::facts::{End, Fact, Facts, Run};
 use super::library::ContractSet;
 use crate::envelope::Envelope;
 use crate::events::LogFeatures;
+use crate::json::pointer::join;
 use crate::recording::Exit;
 use crate::stream_json::{Line, StreamReader};
 
@@ -135,7 +136,7 @@ impl Coverage {
         match value {
             Value::Object(members) => {
                 for (name, inner) in members {
-                    let path = format!("{path}/{}", escaped(name));
+                    let path = join(path, name);
                     if path.matches('/').count() <= DEEPEST {
                         self.fields.entry(kind.to_owned()).or_default().insert(path.clone());
                         self.message(kind, inner, &path, declared);

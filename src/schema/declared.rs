@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
-
-use super::branches::{Branch, Branches, DEEPEST, escaped};
+use super::branches::{Branch, Branches};
 use super::contract::{Contract, Protocol};
 use super::coverage::Coverage;
 use crate::events;
@@ -20,9 +18,9 @@ pub struct Declared {
     /// The branches of its schemas.
     pub(super) branches: Branches,
     /// For each kind, the fields of its schema.
-    fields: BTreeMap<String, BTreeSet<String>>,
+    pub(super) fields: BTreeMap<String, BTreeSet<String>>,
     /// For each kind, the objects whose fields are not listed.
-    open: BTreeMap<String, BTreeSet<String>>,
+    pub(super) open: BTreeMap<String, BTreeSet<String>>,
     /// For each kind and field, the texts that its schema lists.
     pub(super) values: BTreeMap<(String, String), BTreeSet<String>>,
 }
@@ -53,14 +51,9 @@ impl Declared {
         let mut declared = Self {
             commands: contract.invocation.verbs().iter().cloned().collect(),
             kinds: contract.kinds().map(str::to_owned).collect(),
-            branches: Branches::of(contract),
             ..Self::default()
         };
-        for (kind, schema) in contract.kinds.names.iter().zip(&contract.kinds.schemas) {
-            if let Some(schema) = schema {
-                declared.schema(contract, kind, schema);
-            }
-        }
+        declared.walk_schemas(contract);
         if contract.protocol() == Protocol::Events {
             // The protocol's records are known to the reader of event logs, not described by schemas.
             declared.kinds.extend(events::record_kinds());
@@ -70,64 +63,6 @@ impl Declared {
             }
         }
         declared
-    }
-
-    /// Takes in the schema of a kind.
-    fn schema(&mut self, contract: &Contract, kind: &str, reference: &str) {
-        if let Ok(schema) = contract.schemas.part(reference) {
-            let file = reference.split('#').next().unwrap_or_default();
-            self.walk(contract, kind, file, schema, "", 0);
-        }
-    }
-
-    fn walk(
-        &mut self,
-        contract: &Contract,
-        kind: &str,
-        file: &str,
-        schema: &Value,
-        path: &str,
-        depth: usize,
-    ) {
-        if depth > 3 * DEEPEST || path.matches('/').count() > DEEPEST {
-            return;
-        }
-        let Some(members) = schema.as_object() else { return };
-        for (keyword, inner) in members {
-            match keyword.as_str() {
-                "$ref" => {
-                    if let Some((file, schema)) =
-                        inner.as_str().and_then(|to| contract.schemas.follow(file, to))
-                    {
-                        self.walk(contract, kind, file, schema, path, depth + 1);
-                    }
-                }
-                "properties" => {
-                    for (name, inner) in inner.as_object().into_iter().flatten() {
-                        let path = format!("{path}/{}", escaped(name));
-                        self.fields.entry(kind.to_owned()).or_default().insert(path.clone());
-                        self.walk(contract, kind, file, inner, &path, depth + 1);
-                    }
-                }
-                "items" => self.walk(contract, kind, file, inner, &format!("{path}/*"), depth + 1),
-                "allOf" | "anyOf" | "oneOf" => {
-                    for inner in inner.as_array().into_iter().flatten() {
-                        self.walk(contract, kind, file, inner, path, depth + 1);
-                    }
-                }
-                "then" | "else" => self.walk(contract, kind, file, inner, path, depth + 1),
-                // Names of the data's own.
-                "additionalProperties" | "patternProperties" if inner.is_object() => {
-                    self.open.entry(kind.to_owned()).or_default().insert(path.to_owned());
-                }
-                "enum" | "const" => {
-                    let listed = inner.as_array().cloned().unwrap_or_else(|| vec![inner.clone()]);
-                    let texts = listed.iter().filter_map(Value::as_str).map(str::to_owned);
-                    self.values.entry((kind.to_owned(), path.to_owned())).or_default().extend(texts);
-                }
-                _ => {}
-            }
-        }
     }
 
     /// What runs have not shown of it, and what they have shown beyond it.

@@ -4,12 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 
-use serde_json::Value;
-
-use super::pointer::{Step, Trail};
-use super::schemas::Schemas;
-use super::view::{JsonView, Shape};
-use crate::json::{Name, Node};
+use super::schemas::{SchemaNode, Schemas};
+use crate::json::pointer::{Step, Trail};
+use crate::json::{JsonView, Name, Node, Shape};
 
 /// The fields of an object, and what is known of their values. `None` inside means: nothing to check there.
 #[derive(Debug, Default, Clone)]
@@ -28,50 +25,35 @@ const MAX_DEPTH: usize = 12;
 impl FieldTree {
     /// The tree of the schema that `reference` names.
     pub(crate) fn of(schemas: &Schemas, reference: &str) -> Self {
-        let file = reference.split('#').next().unwrap_or_default();
         let mut tree = Self::default();
-        if let Ok(schema) = schemas.part(reference) {
-            tree.add(schemas, file, schema, MAX_DEPTH);
+        if let Some(schema) = schemas.node(reference) {
+            tree.add(schema, MAX_DEPTH);
         }
         tree
     }
 
-    fn add(&mut self, schemas: &Schemas, file: &str, schema: &Value, depth: usize) {
+    fn add(&mut self, schema: SchemaNode<'_>, depth: usize) {
         if depth == 0 {
             self.open = true;
             return;
         }
-        let Some(map) = schema.as_object() else { return };
-        if let Some((file, schema)) =
-            map.get("$ref").and_then(Value::as_str).and_then(|to| schemas.follow(file, to))
-        {
-            self.add(schemas, file, schema, depth - 1);
+        let conditional = ["then", "else"].into_iter().filter_map(|keyword| schema.inner(keyword));
+        for part in schema.parts(&["allOf", "anyOf", "oneOf"]).chain(conditional) {
+            self.add(part, depth - 1);
         }
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            for schema in map.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-                self.add(schemas, file, schema, depth - 1);
-            }
-        }
-        for keyword in ["then", "else"] {
-            if let Some(schema) = map.get(keyword) {
-                self.add(schemas, file, schema, depth - 1);
-            }
-        }
-        for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        for (name, field) in schema.properties() {
             let index =
                 self.fields.iter().position(|(known, _)| known.as_str() == name).unwrap_or_else(|| {
                     self.fields.push((Name::new(name), Self::default()));
                     self.fields.len() - 1
                 });
-            self.fields[index].1.add(schemas, file, schema, depth - 1);
+            self.fields[index].1.add(field, depth - 1);
         }
-        if map.get("additionalProperties").is_some_and(|schema| schema.is_object() || schema == true)
-            || map.contains_key("patternProperties")
-        {
-            self.open = true;
-        }
-        if let Some(schema) = map.get("items") {
-            self.items.get_or_insert_default().add(schemas, file, schema, depth - 1);
+        let others = schema.get("additionalProperties");
+        self.open |= others.is_some_and(|schema| schema.is_object() || schema == true)
+            || schema.get("patternProperties").is_some();
+        if let Some(items) = schema.inner("items") {
+            self.items.get_or_insert_default().add(items, depth - 1);
         }
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::view::JsonView;
+use crate::json::JsonView;
 use crate::text::clip;
 
 /// How much a clause weighs. Only `must` fails a gate.

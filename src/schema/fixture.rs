@@ -13,6 +13,7 @@ use super::load::Bundle;
 use super::pass::judge_output;
 use super::tree::{Fields, FileError, Node, Tree};
 use crate::events::Profile;
+use crate::json::pointer::unescape;
 use crate::recording::{self, Exit};
 
 /// A run written down in a few lines.
@@ -277,7 +278,7 @@ fn unhex(node: Node<'_>) -> Result<Vec<u8>, FileError> {
 
 fn parent<'v>(value: &'v mut Value, pointer: &str) -> Option<(&'v mut Value, String)> {
     let (parent, key) = pointer.rsplit_once('/')?;
-    Some((value.pointer_mut(parent)?, key.replace("~1", "/").replace("~0", "~")))
+    Some((value.pointer_mut(parent)?, unescape(key)))
 }
 
 /// Removes the value at a pointer.

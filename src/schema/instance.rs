@@ -6,8 +6,8 @@ use jsonschema::json::{Array, Json, JsonNumber, Node as Instance, NodeIdentity, 
 use jsonschema::types::JsonType;
 use serde_json::{Number, Value};
 
-use super::view::{Items, JsonView, Members, Shape};
-use crate::json::{Kind, Name, Node};
+use crate::json::view::{Items, Members};
+use crate::json::{JsonView, Name, Shape};
 
 /// A validator of messages.
 pub(crate) type Validator = jsonschema::Validator<Messages>;
@@ -35,18 +35,18 @@ impl Json for Messages {
 }
 
 impl<'a> Instance<'a, Messages> for JsonView<'a> {
-    type Object = Fields<'a>;
-    type Array = Elements<'a>;
-    type Number = Numeral<'a>;
+    type Object = Self;
+    type Array = Self;
+    type Number = Self;
 
     #[inline]
-    fn as_object(&self) -> Option<Fields<'a>> {
-        (self.shape() == Shape::Object).then_some(Fields(*self))
+    fn as_object(&self) -> Option<Self> {
+        (self.shape() == Shape::Object).then_some(*self)
     }
 
     #[inline]
-    fn as_array(&self) -> Option<Elements<'a>> {
-        (self.shape() == Shape::Array).then_some(Elements(*self))
+    fn as_array(&self) -> Option<Self> {
+        (self.shape() == Shape::Array).then_some(*self)
     }
 
     #[inline]
@@ -55,11 +55,8 @@ impl<'a> Instance<'a, Messages> for JsonView<'a> {
     }
 
     #[inline]
-    fn as_number(&self) -> Option<Numeral<'a>> {
-        match *self {
-            Self::Scanned(node) => (node.kind() == Kind::Number).then_some(Numeral::Scanned(node)),
-            Self::Built(value) => value.as_number().map(Numeral::Built),
-        }
+    fn as_number(&self) -> Option<Self> {
+        (self.shape() == Shape::Number).then_some(*self)
     }
 
     #[inline]
@@ -110,107 +107,79 @@ impl<'a> Instance<'a, Messages> for JsonView<'a> {
     }
 }
 
-/// An object.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Fields<'a>(JsonView<'a>);
-
-impl<'a> Object<'a, Messages> for Fields<'a> {
-    type Node = JsonView<'a>;
+impl<'a> Object<'a, Messages> for JsonView<'a> {
+    type Node = Self;
     type MemberName = Cow<'a, str>;
     type MembersIter = Members<'a>;
 
     #[inline]
     fn len(&self) -> usize {
-        match self.0 {
-            JsonView::Scanned(node) => node.members().count(),
-            JsonView::Built(value) => value.as_object().map_or(0, serde_json::Map::len),
+        match self {
+            Self::Scanned(node) => node.members().count(),
+            Self::Built(value) => value.as_object().map_or(0, serde_json::Map::len),
         }
     }
 
     #[inline]
-    fn get(&self, key: &Name) -> Option<JsonView<'a>> {
-        self.0.member(key)
+    fn get(&self, key: &Name) -> Option<Self> {
+        self.member(key)
     }
 
     #[inline]
     fn members(&self) -> Members<'a> {
-        self.0.members()
+        Self::members(*self)
     }
 }
 
-/// An array.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Elements<'a>(JsonView<'a>);
-
-impl<'a> Array<'a, Messages> for Elements<'a> {
-    type Node = JsonView<'a>;
+impl<'a> Array<'a, Messages> for JsonView<'a> {
+    type Node = Self;
     type ElementsIter = Items<'a>;
 
     #[inline]
     fn len(&self) -> usize {
-        self.0.items().count()
+        self.items().count()
     }
 
     #[inline]
     fn elements(&self) -> Items<'a> {
-        self.0.items()
+        self.items()
     }
 }
 
-/// A number.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Numeral<'a> {
-    Scanned(Node<'a>),
-    Built(&'a Number),
-}
-
-impl JsonNumber for Numeral<'_> {
+impl JsonNumber for JsonView<'_> {
     fn as_u64(&self) -> Option<u64> {
         match self {
             Self::Scanned(node) => node.raw().parse().ok(),
-            Self::Built(number) => number.as_u64(),
+            Self::Built(value) => value.as_u64(),
         }
     }
 
     fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Scanned(node) => node.integer(),
-            Self::Built(number) => number.as_i64(),
+            Self::Built(value) => value.as_i64(),
         }
     }
 
     fn as_f64(&self) -> Option<f64> {
-        match self {
-            Self::Scanned(node) => node.float(),
-            Self::Built(number) => number.as_f64(),
-        }
+        self.float()
     }
 
     fn as_str(&self) -> Cow<'_, str> {
         match self {
             Self::Scanned(node) => Cow::Borrowed(node.raw()),
-            Self::Built(number) => Cow::Owned(number.to_string()),
+            Self::Built(value) => Cow::Owned(value.to_string()),
         }
     }
 
     fn to_number(&self) -> Cow<'_, Number> {
-        match self {
-            // The scanner has seen that it is a number that a double can hold.
-            Self::Scanned(node) => Cow::Owned(serde_json::from_str(node.raw()).unwrap_or_else(|_| 0.into())),
-            Self::Built(number) => Cow::Borrowed(number),
-        }
+        // The scanner has seen that it is a number that a double can hold.
+        self.number().unwrap_or_else(|| Cow::Owned(0.into()))
     }
 
     #[inline]
     fn is_integer(&self) -> bool {
-        match *self {
-            Self::Scanned(node) => JsonView::Scanned(node).is_integer(),
-            Self::Built(number) => {
-                number.is_i64()
-                    || number.is_u64()
-                    || number.as_f64().is_some_and(|number| number.fract() == 0.0)
-            }
-        }
+        Self::is_integer(*self)
     }
 }
 

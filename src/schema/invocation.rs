@@ -1,9 +1,9 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
+use super::condition::pointer;
 use super::facts::Run;
-use super::pointer::{Pointer, pointer};
 use super::tree::{FileError, Node};
-use super::view::JsonView;
+use crate::json::{JsonView, Pointer};
 
 /// How a contract reads `argv`.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,6 @@
 //! The types that conditions can ask for.
 
-use super::view::{JsonView, Shape};
+use crate::json::{JsonView, Shape};
 
 /// The types of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

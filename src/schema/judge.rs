@@ -10,8 +10,8 @@ use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
 use super::frame::{self, FrameOddity, OddityName};
 use super::rule::{Message, Watch};
-use super::view::JsonView;
 use crate::envelope::Envelope;
+use crate::json::JsonView;
 use crate::stream_json::Line;
 
 /// An observer of one run.

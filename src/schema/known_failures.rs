@@ -107,7 +107,7 @@ impl KnownFailures {
 
 #[cfg(test)]
 mod tests {
-    use super::super::finding::Level;
+    use super::super::finding::{Evidence, Level};
     use super::*;
 
     const LIST: &str = r#"
@@ -121,18 +121,7 @@ expires = 2026-12-31
 "#;
 
     fn finding(clause: &str) -> Finding {
-        Finding {
-            clause: clause.into(),
-            level: Level::Must,
-            message: String::new(),
-            line: None,
-            offset: None,
-            pointer: None,
-            seen: None,
-            expected: None,
-            consequences: Vec::new(),
-            known: None,
-        }
+        Evidence::default().finding(clause.into(), Level::Must)
     }
 
     fn list() -> KnownFailures {

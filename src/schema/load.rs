@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::condition::{Condition, Scope};
+use super::condition::{Condition, Scope, pointer};
 use super::contract::{Clause, Contract, Detect, Family, Kinds, Protocol};
 use super::fields::FieldTree;
 use super::finding::Level;
 use super::frame::Root;
 use super::invocation::Invocation;
-use super::pointer::pointer;
 use super::policy::Policy;
 use super::rule::choice;
 use super::rule::{Check, Names};

@@ -26,12 +26,10 @@ mod learn;
 mod library;
 mod load;
 mod pass;
-mod pointer;
 pub mod policy;
 mod rule;
 mod schemas;
 mod tree;
-mod view;
 
 pub use audit::{Audit, Mutant, Tally};
 pub use branches::Branch;
@@ -51,7 +49,6 @@ pub use library::{ContractSet, built_in, bundle, detect, family_of};
 pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;
 pub(crate) use pass::judge_read;
-pub(crate) use pointer::Pointer;
 pub use tree::FileError;
 
 /// The names of the built-in rules that a clause can use.

@@ -7,13 +7,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jsonschema::{Draft, PatternOptions, Registry, ValidationError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::condition::listed;
 use super::finding::{Evidence, excerpt};
 use super::instance::{Messages, Validator};
 use super::tree::{FileError, line_of};
-use super::view::JsonView;
-use crate::json::Scanner;
+use crate::json::pointer::{join, keys};
+use crate::json::{JsonView, Scanner};
 use crate::text::did_you_mean;
 
 /// The schemas of one contract.
@@ -27,6 +28,68 @@ struct SchemaFile {
     label: String,
     text: String,
     value: Value,
+}
+
+/// A schema in a contract's files, with the file that its references start from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SchemaNode<'s> {
+    schemas: &'s Schemas,
+    file: &'s str,
+    value: &'s Value,
+}
+
+impl<'s> SchemaNode<'s> {
+    /// The value of a keyword.
+    pub(crate) fn get(self, keyword: &str) -> Option<&'s Value> {
+        self.value.get(keyword)
+    }
+
+    /// The schema as it is written; none when it is `true` or `false`.
+    pub(crate) fn map(self) -> Option<&'s Map<String, Value>> {
+        self.value.as_object()
+    }
+
+    /// The schema that a keyword holds.
+    pub(crate) fn inner(self, keyword: &str) -> Option<Self> {
+        self.get(keyword).map(|value| Self { value, ..self })
+    }
+
+    /// The schemas in the list that a keyword holds.
+    pub(crate) fn list(self, keyword: &str) -> impl Iterator<Item = Self> {
+        let list = self.get(keyword).and_then(Value::as_array);
+        list.into_iter().flatten().map(move |value| Self { value, ..self })
+    }
+
+    /// The schemas that it is put together from: the one that it refers to, and those in the lists of these keywords.
+    pub(crate) fn parts(self, keywords: &[&str]) -> impl Iterator<Item = Self> {
+        self.target().into_iter().chain(keywords.iter().flat_map(move |keyword| self.list(keyword)))
+    }
+
+    /// The fields that it describes.
+    pub(crate) fn properties(self) -> impl Iterator<Item = (&'s str, Self)> {
+        let fields = self.get("properties").and_then(Value::as_object);
+        fields.into_iter().flatten().map(move |(name, value)| (name.as_str(), Self { value, ..self }))
+    }
+
+    /// The schema of a field.
+    pub(crate) fn property(self, name: &str) -> Option<Self> {
+        self.inner("properties")?.inner(name)
+    }
+
+    /// The texts in the list that a keyword holds.
+    pub(crate) fn names(self, keyword: &str) -> impl Iterator<Item = &'s str> {
+        self.get(keyword).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    }
+
+    /// The schema that it refers to.
+    pub(crate) fn target(self) -> Option<Self> {
+        self.schemas.follow(self.file, self.get("$ref")?.as_str()?)
+    }
+
+    /// The first schema on the way of references that refers to no other.
+    pub(crate) fn resolved(self) -> Self {
+        (0..16).try_fold(self, |node, _| node.target().ok_or(node)).unwrap_or_else(|last| last)
+    }
 }
 
 /// The keywords whose schemas judge the same value again.
@@ -62,6 +125,12 @@ impl Schemas {
         Ok(schemas)
     }
 
+    /// The schema that `FILE` or `FILE#/pointer` names.
+    pub(crate) fn node(&self, reference: &str) -> Option<SchemaNode<'_>> {
+        let (file, _) = self.files.get_key_value(reference.split('#').next().unwrap_or_default())?;
+        Some(SchemaNode { schemas: self, file, value: self.part(reference).ok()? })
+    }
+
     /// The files by name, as values.
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.files.iter().map(|(name, file)| (name.as_str(), &file.value))
@@ -77,12 +146,10 @@ impl Schemas {
     }
 
     /// The part that a `$ref` inside `file` leads to, with the name of its file.
-    pub(crate) fn follow<'s>(&'s self, file: &'s str, reference: &'s str) -> Option<(&'s str, &'s Value)> {
-        let (target, _) = reference.split_once('#').unwrap_or((reference, ""));
-        let target = if target.is_empty() { file } else { target };
-        let pointer = reference.split_once('#').map_or("", |(_, pointer)| pointer);
-        let (name, found) = self.files.get_key_value(target)?;
-        Some((name, found.value.pointer(&percent_decoded(pointer))?))
+    fn follow(&self, file: &str, reference: &str) -> Option<SchemaNode<'_>> {
+        let (target, pointer) = reference.split_once('#').unwrap_or((reference, ""));
+        let (file, found) = self.files.get_key_value(if target.is_empty() { file } else { target })?;
+        Some(SchemaNode { schemas: self, file, value: found.value.pointer(&percent_decoded(pointer))? })
     }
 
     /// Compiles each of the references that the contract's clauses use, in one go.
@@ -128,7 +195,7 @@ impl Schemas {
     pub(crate) fn bundled(&self, name: &str) -> Option<Value> {
         let mut whole = self.files.get(name)?.value.clone();
         rewrite(&mut whole, name);
-        let others: serde_json::Map<String, Value> = self
+        let others: Map<String, Value> = self
             .files
             .iter()
             .map(|(other, file)| {
@@ -146,24 +213,34 @@ impl Schemas {
     }
 
     fn check_references(&self, name: &str, file: &SchemaFile) -> Result<(), FileError> {
-        let mut wrong = None;
-        each_schema_value(&file.value, &mut String::new(), &mut |pointer, key, value| {
-            if key != "$ref" && key != "$dynamicRef" {
-                return;
-            }
-            let Some(reference) = value.as_str() else { return };
-            // Anchors are the compiler's business; it knows them.
-            let is_anchor =
-                reference.split_once('#').is_some_and(|(_, part)| !part.is_empty() && !part.starts_with('/'));
-            if !is_anchor && self.follow(name, reference).is_none() && wrong.is_none() {
-                wrong = Some((pointer.to_string(), reference.to_string()));
-            }
-        });
-        match wrong {
+        match self.dangling(name, &file.value, "") {
             Some((pointer, reference)) => {
                 Err(file.error(&pointer, format_args!("`{reference}` leads to nothing in this contract")))
             }
             None => Ok(()),
+        }
+    }
+
+    /// The first reference inside a schema that leads to nothing, and where it stands. Files are at most 128 deep, so
+    /// recursion is safe.
+    fn dangling<'v>(&self, file: &str, value: &'v Value, pointer: &str) -> Option<(String, &'v str)> {
+        match value {
+            Value::Object(map) => map.iter().find_map(|(key, inner)| match (key.as_str(), inner) {
+                ("$ref" | "$dynamicRef", Value::String(reference)) => {
+                    // Anchors are the compiler's business; it knows them.
+                    let part = reference.split_once('#').map_or("", |(_, part)| part);
+                    let is_pointer = part.is_empty() || part.starts_with('/');
+                    (is_pointer && self.follow(file, reference).is_none())
+                        .then(|| (join(pointer, key), reference.as_str()))
+                }
+                ("enum" | "const", _) => None,
+                _ => self.dangling(file, inner, &join(pointer, key)),
+            }),
+            Value::Array(list) => list
+                .iter()
+                .enumerate()
+                .find_map(|(index, inner)| self.dangling(file, inner, &format!("{pointer}/{index}"))),
+            _ => None,
         }
     }
 
@@ -186,10 +263,11 @@ impl Schemas {
             for (keyword, inner) in map {
                 let pointer = format!("{pointer}/{keyword}");
                 if keyword == "$ref" {
-                    if let Some((target, schema)) = inner.as_str().and_then(|to| self.follow(name, to))
-                        && let Some(file) = self.files.get(target)
+                    if let Some(target) = inner.as_str().and_then(|to| self.follow(name, to))
+                        && let Some(file) = self.files.get(target.file)
                     {
-                        cost = cost.saturating_add(self.check_cost(target, file, &pointer, schema, costs)?);
+                        let inner = self.check_cost(target.file, file, &pointer, target.value, costs)?;
+                        cost = cost.saturating_add(inner);
                     }
                 } else if keyword != "enum" && keyword != "const" {
                     let members: Vec<&Value> = match inner {
@@ -240,33 +318,6 @@ fn holds_schemas_by_name(keyword: &str) -> bool {
     matches!(keyword, "properties" | "patternProperties" | "$defs" | "dependentSchemas")
 }
 
-/// Shows every key and value inside a schema. Files are at most 128 deep, so recursion is safe.
-fn each_schema_value(value: &Value, pointer: &mut String, show: &mut dyn FnMut(&str, &str, &Value)) {
-    let length = pointer.len();
-    match value {
-        Value::Object(map) => {
-            for (key, inner) in map {
-                pointer.push('/');
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
-                show(pointer, key, inner);
-                if key != "enum" && key != "const" {
-                    each_schema_value(inner, pointer, show);
-                }
-                pointer.truncate(length);
-            }
-        }
-        Value::Array(list) => {
-            for (index, inner) in list.iter().enumerate() {
-                pointer.push('/');
-                pointer.push_str(&index.to_string());
-                each_schema_value(inner, pointer, show);
-                pointer.truncate(length);
-            }
-        }
-        _ => {}
-    }
-}
-
 impl SchemaFile {
     fn error(&self, pointer: &str, reason: impl std::fmt::Display) -> FileError {
         FileError { file: self.label.clone(), line: self.line(pointer), reason: reason.to_string() }
@@ -277,8 +328,7 @@ impl SchemaFile {
         let mut scanner = Scanner::default();
         let document = scanner.scan(&self.text).ok()?;
         let mut node = document.root();
-        for part in pointer.split('/').skip(1) {
-            let name = part.replace("~1", "/").replace("~0", "~");
+        for name in keys(pointer) {
             let next = match name.parse::<usize>() {
                 Ok(index) => node.items().nth(index).or_else(|| node.get(&name)),
                 Err(_) => node.get(&name),
@@ -332,11 +382,8 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
             (format!("{place} is {}", type_name(error.instance())), wanted)
         }
         Kind::Enum { options } => {
-            let options: Vec<_> = options
-                .as_array()
-                .map(|list| list.iter().map(ToString::to_string).collect())
-                .unwrap_or_default();
-            (format!("{place} is none of the allowed values"), format!("one of {}", options.join(", ")))
+            let options = options.as_array().map_or(String::new(), |options| listed(options));
+            (format!("{place} is none of the allowed values"), format!("one of {options}"))
         }
         Kind::Constant { expected_value } => {
             (format!("{place} has another value"), expected_value.to_string())

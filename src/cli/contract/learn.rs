@@ -143,7 +143,7 @@ fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<Outcome, Comm
         let mut findings = sample.judge(&own);
         findings.retain(|finding| finding.level >= Level::Should || finding.clause.ends_with("/known-kinds"));
         match Fit::of(&own.contracts()[0], sample) {
-            Fit::Elsewhere => {
+            Fit::NotAsked => {
                 elsewhere += 1;
                 continue;
             }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::shape::{Scalars, Shape, Types, is_data};
 use super::{Comparison, Sides, plain};
+use crate::json::pointer::{escape, join};
 use crate::schema::policy::Kind;
 
 impl Comparison<'_> {
@@ -126,7 +127,7 @@ impl Comparison<'_> {
 
     fn fields(&mut self, old: &Shape, new: &Shape, pointer: &str, is_entry: &dyn Fn(&str) -> bool) {
         for (name, was) in old.fields.iter().filter(|(name, _)| !is_entry(name)) {
-            let at = format!("{pointer}/{}", escaped(name));
+            let at = join(pointer, name);
             match new.fields.get(name) {
                 None => {
                     let sides = Sides::shapes(Some(was), None);
@@ -144,7 +145,7 @@ impl Comparison<'_> {
         }
         let is_new = |name: &str| !is_entry(name) && !old.fields.contains_key(name);
         for (name, is) in new.fields.iter().filter(|(name, _)| is_new(name)) {
-            let at = format!("{pointer}/{}", escaped(name));
+            let at = join(pointer, name);
             let sides = Sides::shapes(None, Some(is));
             self.tell(Kind::FieldAdded, Some(&at), "", sides, format!("{at} is new"));
         }
@@ -153,7 +154,7 @@ impl Comparison<'_> {
     fn items(&mut self, old: &Shape, new: &Shape, pointer: &str) {
         let at = |kind: &str| match kind {
             "" => format!("{pointer}/*"),
-            kind => format!("{pointer}/*:{}", escaped(kind)),
+            kind => format!("{pointer}/*:{}", escape(kind)),
         };
         for (kind, was) in &old.items {
             if let Some(is) = new.items.get(kind) {
@@ -175,9 +176,4 @@ impl Comparison<'_> {
 /// A place as it stands in a sentence.
 fn named(pointer: &str) -> &str {
     if pointer.is_empty() { "it" } else { pointer }
-}
-
-/// A key as a part of a pointer.
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }

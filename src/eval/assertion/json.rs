@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Found, Pattern, clip};
-use crate::schema::Pointer;
+use crate::json::Pointer;
+use crate::json::pointer::join;
 
 /// What has to hold for the JSON of a text.
 #[derive(Debug, Clone)]
@@ -45,20 +46,19 @@ impl Schema {
 /// A path in either spelling: a JSON pointer with `*`, or `$.a.b[0]` and `$.a[*]`.
 pub(super) fn pointer(path: &str) -> Result<Pointer, String> {
     let Some(rest) = path.strip_prefix('$') else { return Pointer::parse(path) };
-    let escaped = |name: &str| name.replace('~', "~0").replace('/', "~1");
     let mut text = String::new();
     let mut rest = rest;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix('[') {
             let end = inner.find(']').ok_or_else(|| format!("`{path}` has a bracket that does not end"))?;
-            text = format!("{text}/{}", escaped(inner[..end].trim_matches(['\'', '"'])));
+            text = join(&text, inner[..end].trim_matches(['\'', '"']));
             rest = &inner[end + 1..];
         } else if let Some(inner) = rest.strip_prefix('.') {
             let end = inner.find(['.', '[']).unwrap_or(inner.len());
             if end == 0 {
                 return Err(format!("`{path}` has an empty step; `..` and filters are not known"));
             }
-            text = format!("{text}/{}", escaped(&inner[..end]));
+            text = join(&text, &inner[..end]);
             rest = &inner[end..];
         } else {
             return Err(format!("`{path}`: expected `.` or `[` after `$`"));

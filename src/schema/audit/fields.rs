@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use super::super::contract::Contract;
 use super::super::fixture::{Sample, remove, set};
-use super::super::schemas::Schemas;
+use super::super::schemas::SchemaNode;
 use super::Broken;
+use crate::json::pointer::join;
 
 /// Breaks each promise that a schema makes about the messages of a run.
 pub(super) fn mutants(contract: &Contract, base: &Sample) -> Vec<Broken> {
@@ -16,19 +17,12 @@ pub(super) fn mutants(contract: &Contract, base: &Sample) -> Vec<Broken> {
         let Some((kind, reference)) = contract.kind_schema(&message, &base.run(), base.exit.as_ref()) else {
             continue;
         };
-        let mut breaks = Vec::new();
-        let file = reference.split('#').next().unwrap_or_default();
-        if let Ok(schema) = contract.schemas.part(reference) {
-            Promises { schemas: &contract.schemas, message: &message, breaks: &mut breaks }.of(
-                file,
-                schema,
-                &message,
-                &mut String::new(),
-                8,
-            );
+        let mut promises = Promises { message: &message, broken: Vec::new() };
+        if let Some(schema) = contract.schemas.node(reference) {
+            promises.of(schema, &message, "", 8);
         }
-        breaks.dedup_by(|a, b| a.0 == b.0);
-        for (what, broken) in breaks {
+        promises.broken.dedup_by(|a, b| a.0 == b.0);
+        for (what, broken) in promises.broken {
             let kind_now =
                 contract.kind_schema(&broken, &base.run(), base.exit.as_ref()).map(|(kind, _)| kind);
             let mut sample = base.clone();
@@ -45,58 +39,44 @@ pub(super) fn mutants(contract: &Contract, base: &Sample) -> Vec<Broken> {
     mutants
 }
 
+/// The promises that the schema of a message makes: what was done to it, and what came of that.
 struct Promises<'p> {
-    schemas: &'p Schemas,
     message: &'p Value,
-    breaks: &'p mut Vec<(String, Value)>,
+    broken: Vec<(String, Value)>,
 }
 
-impl<'p> Promises<'p> {
-    fn of(&mut self, file: &'p str, schema: &'p Value, value: &Value, pointer: &mut String, depth: usize) {
-        let Some(map) = schema.as_object().filter(|_| depth > 0) else { return };
-        if let Some((file, schema)) =
-            map.get("$ref").and_then(Value::as_str).and_then(|to| self.schemas.follow(file, to))
-        {
-            self.of(file, schema, value, pointer, depth - 1);
+impl Promises<'_> {
+    fn of(&mut self, schema: SchemaNode<'_>, value: &Value, pointer: &str, depth: usize) {
+        if schema.map().is_none() || depth == 0 {
+            return;
         }
         // A choice between schemas may allow what one of them forbids; only what all ask for is a promise.
-        for schema in map.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.of(file, schema, value, pointer, depth - 1);
+        for part in schema.parts(&["allOf"]) {
+            self.of(part, value, pointer, depth - 1);
         }
-        self.of_value(map, value, pointer);
+        self.of_value(schema, value, pointer);
         let Some(members) = value.as_object() else {
-            if let (Some(items), Some(first)) = (map.get("items"), value.get(0)) {
-                let length = pointer.len();
-                pointer.push_str("/0");
-                self.of(file, items, first, pointer, depth - 1);
-                pointer.truncate(length);
+            if let (Some(items), Some(first)) = (schema.inner("items"), value.get(0)) {
+                self.of(items, first, &format!("{pointer}/0"), depth - 1);
             }
             return;
         };
-        for name in
-            map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
-        {
-            if members.contains_key(name) {
-                let place = format!("{pointer}/{}", escape(name));
-                let mut broken = self.message.clone();
-                if remove(&mut broken, &place).is_some() {
-                    self.breaks.push((format!("{place} dropped"), broken));
-                }
+        for name in schema.names("required").filter(|name| members.contains_key(*name)) {
+            let place = join(pointer, name);
+            let mut broken = self.message.clone();
+            if remove(&mut broken, &place).is_some() {
+                self.broken.push((format!("{place} dropped"), broken));
             }
         }
-        for (name, schema) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        for (name, field) in schema.properties() {
             if let Some(inner) = members.get(name) {
-                let length = pointer.len();
-                pointer.push('/');
-                pointer.push_str(&escape(name));
-                self.of(file, schema, inner, pointer, depth - 1);
-                pointer.truncate(length);
+                self.of(field, inner, &join(pointer, name), depth - 1);
             }
         }
     }
 
     /// Breaks what the schema says about the value itself.
-    fn of_value(&mut self, schema: &serde_json::Map<String, Value>, value: &Value, pointer: &str) {
+    fn of_value(&mut self, schema: SchemaNode<'_>, value: &Value, pointer: &str) {
         if pointer.is_empty() {
             return;
         }
@@ -114,7 +94,7 @@ impl<'p> Promises<'p> {
                 self.replace(pointer, Value::Null, "null");
             }
         }
-        if schema.contains_key("enum") || schema.contains_key("const") {
+        if schema.get("enum").or(schema.get("const")).is_some() {
             let renamed = match value {
                 Value::String(text) => json!(format!("{text}-renamed")),
                 Value::Bool(flag) => json!(!flag),
@@ -131,11 +111,7 @@ impl<'p> Promises<'p> {
     fn replace(&mut self, pointer: &str, new: Value, what: &str) {
         let mut broken = self.message.clone();
         if set(&mut broken, pointer, new).is_some() {
-            self.breaks.push((format!("{pointer} {what}"), broken));
+            self.broken.push((format!("{pointer} {what}"), broken));
         }
     }
-}
-
-fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::super::fixture::{remove, set};
-use super::super::schemas::Schemas;
+use super::super::schemas::{SchemaNode, Schemas};
 use super::Change;
+use crate::json::pointer::{keys, unescape};
 
 /// A message that the new schema allows and the old one refuses because of this change. Whatever is made up is put to
 /// the test, so an example that is shown is one.
@@ -14,8 +15,8 @@ pub(super) fn witness(
     change: &Change,
     proves: &dyn Fn(&Value) -> bool,
 ) -> Option<Value> {
-    let schema = new.part(name).ok()?;
-    let plain = example(new, name, schema, &change.pointer, 12);
+    let schema = new.node(name)?;
+    let plain = example(schema, &change.pointer, 12);
     let place = change.pointer.replace('*', "0");
     let mut candidates = vec![plain.clone()];
     let mut without = plain.clone();
@@ -33,7 +34,7 @@ pub(super) fn witness(
         json!([]),
         json!({}),
     ];
-    for value in allowed(new, name, schema, &change.pointer).into_iter().chain(values) {
+    for value in allowed(schema, &change.pointer).into_iter().chain(values) {
         let mut with = plain.clone();
         if set(&mut with, &place, value).is_some() {
             candidates.push(with);
@@ -43,39 +44,20 @@ pub(super) fn witness(
 }
 
 /// The values that an enum or a constant at this place allows.
-fn allowed(schemas: &Schemas, file: &str, schema: &Value, pointer: &str) -> Vec<Value> {
-    let mut at = (file, schema);
-    for part in pointer.split('/').skip(1) {
-        at = resolve(schemas, at);
-        let name = part.replace("~1", "/").replace("~0", "~");
-        let next = if name == "*" {
-            at.1.get("items")
-        } else {
-            at.1.get("properties").and_then(|all| all.get(&name))
-        };
-        let Some(next) = next else { return Vec::new() };
-        at.1 = next;
-    }
-    let schema = resolve(schemas, at).1;
-    let one = schema.get("const").cloned();
-    one.into_iter().chain(schema.get("enum").and_then(Value::as_array).cloned().unwrap_or_default()).collect()
-}
-
-fn resolve<'s>(schemas: &'s Schemas, mut at: (&'s str, &'s Value)) -> (&'s str, &'s Value) {
-    for _ in 0..16 {
-        let Some(next) = at.1.get("$ref").and_then(Value::as_str).and_then(|to| schemas.follow(at.0, to))
-        else {
-            break;
-        };
-        at = next;
-    }
-    at
+fn allowed(schema: SchemaNode<'_>, pointer: &str) -> Vec<Value> {
+    let there = keys(pointer).try_fold(schema.resolved(), |schema, step| {
+        let below = if step == "*" { schema.inner("items") } else { schema.property(&step) };
+        below.map(SchemaNode::resolved)
+    });
+    let Some(schema) = there else { return Vec::new() };
+    let listed = schema.get("enum").and_then(Value::as_array).into_iter().flatten();
+    schema.get("const").into_iter().chain(listed).cloned().collect()
 }
 
 /// A small value that fits a schema in most cases; objects on the way to `pointer` are filled in.
-fn example(schemas: &Schemas, file: &str, schema: &Value, pointer: &str, depth: usize) -> Value {
-    let (file, schema) = resolve(schemas, (file, schema));
-    let Some(map) = schema.as_object().filter(|_| depth > 0) else { return Value::Null };
+fn example(schema: SchemaNode<'_>, pointer: &str, depth: usize) -> Value {
+    let schema = schema.resolved();
+    let Some(map) = schema.map().filter(|_| depth > 0) else { return Value::Null };
     if let Some(value) = map.get("const") {
         return value.clone();
     }
@@ -83,8 +65,8 @@ fn example(schemas: &Schemas, file: &str, schema: &Value, pointer: &str, depth: 
         return first.clone();
     }
     for choice in ["oneOf", "anyOf"] {
-        if let Some(first) = map.get(choice).and_then(Value::as_array).and_then(|list| list.last()) {
-            return example(schemas, file, first, pointer, depth - 1);
+        if let Some(last) = schema.list(choice).last() {
+            return example(last, pointer, depth - 1);
         }
     }
     let kind = match map.get("type") {
@@ -97,19 +79,15 @@ fn example(schemas: &Schemas, file: &str, schema: &Value, pointer: &str, depth: 
     match kind {
         "object" => {
             let mut object = Map::new();
-            let fields = map.get("properties").and_then(Value::as_object);
-            let required = map.get("required").and_then(Value::as_array);
-            let required = required.into_iter().flatten().filter_map(Value::as_str);
-            for name in required.chain(step.as_deref()) {
-                let any = Value::Bool(true);
-                let schema = fields.and_then(|fields| fields.get(name)).unwrap_or(&any);
+            for name in schema.names("required").chain(step.as_deref()) {
                 let inner = if Some(name) == step.as_deref() { rest } else { "" };
-                object.insert(name.to_string(), example(schemas, file, schema, inner, depth - 1));
+                let value = schema.property(name).map(|field| example(field, inner, depth - 1));
+                object.insert(name.to_string(), value.unwrap_or_default());
             }
             Value::Object(object)
         }
-        "array" => match (&step, map.get("items")) {
-            (Some(_), Some(items)) => Value::Array(vec![example(schemas, file, items, rest, depth - 1)]),
+        "array" => match (&step, schema.inner("items")) {
+            (Some(_), Some(items)) => json!([example(items, rest, depth - 1)]),
             _ => json!([]),
         },
         "string" => match map.get("format").and_then(Value::as_str) {
@@ -129,5 +107,5 @@ fn example(schemas: &Schemas, file: &str, schema: &Value, pointer: &str, depth: 
 fn split(pointer: &str) -> (Option<String>, &str) {
     let Some(inside) = pointer.strip_prefix('/') else { return (None, "") };
     let end = inside.find('/').unwrap_or(inside.len());
-    (Some(inside[..end].replace("~1", "/").replace("~0", "~")), &inside[end..])
+    (Some(unescape(&inside[..end])), &inside[end..])
 }

@@ -7,10 +7,12 @@
 mod example;
 mod structure;
 
+use std::fmt::Display;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use super::contract::Contract;
+use super::contract::{Clause, Contract};
 use super::finding::Level;
 use super::load::{Bundle, CONTRACT_FILE};
 use super::schemas::Schemas;
@@ -44,6 +46,13 @@ pub struct Change {
     pub message: String,
     /// A message that the new contract allows and the old one refuses, as small as possible.
     pub counter_example: Option<Value>,
+}
+
+impl Change {
+    fn new(kind: &'static str, effect: Effect, place: &str, pointer: &str, message: impl Display) -> Self {
+        let (place, pointer, message) = (place.into(), pointer.into(), message.to_string());
+        Self { kind, effect, place, pointer, message, counter_example: None }
+    }
 }
 
 /// Everything that differs.
@@ -80,21 +89,15 @@ impl Diff {
     }
 
     fn compare_schemas(&mut self, old: &Schemas, new: &Schemas) -> Result<(), FileError> {
-        let names = |schemas: &Schemas| schemas.files().map(|(name, _)| name.to_string()).collect::<Vec<_>>();
-        let (old_names, new_names) = (names(old), names(new));
-        for name in &old_names {
-            if new_names.contains(name) {
+        for (name, _) in old.files() {
+            if new.node(name).is_some() {
                 self.changes.extend(compare_file(name, old, new)?);
             } else {
-                self.note(
-                    "schema-removed",
-                    Effect::Breaking,
-                    name,
-                    "the schema is gone, and with it what it promised",
-                );
+                let text = "the schema is gone, and with it what it promised";
+                self.note("schema-removed", Effect::Breaking, name, text);
             }
         }
-        for name in new_names.iter().filter(|name| !old_names.contains(name)) {
+        for (name, _) in new.files().filter(|(name, _)| old.node(name).is_none()) {
             self.note("schema-added", Effect::Additive, name, "the schema is new");
         }
         Ok(())
@@ -102,50 +105,33 @@ impl Diff {
 
     fn compare_clauses(&mut self, old: &Contract, new: &Contract) {
         for clause in &old.clauses {
+            let (id, is_must) = (&clause.id, clause.level == Level::Must);
             match new.clauses.iter().find(|other| other.id == clause.id) {
-                None if clause.level == Level::Must => {
-                    self.note(
-                        "clause-removed",
-                        Effect::Breaking,
-                        &clause.id,
-                        "the promise is no longer made",
-                    );
+                None if is_must => {
+                    self.note("clause-removed", Effect::Breaking, id, "the promise is no longer made");
                 }
-                None => self.note("clause-removed", Effect::Additive, &clause.id, "the clause is gone"),
-                Some(other) if other.level < clause.level && clause.level == Level::Must => {
+                None => self.note("clause-removed", Effect::Additive, id, "the clause is gone"),
+                Some(other) if is_must && other.level < clause.level => {
                     let text = format!("the promise becomes {}", other.level);
-                    self.note("clause-weakened", Effect::Breaking, &clause.id, &text);
+                    self.note("clause-weakened", Effect::Breaking, id, text);
                 }
-                Some(other)
-                    if other.check_value != clause.check_value
-                        || other.applies_text != clause.applies_text =>
-                {
-                    self.note(
-                        "clause-changed",
-                        Effect::Undecided,
-                        &clause.id,
-                        "the clause checks something else now",
-                    );
+                Some(other) => {
+                    let asks = |clause: &Clause| (clause.check_value.clone(), clause.applies_text.clone());
+                    if asks(other) != asks(clause) {
+                        let text = "the clause checks something else now";
+                        self.note("clause-changed", Effect::Undecided, id, text);
+                    }
                 }
-                Some(_) => {}
             }
         }
-        for clause in
-            new.clauses.iter().filter(|clause| old.clauses.iter().all(|known| known.id != clause.id))
-        {
+        let is_new = |clause: &&Clause| old.clauses.iter().all(|known| known.id != clause.id);
+        for clause in new.clauses.iter().filter(is_new) {
             self.note("clause-added", Effect::Additive, &clause.id, "the clause is new");
         }
     }
 
-    fn note(&mut self, kind: &'static str, effect: Effect, place: &str, message: &str) {
-        self.changes.push(Change {
-            kind,
-            effect,
-            place: place.to_string(),
-            pointer: String::new(),
-            message: message.to_string(),
-            counter_example: None,
-        });
+    fn note(&mut self, kind: &'static str, effect: Effect, place: &str, message: impl Display) {
+        self.changes.push(Change::new(kind, effect, place, "", message));
     }
 }
 
@@ -197,33 +183,16 @@ fn compare_file(name: &str, old: &Schemas, new: &Schemas) -> Result<Vec<Change>,
             }
         }
         Some(false) if changes.iter().all(|change| change.effect == Effect::Additive) => {
-            changes.push(general(
-                name,
-                Effect::Breaking,
-                "the new schema lets something through that the old one refuses",
-            ));
+            let text = "the new schema lets something through that the old one refuses";
+            changes.push(Change::new("schema-changed", Effect::Breaking, name, "", text));
         }
         None if changes.is_empty() && old_schema != new_schema => {
-            changes.push(general(
-                name,
-                Effect::Undecided,
-                "the schemas differ in a way that no rule decides",
-            ));
+            let text = "the schemas differ in a way that no rule decides";
+            changes.push(Change::new("schema-changed", Effect::Undecided, name, "", text));
         }
         _ => {}
     }
     Ok(changes)
-}
-
-fn general(name: &str, effect: Effect, message: &str) -> Change {
-    Change {
-        kind: "schema-changed",
-        effect,
-        place: name.to_string(),
-        pointer: String::new(),
-        message: message.to_string(),
-        counter_example: None,
-    }
 }
 
 /// Whether everything that the new schema allows was allowed by the old one; none when the algebra cannot tell.

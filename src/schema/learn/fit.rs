@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::contract::{Contract, Protocol};
-use super::super::finding::{Finding, Level};
+use super::super::finding::{Evidence, Finding, Level};
 use super::super::fixture::Sample;
 
 /// How a run fits a learned contract.
@@ -11,7 +11,7 @@ use super::super::fixture::Sample;
 #[non_exhaustive]
 pub enum Fit {
     /// It did not ask for the output that the contract is about.
-    Elsewhere,
+    NotAsked,
     /// It holds messages and nothing else.
     Messages,
     /// It holds something else, or nothing.
@@ -25,24 +25,15 @@ impl Fit {
         if contract.protocol == Protocol::Document
             && words.is_some_and(|words| !contract.invocation.read(words, &sample.run()).json)
         {
-            return Self::Elsewhere;
+            return Self::NotAsked;
         }
         let text = String::from_utf8_lossy(&sample.stdout);
         let is_message =
             |text: &str| serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object());
         let misfit = |message: String, line| {
-            Self::Misfit(Box::new(Finding {
-                clause: format!("{}/known-kinds", contract.name),
-                level: Level::Note,
-                message,
-                line,
-                offset: None,
-                pointer: None,
-                seen: None,
-                expected: None,
-                consequences: Vec::new(),
-                known: None,
-            }))
+            let evidence = Evidence { message, line, ..Evidence::default() };
+            let clause = format!("{}/known-kinds", contract.name);
+            Self::Misfit(Box::new(evidence.finding(clause, Level::Note)))
         };
         if text.trim().is_empty() {
             return misfit("the run printed nothing".into(), None);

@@ -11,6 +11,7 @@ pub use vocabulary::{Effect, Kind};
 use std::collections::BTreeMap;
 
 use super::tree::{Fields, FileError, Node, Tree};
+use crate::json::pointer::fits;
 use crate::text::did_you_mean;
 
 const STANDARD: &str = include_str!("../../../schemas/policy.toml");
@@ -146,17 +147,10 @@ fn field_names(node: &Node<'_>) -> Result<Vec<String>, FileError> {
 /// Whether one of the fields is the one that a pointer points at.
 fn names(fields: &[String], pointer: &str) -> bool {
     let is_it = |field: &String| {
-        if !field.starts_with('/') {
-            return pointer.rsplit('/').next() == Some(field);
-        }
-        let (mut wanted, mut found) = (field.split('/'), pointer.split('/'));
-        loop {
-            match (wanted.next(), found.next()) {
-                (None, None) => return true,
-                (Some("*"), Some(_)) => {}
-                (Some(wanted), Some(found)) if wanted == found => {}
-                _ => return false,
-            }
+        if field.starts_with('/') {
+            fits(field, pointer.split('/'))
+        } else {
+            pointer.rsplit('/').next() == Some(field)
         }
     };
     fields.iter().any(is_it)

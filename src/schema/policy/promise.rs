@@ -1,12 +1,13 @@
 //! Which fields the schemas of a contract promise.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::super::contract::{Clause, Contract};
 use super::super::facts::{End, Facts, Run};
 use super::super::finding::Level;
-use super::super::schemas::Schemas;
+use super::super::schemas::SchemaNode;
 use super::Kind;
+use crate::json::pointer::keys;
 
 /// Deeper schemas than this are recursive.
 const DEEPEST: usize = 32;
@@ -25,19 +26,22 @@ impl Contract {
             let Some(below) = pointer.strip_prefix(at).filter(|below| below.starts_with('/')) else {
                 return false;
             };
-            let Ok(schema) = self.schemas.part(reference) else { return false };
-            let file = reference.split('#').next().unwrap_or_default();
-            let steps: Vec<String> =
-                below.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
-            let Some((last, way)) = steps.split_last() else { return false };
-            let mut places = vec![(file, schema)];
+            let steps: Vec<String> = keys(below).collect();
+            let (Some(schema), Some((last, way))) = (self.schemas.node(reference), steps.split_last()) else {
+                return false;
+            };
+            let mut places = vec![schema];
             for step in way {
-                places = places.into_iter().flat_map(|at| members(&self.schemas, at, step)).collect();
+                places = places.into_iter().flat_map(|schema| members(schema, step)).collect();
             }
-            let mut parents = places.into_iter().flat_map(|at| parts(&self.schemas, at, DEEPEST));
-            parents.any(
-                |(_, schema)| if wants_presence { requires(schema, last) } else { describes(schema, last) },
-            )
+            let mut parents = places.into_iter().flat_map(|schema| parts(schema, DEEPEST));
+            parents.any(|schema| {
+                if wants_presence {
+                    schema.names("required").any(|name| name == last)
+                } else {
+                    members(schema, last).next().is_some()
+                }
+            })
         })
     }
 
@@ -58,53 +62,23 @@ impl Contract {
     }
 }
 
-type At<'s> = (&'s str, &'s Value);
-
-fn requires(schema: &Map<String, Value>, name: &str) -> bool {
-    let list = schema.get("required").and_then(Value::as_array);
-    list.into_iter().flatten().any(|required| required.as_str() == Some(name))
-}
-
-fn describes(schema: &Map<String, Value>, name: &str) -> bool {
-    let is_element = name == "*" || name.starts_with("*:");
-    let fields = schema.get("properties").and_then(Value::as_object);
-    fields.is_some_and(|fields| fields.contains_key(name))
-        || (is_element && (schema.contains_key("items") || schema.contains_key("additionalProperties")))
-}
-
 /// The schemas of what stands one step below.
-fn members<'s>(schemas: &'s Schemas, at: At<'s>, step: &str) -> Vec<At<'s>> {
-    let mut found = Vec::new();
+fn members<'s>(schema: SchemaNode<'s>, step: &str) -> impl Iterator<Item = SchemaNode<'s>> {
     let is_element = step == "*" || step.starts_with("*:");
-    for (file, schema) in parts(schemas, at, DEEPEST) {
-        let named = schema.get("properties").and_then(|fields| fields.get(step));
-        let elements = ["items", "additionalProperties"].into_iter().filter_map(|key| schema.get(key));
-        found.extend(named.into_iter().map(|schema| (file, schema)));
-        if is_element {
-            found.extend(elements.map(|schema| (file, schema)));
-        }
-    }
-    found
+    let below = move |part: SchemaNode<'s>| {
+        let elements = ["items", "additionalProperties"].into_iter().filter(move |_| is_element);
+        part.property(step).into_iter().chain(elements.filter_map(move |key| part.inner(key)))
+    };
+    parts(schema, DEEPEST).into_iter().flat_map(below)
 }
 
 /// A schema, those that it refers to, and those that it is put together from.
-fn parts<'s>(
-    schemas: &'s Schemas,
-    (file, schema): At<'s>,
-    depth: usize,
-) -> Vec<(&'s str, &'s Map<String, Value>)> {
-    let (Some(map), true) = (schema.as_object(), depth > 0) else { return Vec::new() };
-    let mut all = vec![(file, map)];
-    let reference = map.get("$ref").and_then(Value::as_str);
-    if let Some(at) = reference.and_then(|reference| schemas.follow(file, reference)) {
-        all.extend(parts(schemas, at, depth - 1));
+fn parts(schema: SchemaNode<'_>, depth: usize) -> Vec<SchemaNode<'_>> {
+    if schema.map().is_none() || depth == 0 {
+        return Vec::new();
     }
-    for keyword in ["allOf", "anyOf", "oneOf"] {
-        for schema in map.get(keyword).and_then(Value::as_array).into_iter().flatten() {
-            all.extend(parts(schemas, (file, schema), depth - 1));
-        }
-    }
-    all
+    let inner = schema.parts(&["allOf", "anyOf", "oneOf"]).flat_map(|part| parts(part, depth - 1));
+    std::iter::once(schema).chain(inner).collect()
 }
 
 #[cfg(test)]

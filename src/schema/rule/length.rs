@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::view::Shape;
 use super::{Evidence, Fields, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Watch, pointer};
+use crate::json::Shape;
 
 #[derive(Debug)]
 struct Length {

@@ -24,16 +24,15 @@ use std::sync::Arc;
 use order::When;
 use select::{Pick, Selector, Source};
 
-use super::condition::{Condition, Subject, Test};
+use super::condition::{Condition, Subject, Test, pointer};
 use super::facts::{Fact, Facts};
 use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FrameOddity;
 use super::instance::Validator;
-use super::pointer::{Pointer, pointer};
 use super::schemas::Schemas;
 use super::tree::{Fields, FileError, Node};
-use super::view::JsonView;
+use crate::json::{JsonView, Pointer};
 use crate::text::did_you_mean;
 
 /// A message as a rule sees it.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::super::instance::Validator;
-use super::super::pointer::Place;
 use super::super::schemas;
 use super::{
     Evidence, Fields, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Watch, pointer,
 };
+use crate::json::pointer::Place;
 
 #[derive(Debug)]
 struct SchemaRule {

@@ -1,10 +1,10 @@
 //! Which messages, and which values in them, a rule looks at.
 
-use super::super::condition::{Condition, Scope};
-use super::super::pointer::{Pointer, Step, Trail, pointer};
+use super::super::condition::{Condition, Scope, pointer};
 use super::super::tree::{Fields, FileError, Node};
-use super::super::view::{JsonView, Shape};
 use super::{Message, Names, choice};
+use crate::json::pointer::{Step, Trail};
+use crate::json::{JsonView, Pointer, Shape};
 use crate::text::did_you_mean;
 
 /// Which messages a rule looks at.

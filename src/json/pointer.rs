@@ -2,9 +2,8 @@
 
 use std::hash::{Hash as _, Hasher};
 
-use super::tree::{FileError, Node};
+use super::Name;
 use super::view::{JsonView, Shape};
-use crate::json::Name;
 
 /// A compiled pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +19,36 @@ enum Segment {
     Key { name: Name, index: Option<usize> },
 }
 
-/// Reads a pointer of a contract.
-pub(super) fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
-    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
+/// A key as a segment of a pointer.
+pub(crate) fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// The pointer to a member of what another one points at.
+pub(crate) fn join(pointer: &str, key: &str) -> String {
+    format!("{pointer}/{}", escape(key))
+}
+
+/// The keys that a segment of a pointer stands for.
+pub(crate) fn unescape(segment: &str) -> String {
+    segment.replace("~1", "/").replace("~0", "~")
+}
+
+/// The keys on the way that a pointer describes.
+pub(crate) fn keys(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(unescape)
+}
+
+/// Whether a pointer is one of those that a pattern stands for: a `*` in it is any one key.
+pub(crate) fn fits<'k>(pattern: &str, pointer: impl IntoIterator<Item = &'k str>) -> bool {
+    let (mut wanted, mut found) = (pattern.split('/'), pointer.into_iter());
+    loop {
+        match (wanted.next(), found.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(found)) if wanted == "*" || wanted == found => {}
+            _ => return false,
+        }
+    }
 }
 
 /// The way from a message to a value inside it: the last step, and the way to there. It lives on the stack of the walk
@@ -51,7 +77,7 @@ impl<'t> Trail<'t> {
         let mut text = self.before.map_or_else(String::new, Self::render);
         text.push('/');
         match self.step {
-            Step::Key(key) => text.push_str(&key.replace('~', "~0").replace('/', "~1")),
+            Step::Key(key) => text.push_str(&escape(key)),
             Step::Index(index) => text.push_str(&index.to_string()),
         }
         text
@@ -98,7 +124,7 @@ impl Pointer {
             .split('/')
             .skip(1)
             .map(|part| {
-                let name = part.replace("~1", "/").replace("~0", "~");
+                let name = unescape(part);
                 if part == "*" {
                     Segment::Any
                 } else {

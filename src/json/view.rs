@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde_json::{Number, Value};
 
-use crate::json::{Kind, Name, Node};
+use super::{Kind, Name, Node};
 
 /// One value.
 #[derive(Debug, Clone, Copy)]
@@ -199,7 +199,7 @@ fn equal_numbers(a: &Number, b: &Number) -> bool {
 /// The elements of an array.
 #[derive(Debug, Clone)]
 pub(crate) enum Items<'v> {
-    Scanned(crate::json::Items<'v>),
+    Scanned(super::Items<'v>),
     Built(std::slice::Iter<'v, Value>),
 }
 
@@ -218,7 +218,7 @@ impl<'v> Iterator for Items<'v> {
 /// The members of an object, with their names.
 #[derive(Debug, Clone)]
 pub(crate) enum Members<'v> {
-    Scanned(crate::json::Members<'v>),
+    Scanned(super::Members<'v>),
     Built(Option<serde_json::map::Iter<'v>>),
 }
 
