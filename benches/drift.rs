@@ -15,7 +15,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use clawgate::internals::drift::{CaseSet, Terms, diff};
+use clawgate::internals::drift::{CaseSet, ComparePolicy, diff};
 use clawgate::internals::golden::{Class, Volatile};
 use serde_json::json;
 
@@ -39,8 +39,8 @@ fn main() {
         let mut volatile = Volatile::default();
         volatile.add(Class::Milliseconds, vec!["duration_ms".into()]);
         volatile.add(Class::Id("task".into()), vec!["task_id".into()]);
-        let terms = Terms::new(|_, _| volatile.clone()).expect("the built-in contracts can be read");
-        let drift = diff(&old, &new, &terms).expect("both sides can be read");
+        let policy = ComparePolicy::new(|_, _| volatile.clone()).expect("the built-in contracts can be read");
+        let drift = diff(&old, &new, &policy).expect("both sides can be read");
         let took = cpu_time().saturating_sub(before);
         assert_eq!(drift.compared as u64, count);
         // The one field that the new side has more, and nothing that only differs from run to run.

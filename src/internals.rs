@@ -9,7 +9,7 @@ pub mod document {
     pub use crate::document::DocumentError;
 }
 pub mod drift {
-    pub use crate::drift::{CaseSet, Terms, diff};
+    pub use crate::drift::{CaseSet, ComparePolicy, diff};
 }
 pub mod eval {
     pub use crate::eval::extraction;

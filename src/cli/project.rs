@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::CommandError;
 use super::error::unreadable;
 use crate::config::{self, Config, Profile};
-use crate::drift::Terms;
+use crate::drift::ComparePolicy;
 use crate::harness::target::{Choice, Located, TARGETS, Target};
 use crate::run::Suite;
 
@@ -126,7 +126,7 @@ impl Project {
 
     /// What recordings are compared by: what the targets say differs from run to run, and the policy of the contract that
     /// a recording speaks, which is `contract` when the user names one.
-    pub(super) fn terms(&self, contract: Option<&str>) -> Result<Terms<'static>, CommandError> {
+    pub(super) fn terms(&self, contract: Option<&str>) -> Result<ComparePolicy<'static>, CommandError> {
         let (mut volatile, mut own) = (BTreeMap::new(), BTreeMap::new());
         for name in self.target_names() {
             let target = self.target(&name)?.target;
@@ -134,7 +134,7 @@ impl Project {
             own.extend(places.filter_map(|speaks| Some((speaks.contract, speaks.contract_at?))));
             volatile.insert(target.name, target.volatile);
         }
-        Ok(Terms::of_targets(volatile, own, contract)?)
+        Ok(ComparePolicy::of_targets(volatile, own, contract)?)
     }
 }
 

@@ -46,6 +46,22 @@ pub struct Evidence {
 }
 
 impl Change {
+    /// A change of a run as a whole, of which no case is known yet.
+    pub(super) fn new(kind: Kind, effect: Effect, summary: String) -> Self {
+        Self {
+            kind,
+            effect,
+            message: None,
+            pointer: None,
+            summary,
+            cases: Vec::new(),
+            old: Value::Null,
+            new: Value::Null,
+            evidence: Evidence::default(),
+            known: None,
+        }
+    }
+
     /// Whether it fails the gate.
     pub fn fails(&self) -> bool {
         self.effect == Effect::Breaking && self.known.is_none()

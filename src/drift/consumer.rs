@@ -51,13 +51,10 @@ struct Reads {
 /// What a reader takes at a place.
 #[derive(Debug, Clone, Copy, Default)]
 struct Accepts {
-    types: Vec8,
+    types: Types,
     absent: bool,
     anything: bool,
 }
-
-/// The types that a reader takes, few enough to be copied.
-type Vec8 = [bool; 6];
 
 /// A change that breaks a reader.
 #[derive(Debug, Clone, Serialize)]
@@ -175,13 +172,9 @@ fn lost((field, accepts): &(String, Accepts), pointer: &str, change: &Change) ->
 
 impl Accepts {
     fn takes(self, value: &Value) -> bool {
-        let of = Types::of(value);
-        self.anything
-            || NAMES.iter().zip(self.types).any(|(name, takes)| takes && Types::parse(name) == Some(of))
+        self.anything || Types::of(value).without(self.types).is_empty()
     }
 }
-
-const NAMES: [&str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 
 fn reads(mut table: Table<'_>) -> Result<Reads, DocumentError> {
     let message =
@@ -205,14 +198,14 @@ fn accepts(item: Item<'_>) -> Result<Accepts, DocumentError> {
     let place = item.place();
     let mut accepts = Accepts::default();
     for word in item.into_string()?.split(" or ").map(str::trim) {
-        match (word, NAMES.iter().position(|name| *name == word)) {
-            (_, Some(at)) => accepts.types[at] = true,
+        match (word, Types::parse(word)) {
+            (_, Some(types)) => accepts.types.add(types),
             ("absent", _) => accepts.absent = true,
             ("anything", _) => accepts.anything = true,
             _ => {
                 let message = format!(
                     "unknown type `{word}`, expected {}, absent or anything, joined by ` or `",
-                    NAMES.join(", ")
+                    Types::NAMES.join(", ")
                 );
                 return Err(place.complain(message));
             }
@@ -233,22 +226,11 @@ fn choice(item: Item<'_>, yes: &str, no: &str) -> Result<bool, DocumentError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drift::change::Evidence;
     use serde_json::json;
 
     fn change(kind: Kind, message: &str, pointer: &str, new: Value) -> Change {
-        Change {
-            kind,
-            effect: Effect::Breaking,
-            message: Some(message.into()),
-            pointer: Some(pointer.into()),
-            summary: "it changed".into(),
-            cases: vec!["c".into()],
-            old: Value::Null,
-            new,
-            evidence: Evidence::default(),
-            known: None,
-        }
+        let (message, pointer) = (Some(message.into()), Some(pointer.into()));
+        Change { message, pointer, new, ..Change::new(kind, Effect::Breaking, "it changed".into()) }
     }
 
     #[test]

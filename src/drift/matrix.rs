@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CaseSet, Change, Effect, SourceError, Terms, diff};
+use super::{CaseSet, Change, ComparePolicy, Effect, SourceError, diff};
 
 /// Where the cases of a version come from: a folder, or a program that is run.
 pub(crate) trait Lookup {
@@ -33,9 +33,9 @@ pub(crate) fn matrix<L: Lookup>(
     sample: usize,
     more: usize,
     lookup: &mut L,
-    terms: &Terms<'_>,
+    policy: &ComparePolicy<'_>,
 ) -> Result<Vec<Found>, L::Error> {
-    let mut table = Table { versions, lookup, terms, cases: BTreeMap::new(), missing: BTreeSet::new() };
+    let mut table = Table { versions, lookup, policy, cases: BTreeMap::new(), missing: BTreeSet::new() };
     let mut looked: Vec<usize> = Vec::new();
     for at in sampled(versions.len(), sample) {
         if table.look(at)? {
@@ -88,7 +88,7 @@ impl Range {
 struct Table<'m, L: Lookup> {
     versions: &'m [String],
     lookup: &'m mut L,
-    terms: &'m Terms<'m>,
+    policy: &'m ComparePolicy<'m>,
     cases: BTreeMap<usize, CaseSet>,
     missing: BTreeSet<usize>,
 }
@@ -108,7 +108,7 @@ impl<L: Lookup> Table<'_, L> {
         let (Some(before), Some(after)) = (self.cases.get(&old), self.cases.get(&new)) else {
             return Ok(Range { old, new, changes: Vec::new() });
         };
-        Ok(Range { old, new, changes: diff(before, after, self.terms)?.changes })
+        Ok(Range { old, new, changes: diff(before, after, self.policy)?.changes })
     }
 }
 
@@ -170,8 +170,8 @@ mod tests {
             std::fs::write(folder.path().join(version).join("x.json"), document).unwrap();
         }
         let mut folders = Folders(folder, Vec::new());
-        let terms = Terms::new(|_, _| crate::golden::Volatile::default()).unwrap();
-        let found = matrix(&versions, 2, 20, &mut folders, &terms).unwrap();
+        let policy = ComparePolicy::new(|_, _| crate::golden::Volatile::default()).unwrap();
+        let found = matrix(&versions, 2, 20, &mut folders, &policy).unwrap();
         let told: Vec<_> = found
             .iter()
             .map(|found| (found.change.kind.name(), found.after.as_str(), found.since.as_str(), found.exact))
@@ -179,9 +179,9 @@ mod tests {
         assert_eq!(told, [("field-removed", "3", "4", true), ("field-added", "8", "9", true)]);
         assert!(folders.1.len() < 10, "{:?}", folders.1);
         // With little to spend, the breaking change is found.
-        let few = matrix(&versions, 3, 2, &mut folders, &terms).unwrap();
+        let few = matrix(&versions, 3, 2, &mut folders, &policy).unwrap();
         assert!(few[0].exact && few[0].since == "4" && !few[1].exact, "{few:?}");
-        let coarse = matrix(&versions, 2, 0, &mut folders, &terms).unwrap();
+        let coarse = matrix(&versions, 2, 0, &mut folders, &policy).unwrap();
         assert!(coarse.iter().all(|found| !found.exact && found.after == "0" && found.since == "9"));
     }
 }

@@ -13,10 +13,10 @@ mod compare;
 mod consumer;
 mod known;
 mod matrix;
+mod policy;
 mod rows;
 mod shape;
 mod source;
-mod terms;
 mod versions;
 
 pub(crate) use change::Change;
@@ -24,28 +24,27 @@ pub(crate) use compare::compare_case;
 pub(crate) use consumer::{Broken, Consumer};
 pub(crate) use known::KnownChanges;
 pub(crate) use matrix::{Found, Lookup, matrix};
+pub use policy::ComparePolicy;
 pub(crate) use rows::{Drift, Rows};
 pub use source::CaseSet;
 pub(crate) use source::SourceError;
-pub use terms::Terms;
 pub(crate) use versions::{RecordedVersions, VersionsError};
 
-pub(crate) use crate::schema::policy::Effect;
-pub(crate) use crate::schema::policy::Kind;
+pub(crate) use crate::schema::policy::{Effect, Kind};
 
 /// Compares the cases that both sides have. What a change does is for the contract of the old side to say.
-pub fn diff(old: &CaseSet, new: &CaseSet, terms: &Terms<'_>) -> Result<Drift, SourceError> {
+pub fn diff(old: &CaseSet, new: &CaseSet, policy: &ComparePolicy<'_>) -> Result<Drift, SourceError> {
     let mut rows = Rows::default();
     for case in old.names() {
         if !new.holds(case) {
-            rows.only_old(case);
+            rows.only_old.push(case.to_owned());
             continue;
         }
-        let (before, after) = (old.load(case, terms)?, new.load(case, terms)?);
-        compare_case(case, &terms.spoken(&before)?, &before, &after, &mut rows);
+        let (before, after) = (old.load(case, policy)?, new.load(case, policy)?);
+        compare_case(case, &policy.of_case(&before)?, &before, &after, &mut rows);
     }
     for case in new.names().filter(|case| !old.holds(case)) {
-        rows.only_new(case);
+        rows.only_new.push(case.to_owned());
     }
-    Ok(rows.finish(terms.standard()))
+    Ok(rows.finish(policy.standard()))
 }

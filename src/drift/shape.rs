@@ -18,7 +18,7 @@ pub(super) struct Types(u8);
 
 impl Types {
     pub(super) const NULL: Self = Self(1);
-    const NAMES: [&'static str; 6] = ["null", "boolean", "number", "string", "array", "object"];
+    pub(super) const NAMES: [&'static str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 
     pub(super) fn of(value: &Value) -> Self {
         Self(match value {
@@ -33,7 +33,7 @@ impl Types {
         })
     }
 
-    fn add(&mut self, other: Self) {
+    pub(super) fn add(&mut self, other: Self) {
         self.0 |= other.0;
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Terms;
+use super::ComparePolicy;
 use crate::golden::{Normal, SNAP, Store, StoreError, normalise, normalise_output, open, read_entries};
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
@@ -140,9 +140,13 @@ impl CaseSet {
     }
 
     /// Reads and normalises every run of a case.
-    pub(super) fn load(&self, case: &str, terms: &Terms<'_>) -> Result<Vec<(String, Normal)>, SourceError> {
+    pub(super) fn load(
+        &self,
+        case: &str,
+        policy: &ComparePolicy<'_>,
+    ) -> Result<Vec<(String, Normal)>, SourceError> {
         let places = self.cases.get(case).map(Vec::as_slice).unwrap_or_default();
-        places.iter().map(|place| place.load(case, terms)).collect()
+        places.iter().map(|place| place.load(case, policy)).collect()
     }
 }
 
@@ -153,18 +157,18 @@ impl Place {
         }
     }
 
-    fn load(&self, case: &str, terms: &Terms<'_>) -> Result<(String, Normal), SourceError> {
+    fn load(&self, case: &str, policy: &ComparePolicy<'_>) -> Result<(String, Normal), SourceError> {
         let at = |source| SourceError::Io { path: self.path().to_owned(), source };
         let normal = match self {
             Self::Recording(path) => {
                 let recording = Recording::open(path)?;
-                let volatile = terms.volatile(&recording.facts.target, recording.facts.contract());
+                let volatile = policy.volatile(&recording.facts.target, recording.facts.contract());
                 normalise(&recording, &volatile).map_err(at)?
             }
             Self::Snapshot(path) => open(path)?,
             Self::Fixture(path) => {
                 let bytes = read_fixture(path).map_err(at)?;
-                normalise_output(case, &bytes, &terms.volatile("", None))
+                normalise_output(case, &bytes, &policy.volatile("", None))
             }
         };
         Ok((self.path().display().to_string(), normal))

@@ -24,33 +24,70 @@ impl<'r> Comparison<'r> {
         let (before, after) = (by_kind(old), by_kind(new));
         for (kind, was) in &before {
             self.rows.note_count(kind, was.most);
-            (self.place.message, self.place.sample) = (Some(kind.clone()), was.first);
-            match after.get(kind) {
+        }
+        self.groups(&before, &after);
+    }
+
+    pub(super) fn requests(&mut self, old: &'r [Run], new: &'r [Run]) {
+        self.place.is_request = true;
+        self.groups(&by_endpoint(old), &by_endpoint(new));
+    }
+
+    /// Compares messages of the same kind, or requests of the same endpoint.
+    fn groups(&mut self, before: &BTreeMap<String, Messages<'r>>, after: &BTreeMap<String, Messages<'r>>) {
+        let is_request = self.place.is_request;
+        let enter = |place: &mut Place<'r>, name: &str, sample| {
+            place.message = Some(if is_request { format!("request {name}") } else { name.to_owned() });
+            // No contract has schemas of requests.
+            place.sample = if is_request { None } else { sample };
+        };
+        for (name, was) in before {
+            enter(&mut self.place, name, was.first);
+            match after.get(name) {
                 Some(is) => {
                     if is.least > was.most || is.most < was.least {
-                        let direction = if is.least > was.most { "more" } else { "fewer" };
-                        let summary = format!("{} `{kind}` become {}", was.most, is.most);
-                        let sides = Sides::values(was.most.into(), is.most.into());
-                        // Whoever reads a document reads one.
-                        let twice = kind == DOCUMENT && was.most == 1 && is.least > 1;
-                        let kind = if twice { Kind::MessageRepeated } else { Kind::MessageCount };
-                        self.tell(kind, None, direction, sides, summary);
+                        self.count(name, was, is);
                     }
                     self.shapes(&was.shape, &is.shape, "");
                 }
                 None if was.least > 0 => {
                     let sides = Sides::shapes(Some(&was.shape), None);
-                    self.tell(Kind::MessageRemoved, None, "", sides, format!("`{kind}` is no longer sent"));
+                    let (kind, summary) = if is_request {
+                        (Kind::RequestRemoved, format!("{name} is no longer asked"))
+                    } else {
+                        (Kind::MessageRemoved, format!("`{name}` is no longer sent"))
+                    };
+                    self.add(kind, None, "", sides, summary);
                 }
                 None => {}
             }
         }
-        for (kind, is) in after.iter().filter(|(kind, _)| !before.contains_key(*kind)) {
-            (self.place.message, self.place.sample) = (Some(kind.clone()), None);
+        for (name, is) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
+            enter(&mut self.place, name, None);
             let sides = Sides::shapes(None, Some(&is.shape));
-            self.tell(Kind::MessageAdded, None, "", sides, format!("`{kind}` is new"));
+            let (kind, summary) = if is_request {
+                (Kind::RequestAdded, format!("{name} is asked"))
+            } else {
+                (Kind::MessageAdded, format!("`{name}` is new"))
+            };
+            self.add(kind, None, "", sides, summary);
         }
         self.place = Place::default();
+    }
+
+    /// There are more or fewer of them than there ever were.
+    fn count(&mut self, name: &str, was: &Messages<'_>, is: &Messages<'_>) {
+        let direction = if is.least > was.most { "more" } else { "fewer" };
+        let sides = Sides::values(was.most.into(), is.most.into());
+        // Whoever reads a document reads one.
+        let twice = name == DOCUMENT && was.most == 1 && is.least > 1;
+        let (kind, summary) = if self.place.is_request {
+            (Kind::RequestCount, format!("{direction} requests {name}"))
+        } else {
+            let kind = if twice { Kind::MessageRepeated } else { Kind::MessageCount };
+            (kind, format!("{} `{name}` become {}", was.most, is.most))
+        };
+        self.add(kind, None, direction, sides, summary);
     }
 
     /// The order in which kinds that both sides have appear for the first time.
@@ -75,38 +112,8 @@ impl<'r> Comparison<'r> {
             let (was, is) = (shared(first, is), shared(is, first));
             let identity = format!("{was:?} {is:?}");
             let summary = format!("{} become {}", was.join(", "), is.join(", "));
-            self.tell(Kind::Order, None, &identity, Sides::values(json!(was), json!(is)), summary);
+            self.add(Kind::Order, None, &identity, Sides::values(json!(was), json!(is)), summary);
         }
-    }
-
-    pub(super) fn requests(&mut self, old: &'r [Run], new: &'r [Run]) {
-        let (before, after) = (by_endpoint(old), by_endpoint(new));
-        self.place.is_request = true;
-        for (name, was) in &before {
-            self.place.message = Some(format!("request {name}"));
-            match after.get(name) {
-                Some(is) => {
-                    if is.least > was.most || is.most < was.least {
-                        let direction = if is.least > was.most { "more" } else { "fewer" };
-                        let summary = format!("{direction} requests {name}");
-                        let sides = Sides::values(was.most.into(), is.most.into());
-                        self.tell(Kind::RequestCount, None, direction, sides, summary);
-                    }
-                    self.shapes(&was.shape, &is.shape, "");
-                }
-                None if was.least > 0 => {
-                    let sides = Sides::shapes(Some(&was.shape), None);
-                    self.tell(Kind::RequestRemoved, None, "", sides, format!("{name} is no longer asked"));
-                }
-                None => {}
-            }
-        }
-        for (name, is) in after.iter().filter(|(name, _)| !before.contains_key(*name)) {
-            self.place.message = Some(format!("request {name}"));
-            let sides = Sides::shapes(None, Some(&is.shape));
-            self.tell(Kind::RequestAdded, None, "", sides, format!("{name} is asked"));
-        }
-        self.place = Place::default();
     }
 }
 

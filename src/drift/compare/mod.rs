@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::change::Evidence;
-use super::rows::{Rows, Sighting};
+use super::change::{Change, Evidence};
+use super::policy::CasePolicy;
+use super::rows::Rows;
 use super::shape::Shape;
-use super::terms::Spoken;
 use crate::golden::Normal;
 use crate::schema::policy::{Effect, Kind};
 
@@ -19,11 +19,11 @@ use crate::schema::policy::{Effect, Kind};
 type Run = (String, Normal);
 
 /// Compares the runs of a case on the old side with those on the new, by the contract that the old ones speak.
-pub(crate) fn compare_case(case: &str, spoken: &Spoken, old: &[Run], new: &[Run], rows: &mut Rows) {
+pub(crate) fn compare_case(case: &str, policy: &CasePolicy, old: &[Run], new: &[Run], rows: &mut Rows) {
     let input = |side: &[Run]| side.first().map(|(name, _)| name.clone());
     let inputs = (input(old), input(new));
-    let mut comparison = Comparison { case, spoken, rows, place: Place::default(), inputs };
-    comparison.rows.compared(spoken.name());
+    let mut comparison = Comparison { case, policy, rows, place: Place::default(), inputs };
+    comparison.rows.compared(policy.name());
     comparison.exits(old, new);
     comparison.channels(old, new);
     comparison.requests(old, new);
@@ -32,7 +32,7 @@ pub(crate) fn compare_case(case: &str, spoken: &Spoken, old: &[Run], new: &[Run]
 
 struct Comparison<'r> {
     case: &'r str,
-    spoken: &'r Spoken,
+    policy: &'r CasePolicy,
     rows: &'r mut Rows,
     place: Place<'r>,
     inputs: (Option<String>, Option<String>),
@@ -69,8 +69,8 @@ impl Sides {
 }
 
 impl Comparison<'_> {
-    fn tell(&mut self, kind: Kind, pointer: Option<&str>, identity: &str, sides: Sides, summary: String) {
-        let told = if self.place.is_request {
+    fn add(&mut self, kind: Kind, pointer: Option<&str>, identity: &str, sides: Sides, summary: String) {
+        let shown = if self.place.is_request {
             match kind {
                 Kind::RequestCount | Kind::RequestRemoved | Kind::RequestAdded => kind,
                 _ => Kind::RequestChanged,
@@ -79,15 +79,13 @@ impl Comparison<'_> {
             kind
         };
         // A request's change is what the same change of a message is, and stays apart from others of its place.
-        let identity = if told == kind { identity.to_owned() } else { format!("{} {identity}", kind.name()) };
-        let sighting = Sighting {
-            kind: told,
-            effect: self.effect(told, pointer.unwrap_or_default(), &sides),
-            if_repeated: self.effect(Kind::MessageRepeated, "", &sides),
+        let identity =
+            if shown == kind { identity.to_owned() } else { format!("{} {identity}", kind.name()) };
+        let effect = self.effect(shown, pointer.unwrap_or_default(), &sides);
+        let if_repeated = self.effect(Kind::MessageRepeated, "", &sides);
+        let change = Change {
             message: self.place.message.clone(),
             pointer: pointer.map(str::to_owned),
-            identity,
-            summary,
             old: sides.old,
             new: sides.new,
             evidence: Evidence {
@@ -96,15 +94,16 @@ impl Comparison<'_> {
                 old_input: self.inputs.0.clone(),
                 new_input: self.inputs.1.clone(),
             },
+            ..Change::new(shown, effect, summary)
         };
-        self.rows.add(self.case, sighting);
+        self.rows.add(self.case, change, identity, if_repeated);
     }
 
     fn effect(&self, kind: Kind, pointer: &str, sides: &Sides) -> Effect {
         let is_boolean = sides.old.is_boolean() && sides.new.is_boolean();
         let sample = self.place.sample;
-        let is_promised = || sample.is_none_or(|message| self.spoken.promises(message, pointer, kind));
-        self.spoken.policy().effect(kind, pointer, is_boolean, is_promised)
+        let is_promised = || sample.is_none_or(|message| self.policy.promises(message, pointer, kind));
+        self.policy.policy().effect(kind, pointer, is_boolean, is_promised)
     }
 
     fn exits(&mut self, old: &[Run], new: &[Run]) {
@@ -118,7 +117,7 @@ impl Comparison<'_> {
         };
         let summary = format!("exit code {} becomes {}", plain(first), plain(other));
         let identity = format!("{first} {other}");
-        self.tell(Kind::ExitCode, None, &identity, Sides::values(first.clone(), other.clone()), summary);
+        self.add(Kind::ExitCode, None, &identity, Sides::values(first.clone(), other.clone()), summary);
     }
 
     fn files(&mut self, old: &[Run], new: &[Run]) {
@@ -129,11 +128,11 @@ impl Comparison<'_> {
         let (before, after) = (paths(old), paths(new));
         for path in before.difference(&after) {
             let sides = Sides::values(path.as_str().into(), Value::Null);
-            self.tell(Kind::FileRemoved, None, path, sides, format!("{path} is no longer written"));
+            self.add(Kind::FileRemoved, None, path, sides, format!("{path} is no longer written"));
         }
         for path in after.difference(&before) {
             let sides = Sides::values(Value::Null, path.as_str().into());
-            self.tell(Kind::FileAdded, None, path, sides, format!("{path} is written"));
+            self.add(Kind::FileAdded, None, path, sides, format!("{path} is written"));
         }
     }
 }
@@ -163,7 +162,6 @@ fn plain(value: &Value) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::Change;
     use super::*;
     use crate::golden::{Volatile, normalise_output};
 
@@ -174,10 +172,10 @@ mod tests {
     }
 
     fn changes(old: &[Run], new: &[Run]) -> Vec<Change> {
-        let spoken = Spoken::nothing().unwrap();
+        let policy = CasePolicy::standard().unwrap();
         let mut rows = Rows::default();
-        compare_case("c", &spoken, old, new, &mut rows);
-        rows.finish(spoken.policy()).changes
+        compare_case("c", &policy, old, new, &mut rows);
+        rows.finish(policy.policy()).changes
     }
 
     fn told(old: &str, new: &str) -> Vec<String> {

@@ -36,7 +36,7 @@ impl Comparison<'_> {
             )
         };
         let identity = format!("{} {}", old.types.names(), new.types.names());
-        self.tell(kind, Some(pointer), &identity, Sides::shapes(Some(old), Some(new)), summary);
+        self.add(kind, Some(pointer), &identity, Sides::shapes(Some(old), Some(new)), summary);
     }
 
     fn words(&mut self, old: &Shape, new: &Shape, pointer: &str) {
@@ -49,11 +49,11 @@ impl Comparison<'_> {
         if !was.booleans.is_empty() && !is.booleans.is_empty() && was.booleans.is_disjoint(&is.booleans) {
             let (a, b) = (was.booleans.contains(&true), is.booleans.contains(&true));
             let summary = format!("{} was {a}, and now is {b}", named(pointer));
-            self.tell(Kind::ValueChanged, at, "boolean", Sides::values(a.into(), b.into()), summary);
+            self.add(Kind::ValueChanged, at, "boolean", Sides::values(a.into(), b.into()), summary);
         }
         if !was.numbers.is_empty() && !is.numbers.is_empty() && was.numbers.is_disjoint(&is.numbers) {
             let summary = format!("{} is another number", named(pointer));
-            self.tell(Kind::ValueChanged, at, "number", Sides::shapes(Some(old), Some(new)), summary);
+            self.add(Kind::ValueChanged, at, "number", Sides::shapes(Some(old), Some(new)), summary);
         }
         let says = |scalars: &Scalars| scalars.text.is_some() || !scalars.words.is_empty();
         if was.text != is.text && says(was) && says(is) {
@@ -64,7 +64,7 @@ impl Comparison<'_> {
                 Kind::TextChanged
             };
             let summary = format!("{} is another text", named(pointer));
-            self.tell(kind, at, "", Sides::shapes(Some(old), Some(new)), summary);
+            self.add(kind, at, "", Sides::shapes(Some(old), Some(new)), summary);
             return;
         }
         if was.overflow || is.overflow || was.text.is_some() || was.words.is_empty() || is.words.is_empty() {
@@ -75,7 +75,7 @@ impl Comparison<'_> {
         if was.words.len() == 1 && is.words.len() == 1 && !gone.is_empty() {
             let (gone, come) = (value(&gone), value(&come));
             let summary = format!("{} was {}, and now is {}", named(pointer), plain(&gone), plain(&come));
-            self.tell(Kind::ValueChanged, at, &format!("{gone} {come}"), Sides::values(gone, come), summary);
+            self.add(Kind::ValueChanged, at, &format!("{gone} {come}"), Sides::values(gone, come), summary);
             return;
         }
         for (kind, set, summary) in [
@@ -90,7 +90,7 @@ impl Comparison<'_> {
                 Kind::EnumValueAdded => Sides::values(Value::Null, value(&set)),
                 _ => Sides::values(value(&set), Value::Null),
             };
-            self.tell(kind, at, &listed, sides, format!("{pointer} {summary}: {listed}"));
+            self.add(kind, at, &listed, sides, format!("{pointer} {summary}: {listed}"));
         }
     }
 
@@ -110,7 +110,7 @@ impl Comparison<'_> {
         if was != is {
             let identity = format!("{was:?} {is:?}");
             let sides = Sides::values(json!(was), json!(is));
-            self.tell(
+            self.add(
                 Kind::ValueChanged,
                 Some(pointer),
                 &identity,
@@ -131,13 +131,13 @@ impl Comparison<'_> {
             match new.fields.get(name) {
                 None => {
                     let sides = Sides::shapes(Some(was), None);
-                    self.tell(Kind::FieldRemoved, Some(&at), "", sides, format!("{at} is gone"));
+                    self.add(Kind::FieldRemoved, Some(&at), "", sides, format!("{at} is gone"));
                 }
                 Some(is) => {
                     if was.count == old.objects && is.count < new.objects {
                         let summary = format!("{at} was always there, and now sometimes is not");
                         let sides = Sides::shapes(Some(was), Some(is));
-                        self.tell(Kind::FieldOptional, Some(&at), "", sides, summary);
+                        self.add(Kind::FieldOptional, Some(&at), "", sides, summary);
                     }
                     self.shapes(was, is, &at);
                 }
@@ -147,7 +147,7 @@ impl Comparison<'_> {
         for (name, is) in new.fields.iter().filter(|(name, _)| is_new(name)) {
             let at = join(pointer, name);
             let sides = Sides::shapes(None, Some(is));
-            self.tell(Kind::FieldAdded, Some(&at), "", sides, format!("{at} is new"));
+            self.add(Kind::FieldAdded, Some(&at), "", sides, format!("{at} is new"));
         }
     }
 
@@ -162,13 +162,13 @@ impl Comparison<'_> {
             } else {
                 let sides = Sides::shapes(Some(was), None);
                 let summary = format!("{} no longer holds what {} was", named(pointer), at(kind));
-                self.tell(Kind::ElementRemoved, Some(&at(kind)), "", sides, summary);
+                self.add(Kind::ElementRemoved, Some(&at(kind)), "", sides, summary);
             }
         }
         for (kind, is) in new.items.iter().filter(|(kind, _)| !old.items.contains_key(*kind)) {
             let sides = Sides::shapes(None, Some(is));
             let summary = format!("{} holds {} for the first time", named(pointer), at(kind));
-            self.tell(Kind::ElementAdded, Some(&at(kind)), "", sides, summary);
+            self.add(Kind::ElementAdded, Some(&at(kind)), "", sides, summary);
         }
     }
 }

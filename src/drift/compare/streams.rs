@@ -14,7 +14,7 @@ impl<'r> Comparison<'r> {
         match (before.place(), after.place()) {
             (Some(was), Some(is)) if was != is => {
                 let summary = format!("what stood on {was} stands on {is}");
-                self.tell(Kind::Channel, None, was, Sides::values(was.into(), is.into()), summary);
+                self.add(Kind::Channel, None, was, Sides::values(was.into(), is.into()), summary);
                 self.messages(&before.on(was), &after.on(is));
             }
             (Some(was), Some(_)) => {
@@ -28,11 +28,11 @@ impl<'r> Comparison<'r> {
                 let what = if now.is_empty() { "nothing is printed" } else { "it is text" };
                 let summary = format!("{was} was JSON, and now {what}");
                 let sides = Sides::values(before.example(was), shortened(&now.clone().into()));
-                self.tell(Kind::Form, None, what, sides, summary);
+                self.add(Kind::Form, None, what, sides, summary);
             }
             (None, Some(is)) if !before.text(is).is_empty() => {
                 let sides = Sides::values(shortened(&before.text(is).into()), after.example(is));
-                self.tell(Kind::Form, None, "json", sides, format!("{is} was text, and now is JSON"));
+                self.add(Kind::Form, None, "json", sides, format!("{is} was text, and now is JSON"));
             }
             (None, Some(is)) => self.messages(&[], &after.on(is)),
             (None, None) => self.text(&before, &after, "stdout"),
@@ -45,7 +45,7 @@ impl<'r> Comparison<'r> {
         if was.is_empty() && !is.is_empty() {
             let sides = Sides::values(Value::Null, shortened(&is.into()));
             self.place.message = Some("stdout".into());
-            self.tell(Kind::TextAmongMessages, None, "", sides, "text stands among the messages".into());
+            self.add(Kind::TextAmongMessages, None, "", sides, "text stands among the messages".into());
             self.place.message = None;
         } else {
             self.text(before, after, "stdout");
@@ -64,7 +64,7 @@ impl<'r> Comparison<'r> {
         };
         let sides = Sides::values(shortened(&was.into()), shortened(&is.into()));
         self.place.message = Some(stream.to_owned());
-        self.tell(Kind::TextChanged, None, &summary.clone(), sides, summary);
+        self.add(Kind::TextChanged, None, &summary.clone(), sides, summary);
         self.place.message = None;
     }
 }

@@ -18,60 +18,55 @@ const ENOUGH: usize = 8;
 type Rules<'t> = dyn Fn(&str, Option<&str>) -> Volatile + 't;
 
 /// The rules of targets, and the policies of contracts. A contract is read when the first run speaks it.
-pub struct Terms<'t> {
+pub struct ComparePolicy<'t> {
     volatile: Box<Rules<'t>>,
-    standard: Spoken,
-    forced: Option<Spoken>,
+    standard: CasePolicy,
+    forced: Option<CasePolicy>,
     own: BTreeMap<String, PathBuf>,
-    known: RefCell<BTreeMap<String, Spoken>>,
+    known: RefCell<BTreeMap<String, CasePolicy>>,
     detector: Detector,
 }
 
-/// The contract that a run speaks; without one the default policy counts.
+/// What counts for the runs of one case: the contract that they speak, else the default policy.
 #[derive(Debug, Clone)]
-pub(crate) struct Spoken {
-    name: String,
+pub(crate) struct CasePolicy {
     contract: Option<Rc<Contract>>,
-    policy: Rc<Policy>,
+    standard: Rc<Policy>,
 }
 
-impl Spoken {
-    /// A run that speaks no contract.
-    pub(crate) fn nothing() -> Result<Self, FileError> {
-        Ok(Self { name: "default".into(), contract: None, policy: Rc::new(Policy::standard()?) })
+impl CasePolicy {
+    /// What counts for runs that speak no contract.
+    pub(crate) fn standard() -> Result<Self, FileError> {
+        Ok(Self { contract: None, standard: Rc::new(Policy::standard()?) })
     }
 
-    /// A run that speaks this contract.
-    pub(crate) fn contract(contract: Contract) -> Self {
-        Self {
-            name: contract.name().to_owned(),
-            policy: Rc::new(contract.policy().clone()),
-            contract: Some(Rc::new(contract)),
-        }
+    fn speaking(&self, contract: Contract) -> Self {
+        Self { contract: Some(Rc::new(contract)), standard: self.standard.clone() }
     }
 
     /// The contract's name, or `default`.
     pub(crate) fn name(&self) -> &str {
-        &self.name
+        self.contract.as_ref().map_or("default", |contract| contract.name())
     }
 
-    /// The policy that counts.
+    /// What a change does to a reader.
     pub(crate) fn policy(&self) -> &Policy {
-        &self.policy
+        self.contract.as_ref().map_or(&self.standard, |contract| contract.policy())
     }
 
+    /// Whether the contract promises what a change takes away; without a contract everything is promised.
     pub(super) fn promises(&self, message: &Value, pointer: &str, kind: Kind) -> bool {
         self.contract.as_ref().is_none_or(|contract| contract.promises(message, pointer, kind))
     }
 }
 
-impl<'t> Terms<'t> {
+impl<'t> ComparePolicy<'t> {
     /// The default policy and the built-in contracts. `volatile` knows what differs from run to run, by a target's name and
     /// the contract that a recording names.
     pub fn new(volatile: impl Fn(&str, Option<&str>) -> Volatile + 't) -> Result<Self, FileError> {
         Ok(Self {
             volatile: Box::new(volatile),
-            standard: Spoken::nothing()?,
+            standard: CasePolicy::standard()?,
             forced: None,
             own: BTreeMap::new(),
             known: RefCell::default(),
@@ -90,9 +85,11 @@ impl<'t> Terms<'t> {
             let by_contract = || volatile.get(family_of(contract?).ok()??.name());
             volatile.get(target).or_else(by_contract).cloned().unwrap_or_default()
         };
-        let forced =
-            contract.map(|name| Ok::<_, FileError>(Spoken::contract(Contract::load(&bundle(name)?)?)));
-        Ok(Self { own, forced: forced.transpose()?, ..Self::new(rules)? })
+        let mut policy = Self { own, ..Self::new(rules)? };
+        if let Some(name) = contract {
+            policy.forced = Some(policy.standard.speaking(Contract::load(&bundle(name)?)?));
+        }
+        Ok(policy)
     }
 
     pub(super) fn volatile(&self, target: &str, contract: Option<&str>) -> Volatile {
@@ -100,29 +97,31 @@ impl<'t> Terms<'t> {
     }
 
     pub(super) fn standard(&self) -> &Policy {
-        self.standard.policy()
+        &self.standard.standard
     }
 
     /// The contract that the runs of a case speak: the one that they name, else the one that their messages look like.
-    pub(super) fn spoken(&self, runs: &[(String, Normal)]) -> Result<Spoken, FileError> {
+    pub(super) fn of_case(&self, runs: &[(String, Normal)]) -> Result<CasePolicy, FileError> {
         if let Some(forced) = &self.forced {
             return Ok(forced.clone());
         }
         let named = runs.iter().find_map(|(_, normal)| normal.contract.as_deref());
         let Some(name) = named.or_else(|| self.detected(runs)) else { return Ok(self.standard.clone()) };
-        if let Some(spoken) = self.known.borrow().get(name) {
-            return Ok(spoken.clone());
+        if let Some(known) = self.known.borrow().get(name) {
+            return Ok(known.clone());
         }
-        let spoken = match self.own.get(name) {
-            Some(place) => Spoken::contract(Contract::load(&Bundle::read(place)?)?),
-            None if built_in().any(|known| known == name) => {
-                Spoken::contract(Contract::load(&bundle(name)?)?)
-            }
+        let files = match self.own.get(name) {
+            Some(place) => Some(Bundle::read(place)?),
+            None if built_in().any(|known| known == name) => Some(bundle(name)?),
             // A contract of somebody else's, which is not here.
+            None => None,
+        };
+        let policy = match files {
+            Some(files) => self.standard.speaking(Contract::load(&files)?),
             None => self.standard.clone(),
         };
-        self.known.borrow_mut().insert(name.to_owned(), spoken.clone());
-        Ok(spoken)
+        self.known.borrow_mut().insert(name.to_owned(), policy.clone());
+        Ok(policy)
     }
 
     fn detected(&self, runs: &[(String, Normal)]) -> Option<&'static str> {
