@@ -40,10 +40,7 @@ pub mod harness {
     pub mod mock {
         pub use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, Script, StartError};
         pub mod fault {
-            pub use crate::harness::mock::fault::{Fault, FaultError};
-            pub mod catalogue {
-                pub use crate::harness::mock::fault::catalogue::CATALOGUE;
-            }
+            pub use crate::harness::mock::fault::{Fault, FaultError, catalogue};
         }
         pub mod journal {
             pub use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};

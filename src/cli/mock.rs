@@ -10,7 +10,7 @@ use super::lines::{self, data, note};
 use super::scenario_source;
 use super::{Format, FormatArg, complain};
 use crate::exit_code;
-use crate::harness::mock::fault::catalogue;
+use crate::harness::mock::fault;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartError};
 use crate::harness::scenario::library;
@@ -21,7 +21,7 @@ use crate::printable::printable;
 /// The first line on standard output is the base URL: point `ANTHROPIC_BASE_URL` at it. Requests are listed on standard
 /// error as they come; with --format json they are lines of standard output.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = catalogue::help())]
+#[command(after_long_help = fault::HELP)]
 pub(crate) struct Args {
     /// A scenario file, or the name of a built-in scenario.
     #[arg(default_value = "plain")]

@@ -94,7 +94,7 @@ impl<'b> Bench<'b> {
         let model = &self.spec.model;
         let rule = model.rules.iter().find(|rule| applies(rule, request));
         let own = rule.and_then(|rule| rule.script.as_ref()).or(model.script.as_ref());
-        let mut script = own.cloned().unwrap_or_else(Script::silent);
+        let mut script = own.cloned().unwrap_or_default();
         if request.case.kind.is_control() {
             script.turns.extend(controls::turn());
         }

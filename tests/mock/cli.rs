@@ -301,8 +301,8 @@ fn unknown_names_are_answered_with_a_suggestion() {
 fn help_names_every_fault() {
     let output = clawgate(&["mock", "--help"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    for entry in clawgate::internals::harness::mock::fault::catalogue::CATALOGUE {
-        assert!(text.contains(&format!("--fault {}", entry.example)), "{}", entry.name);
+    for (name, example) in clawgate::internals::harness::mock::fault::catalogue() {
+        assert!(text.contains(&format!("--fault {example}")), "{name}");
     }
 }
 

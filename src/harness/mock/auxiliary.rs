@@ -27,36 +27,35 @@ pub enum Auxiliary {
     WebSearch,
 }
 
-impl Auxiliary {
-    /// Every kind.
-    pub const ALL: [Auxiliary; 8] = [
-        Auxiliary::Title,
-        Auxiliary::Topic,
-        Auxiliary::Warmup,
-        Auxiliary::Quota,
-        Auxiliary::ToolSummary,
-        Auxiliary::CommandPrefix,
+/// Every kind with its name in scripts and in the journal, and what it is answered.
+const KINDS: [(Auxiliary, &str, &str); 8] = [
+    (Auxiliary::Title, "title", r#"{"title": "Scripted session"}"#),
+    (Auxiliary::Topic, "topic", r#"{"isNewTopic": false, "title": null}"#),
+    (Auxiliary::Warmup, "warmup", "Ready."),
+    (Auxiliary::Quota, "quota", "#"),
+    (Auxiliary::ToolSummary, "tool-summary", "Ran the scripted tools"),
+    (Auxiliary::CommandPrefix, "command-prefix", "none"),
+    (
         Auxiliary::Compaction,
-        Auxiliary::WebSearch,
-    ];
+        "compaction",
+        "<analysis>\nA scripted conversation.\n</analysis>\n\n\
+         <summary>\n1. Primary Request and Intent: a scripted conversation.\n</summary>",
+    ),
+    (Auxiliary::WebSearch, "web-search", "The search found nothing."),
+];
 
-    /// The name used in scripts and in the journal.
-    pub fn name(self) -> &'static str {
-        match self {
-            Auxiliary::Title => "title",
-            Auxiliary::Topic => "topic",
-            Auxiliary::Warmup => "warmup",
-            Auxiliary::Quota => "quota",
-            Auxiliary::ToolSummary => "tool-summary",
-            Auxiliary::CommandPrefix => "command-prefix",
-            Auxiliary::Compaction => "compaction",
-            Auxiliary::WebSearch => "web-search",
-        }
+impl Auxiliary {
+    pub(super) fn all() -> [Auxiliary; KINDS.len()] {
+        KINDS.map(|(kind, ..)| kind)
     }
 
-    /// The kind of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Auxiliary::ALL.into_iter().find(|kind| kind.name() == name)
+    pub(super) fn name(self) -> &'static str {
+        KINDS[self as usize].1
+    }
+
+    /// What it is answered.
+    pub(super) fn answer(self) -> &'static str {
+        KINDS[self as usize].2
     }
 
     /// What kind of request this is, if it is one on the side.
@@ -86,23 +85,6 @@ impl Auxiliary {
             None
         }
     }
-
-    /// What it is answered.
-    pub(super) fn answer(self) -> &'static str {
-        match self {
-            Auxiliary::Title => r#"{"title": "Scripted session"}"#,
-            Auxiliary::Topic => r#"{"isNewTopic": false, "title": null}"#,
-            Auxiliary::Warmup => "Ready.",
-            Auxiliary::Quota => "#",
-            Auxiliary::ToolSummary => "Ran the scripted tools",
-            Auxiliary::CommandPrefix => "none",
-            Auxiliary::Compaction => {
-                "<analysis>\nA scripted conversation.\n</analysis>\n\n\
-                 <summary>\n1. Primary Request and Intent: a scripted conversation.\n</summary>"
-            }
-            Auxiliary::WebSearch => "The search found nothing.",
-        }
-    }
 }
 
 /// Whether the first tool offered is the API's own search.
@@ -127,6 +109,13 @@ mod tests {
             .facts
             .auxiliary
             .map(Auxiliary::name)
+    }
+
+    #[test]
+    fn each_kind_stands_at_its_place_in_the_table() {
+        for (place, kind) in Auxiliary::all().into_iter().enumerate() {
+            assert_eq!(kind as usize, place);
+        }
     }
 
     #[test]

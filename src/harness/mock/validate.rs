@@ -25,35 +25,41 @@ pub struct RequestFinding {
 /// More findings than anybody reads are not kept.
 const MOST_FINDINGS: usize = 8;
 
-struct Schemas {
-    messages_request: Validator,
-    count_tokens_request: Validator,
-    message: Validator,
-    stream_event: Validator,
-    error: Validator,
-    token_count: Validator,
-    model: Validator,
-    models: Validator,
-}
-
 macro_rules! schema {
     ($name:literal) => {
         compile(include_str!(concat!("../../../schemas/anthropic/", $name, ".schema.json")))
     };
 }
 
-static SCHEMAS: LazyLock<Result<Schemas, String>> = LazyLock::new(|| {
-    Ok(Schemas {
-        messages_request: schema!("messages-request")?,
-        count_tokens_request: schema!("count-tokens-request")?,
-        message: schema!("message")?,
-        stream_event: schema!("stream-event")?,
-        error: schema!("error")?,
-        token_count: schema!("token-count")?,
-        model: schema!("model")?,
-        models: schema!("models")?,
-    })
+/// What a client or the mock sends, in the order of [`SCHEMAS`].
+#[derive(Debug, Clone, Copy)]
+pub(super) enum BodyKind {
+    MessagesRequest,
+    CountTokensRequest,
+    Message,
+    StreamEvent,
+    Error,
+    TokenCount,
+    Model,
+    Models,
+}
+
+static SCHEMAS: LazyLock<Result<[Validator; 8], String>> = LazyLock::new(|| {
+    Ok([
+        schema!("messages-request")?,
+        schema!("count-tokens-request")?,
+        schema!("message")?,
+        schema!("stream-event")?,
+        schema!("error")?,
+        schema!("token-count")?,
+        schema!("model")?,
+        schema!("models")?,
+    ])
 });
+
+fn schema(kind: BodyKind) -> Result<&'static Validator, String> {
+    SCHEMAS.as_ref().map(|schemas| &schemas[kind as usize]).map_err(Clone::clone)
+}
 
 fn compile(text: &str) -> Result<Validator, String> {
     let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -66,14 +72,14 @@ fn compile(text: &str) -> Result<Validator, String> {
 
 /// What the API would refuse in a request, in a fixed order.
 pub(super) fn check_request(request: &ApiRequest) -> Vec<RequestFinding> {
-    let schemas = match SCHEMAS.as_ref() {
-        Ok(schemas) => schemas,
-        Err(message) => return vec![finding("", format!("the schemas are broken: {message}"))],
-    };
-    let schema = match request.endpoint() {
-        Endpoint::Messages => &schemas.messages_request,
-        Endpoint::CountTokens => &schemas.count_tokens_request,
+    let kind = match request.endpoint() {
+        Endpoint::Messages => BodyKind::MessagesRequest,
+        Endpoint::CountTokens => BodyKind::CountTokensRequest,
         _ => return Vec::new(),
+    };
+    let schema = match schema(kind) {
+        Ok(schema) => schema,
+        Err(message) => return vec![finding("", format!("the schemas are broken: {message}"))],
     };
     if request.method != "POST" {
         return Vec::new();
@@ -155,55 +161,30 @@ fn check_conversation(body: &Value, findings: &mut Vec<RequestFinding>) {
     }
 }
 
-/// What a body that the mock sends has to be.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum BodyKind {
-    Message,
-    Error,
-    TokenCount,
-    Model,
-    Models,
-}
-
 /// What is wrong with a body that the mock is about to send.
 pub(super) fn check_body(kind: BodyKind, body: &Value) -> Result<(), String> {
-    let schemas = SCHEMAS.as_ref().map_err(Clone::clone)?;
-    let schema = match kind {
-        BodyKind::Message => &schemas.message,
-        BodyKind::Error => &schemas.error,
-        BodyKind::TokenCount => &schemas.token_count,
-        BodyKind::Model => &schemas.model,
-        BodyKind::Models => &schemas.models,
-    };
-    first_error(schema, body)
+    let schema = schema(kind)?;
+    if schema.is_valid(body) {
+        return Ok(());
+    }
+    Err(schema.iter_errors(body).next().map_or("not valid".to_owned(), |error| {
+        let path = error.instance_path().as_str();
+        format!("{error} (at {})", if path.is_empty() { "/" } else { path })
+    }))
 }
 
 /// What is wrong with a stream that the mock is about to send.
 pub(super) fn check_events(events: &Events) -> Result<(), String> {
-    let schemas = SCHEMAS.as_ref().map_err(Clone::clone)?;
     let parsed = events.parse();
     if parsed.len() != events.len() {
         return Err("an event cannot be read back".to_owned());
     }
     sse::check_order(&parsed)?;
     for (number, (name, data)) in parsed.iter().enumerate() {
-        first_error(&schemas.stream_event, data)
+        check_body(BodyKind::StreamEvent, data)
             .map_err(|message| format!("event {} ({name}): {message}", number + 1))?;
     }
     Ok(())
-}
-
-fn first_error(schema: &Validator, value: &Value) -> Result<(), String> {
-    if schema.is_valid(value) {
-        return Ok(());
-    }
-    let error = schema.iter_errors(value).next();
-    Err(error.map_or("not valid".to_owned(), |error| {
-        format!(
-            "{error} (at {})",
-            if error.instance_path().as_str().is_empty() { "/" } else { error.instance_path().as_str() }
-        )
-    }))
 }
 
 #[cfg(test)]
@@ -279,7 +260,7 @@ mod tests {
         use crate::harness::mock::auxiliary::Auxiliary;
         use crate::harness::mock::error_body::{error_body, error_of_status};
         let seed = AnswerSeed { seed: 1, entry: 1, earlier: 1 };
-        for kind in Auxiliary::ALL {
+        for kind in Auxiliary::all() {
             let answer = Answer::of_text(kind.answer(), "claude", seed);
             assert_eq!(check_body(BodyKind::Message, &answer.message()), Ok(()), "{}", kind.name());
             assert_eq!(check_events(&answer.events()), Ok(()), "{}", kind.name());

@@ -39,7 +39,7 @@ impl Scenario {
             }
             (Some(item), None) => Script::read(item.into_table()?)?,
             (None, Some((script, _))) => script,
-            (None, None) if contract.is_some() => Script::silent(),
+            (None, None) if contract.is_some() => Script::new(),
             (None, None) => return Err(root.complain("missing key `api`: a table with the API's script")),
         };
         let base = Case {

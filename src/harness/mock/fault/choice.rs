@@ -5,7 +5,7 @@ use crate::harness::mock::fault::{Fault, FaultKind};
 use crate::harness::mock::plan::cut_offset;
 use crate::harness::mock::reply::Reply;
 use crate::harness::mock::script::{Script, Turn};
-use crate::text::nearest;
+use crate::text::did_you_mean;
 
 /// The faults of each turn. `given` take the place of the script's in the turns that they select.
 pub(in crate::harness::mock) fn faults_of_turns(
@@ -19,12 +19,9 @@ pub(in crate::harness::mock) fn faults_of_turns(
             script.turns.iter().enumerate().filter(|(index, turn)| selects(fault, *index, turn)).collect();
         if selected.is_empty() {
             let wanted = fault.turn.as_deref().unwrap_or_default();
-            let names = script.turns.iter().map(|turn| turn.name.as_str());
-            let hint = nearest(wanted, names.clone()).map_or_else(
-                || format!("expected one of: {}", names.collect::<Vec<_>>().join(", ")),
-                |name| format!("did you mean `{name}`?"),
-            );
-            return Err(format!("fault `{fault}`: there is no turn `{wanted}`, {hint}"));
+            let names: Vec<&str> = script.turns.iter().map(|turn| turn.name.as_str()).collect();
+            let hint = did_you_mean(wanted, &names);
+            return Err(format!("fault `{fault}`: there is no turn `{wanted}`{hint}"));
         }
         let fits = |(index, turn): &(usize, &Turn)| check_fit(fault, turn, script.seed, *index);
         if selected.iter().all(|turn| fits(turn).is_err())

@@ -11,14 +11,25 @@
 //! # Ok::<(), clawgate::harness::mock::fault::FaultError>(())
 //! ```
 
-pub(crate) mod catalogue;
 pub(super) mod choice;
 pub(super) mod reader;
 
 use std::fmt;
 
-use crate::harness::mock::fault::catalogue::parameter;
 use crate::harness::mock::pace::Pace;
+
+/// Every fault as a person learns it: the last section of `--help`.
+pub(crate) const HELP: &str = include_str!("faults.txt");
+
+/// Every fault there is, by its name, with an example that parses.
+pub fn catalogue() -> Vec<(&'static str, &'static str)> {
+    let entries = HELP.split("\n\n").skip(2);
+    entries
+        .filter_map(|entry| {
+            Some((entry.split_whitespace().next()?, entry.split_once("--fault ")?.1.trim_end()))
+        })
+        .collect()
+}
 
 /// One planned misbehaviour: what, in which turn, and how often.
 ///
@@ -38,6 +49,8 @@ pub struct Fault {
     pub turn: Option<String>,
     /// In how many attempts of a turn, after which it is healthy; in all of them without it.
     pub times: Option<u32>,
+    /// All of it as it is written in full: every parameter in a fixed order, defaults included.
+    text: String,
 }
 
 /// What happens.
@@ -187,119 +200,32 @@ pub struct FaultError {
 }
 
 impl Fault {
-    /// A fault of this kind in every attempt of every turn.
-    pub fn always(kind: FaultKind) -> Self {
-        Fault { kind, turn: None, times: None }
+    /// The name before the colon.
+    pub(crate) fn name(&self) -> &str {
+        self.text.split(':').next().unwrap_or_default()
+    }
+
+    /// The same in one turn only.
+    pub(crate) fn in_turn(self, name: &str) -> Self {
+        let separator = if self.text.contains(':') { ',' } else { ':' };
+        let text = format!("{}{separator}{}", self.text, parameter("turn", name));
+        Fault { turn: Some(name.to_owned()), text, ..self }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut parameters = self.kind.parameters();
-        parameters.extend(self.turn.iter().map(|turn| parameter("turn", turn)));
-        parameters.extend(self.times.iter().map(|times| parameter("times", times)));
-        f.write_str(self.kind.name())?;
-        for (index, parameter) in parameters.iter().enumerate() {
-            f.write_str(if index == 0 { ":" } else { "," })?;
-            f.write_str(parameter)?;
-        }
-        Ok(())
+        f.write_str(&self.text)
     }
 }
 
-impl FaultKind {
-    /// The name that stands before the colon.
-    pub fn name(&self) -> &'static str {
-        match self {
-            FaultKind::Http(_) => "http",
-            FaultKind::ErrorEvent { .. } => "error-event",
-            FaultKind::Cut { ending: Ending::Close, .. } => "close",
-            FaultKind::Cut { ending: Ending::Reset, .. } => "rst",
-            FaultKind::Cut { ending: Ending::Stall { .. }, .. } => "stall",
-            FaultKind::Cut { ending: Ending::End, .. } => "end",
-            FaultKind::Slow(_) => "slow",
-            FaultKind::ContentType(_) => "content-type",
-            FaultKind::Html { .. } => "html",
-            FaultKind::Empty { .. } => "empty",
-            FaultKind::ContentLength { .. } => "content-length",
-            FaultKind::MalformedSse { .. } => "malformed-sse",
-            FaultKind::MalformedJson { .. } => "malformed-json",
-            FaultKind::InvalidUtf8 { .. } => "invalid-utf8",
-            FaultKind::EndlessPings { .. } => "endless-pings",
-            FaultKind::HugeText { .. } => "huge-text",
-            FaultKind::Refuse { .. } => "refuse",
-        }
-    }
-
-    fn parameters(&self) -> Vec<String> {
-        fn some<T: fmt::Display>(list: &mut Vec<String>, key: &str, value: Option<&T>) {
-            list.extend(value.map(|value| parameter(key, value)));
-        }
-        let mut list = Vec::new();
-        match self {
-            FaultKind::Http(http) => {
-                list.push(parameter("status", http.status));
-                some(&mut list, "retry-after", http.retry_after.as_ref());
-                some(&mut list, "should-retry", http.should_retry.as_ref());
-                some(&mut list, "type", http.error_type.as_ref());
-                some(&mut list, "message", http.message.as_ref());
-                some(&mut list, "unified", http.unified.as_ref());
-                some(&mut list, "resets-at", http.resets_at.as_ref());
-            }
-            FaultKind::ErrorEvent { error_type, message, after_event } => {
-                list.push(parameter("type", error_type));
-                list.push(parameter("message", message));
-                list.push(parameter("after-event", after_event));
-            }
-            FaultKind::Cut { ending, at } => {
-                list.extend(at.parameters());
-                if let Ending::Stall { for_ms } = ending {
-                    some(&mut list, "for-ms", for_ms.as_ref());
-                }
-            }
-            FaultKind::Slow(pace) => {
-                list.push(parameter("first-byte-ms", pace.first_byte_ms));
-                some(&mut list, "event-ms", pace.event_ms.as_ref());
-                list.push(parameter("jitter-ms", pace.jitter_ms));
-                some(&mut list, "bytes-per-second", pace.bytes_per_second.as_ref());
-            }
-            FaultKind::ContentType(value) => list.push(parameter("value", value)),
-            FaultKind::Html { status } | FaultKind::Empty { status } => {
-                list.push(parameter("status", status));
-            }
-            FaultKind::ContentLength { delta } => list.push(parameter("delta", delta)),
-            FaultKind::MalformedSse { event }
-            | FaultKind::MalformedJson { event }
-            | FaultKind::InvalidUtf8 { event } => list.push(parameter("event", event)),
-            FaultKind::EndlessPings { after_event, every_ms } => {
-                list.push(parameter("after-event", after_event));
-                list.push(parameter("every-ms", every_ms));
-            }
-            FaultKind::HugeText { megabytes } => list.push(parameter("megabytes", megabytes)),
-            FaultKind::Refuse { after_requests, for_ms } => {
-                list.push(parameter("after-requests", after_requests));
-                some(&mut list, "for-ms", for_ms.as_ref());
-            }
-        }
-        list
-    }
-}
-
-impl CutPoint {
-    fn parameters(self) -> Vec<String> {
-        match self {
-            CutPoint::BeforeHeaders => vec!["before-headers".to_owned()],
-            CutPoint::InHeaders => vec!["in-headers".to_owned()],
-            CutPoint::AfterHeaders => vec!["after-headers".to_owned()],
-            CutPoint::AfterEvent(count) => vec![parameter("after-event", count)],
-            CutPoint::InEvent { event, byte } => {
-                let mut list = vec![parameter("in-event", event)];
-                list.extend(byte.map(|byte| parameter("byte", byte)));
-                list
-            }
-            CutPoint::InChar(nth) => vec![parameter("in-char", nth)],
-            CutPoint::AfterByte(count) => vec![parameter("after-byte", count)],
-        }
+/// One parameter of a fault as it is written.
+fn parameter(key: &str, value: impl fmt::Display) -> String {
+    let value = value.to_string();
+    if value.is_empty() || value.contains([',', '"', '\\']) {
+        format!("{key}=\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+    } else {
+        format!("{key}={value}")
     }
 }
 

@@ -1,11 +1,13 @@
 //! Reads the text form of faults: `name:key=value,key`.
 
+use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::harness::mock::fault::catalogue::CATALOGUE;
-use crate::harness::mock::fault::{CutPoint, Ending, Fault, FaultError, FaultKind, HttpFault};
+use crate::harness::mock::fault::{
+    CutPoint, Ending, Fault, FaultError, FaultKind, HttpFault, catalogue, parameter,
+};
 use crate::harness::mock::pace::Pace;
-use crate::text::nearest;
+use crate::text::did_you_mean;
 
 impl FromStr for Fault {
     type Err = FaultError;
@@ -17,67 +19,79 @@ impl FromStr for Fault {
 
 fn read(text: &str) -> Result<Fault, String> {
     let mut given = Parameters::parse(text)?;
+    let turn = given.value("turn")?;
     let times = given.number("times")?;
     if times == Some(0) {
         return Err("`times` is how often it happens: 1 or more".to_owned());
     }
-    let turn = given.value("turn")?;
-    let kind = match given.name() {
-        "http" => http(&mut given)?,
+    let written_last = given.written.len();
+    let kind = kind(&mut given)?;
+    given.finish()?;
+    if matches!(kind, FaultKind::Refuse { .. }) && (times.is_some() || turn.is_some()) {
+        return Err("`refuse` is the whole server's; it takes neither `times` nor `turn`".to_owned());
+    }
+    given.written.rotate_left(written_last);
+    let separator = if given.written.is_empty() { "" } else { ":" };
+    Ok(Fault { kind, turn, times, text: format!("{}{separator}{}", given.name, given.written.join(",")) })
+}
+
+fn kind(given: &mut Parameters<'_>) -> Result<FaultKind, String> {
+    Ok(match given.name {
+        "http" => http(given)?,
         "error-event" => FaultKind::ErrorEvent {
-            error_type: given.value("type")?.unwrap_or_else(|| "overloaded_error".to_owned()),
-            message: given.value("message")?.unwrap_or_else(|| "Overloaded".to_owned()),
-            after_event: given.number("after-event")?.unwrap_or(0),
+            error_type: given.value_or("type", "overloaded_error")?,
+            message: given.value_or("message", "Overloaded")?,
+            after_event: given.number_or("after-event", 0)?,
         },
-        "close" => FaultKind::Cut { ending: Ending::Close, at: cut_point(&mut given)? },
-        "rst" => FaultKind::Cut { ending: Ending::Reset, at: cut_point(&mut given)? },
-        "end" => match cut_point(&mut given)? {
+        "close" => FaultKind::Cut { ending: Ending::Close, at: cut_point(given)? },
+        "rst" => FaultKind::Cut { ending: Ending::Reset, at: cut_point(given)? },
+        "end" => match cut_point(given)? {
             CutPoint::BeforeHeaders | CutPoint::InHeaders => {
                 return Err("`end` ends a body cleanly, so it needs a place in the body".to_owned());
             }
             at => FaultKind::Cut { ending: Ending::End, at },
         },
         "stall" => {
+            let before = given.written.len();
             let for_ms = given.number("for-ms")?;
-            FaultKind::Cut { ending: Ending::Stall { for_ms }, at: cut_point(&mut given)? }
+            let at = cut_point(given)?;
+            // The place is written first.
+            given.written[before..].rotate_left(usize::from(for_ms.is_some()));
+            FaultKind::Cut { ending: Ending::Stall { for_ms }, at }
         }
         "slow" => FaultKind::Slow(Pace {
-            first_byte_ms: given.number("first-byte-ms")?.unwrap_or(0),
+            first_byte_ms: given.number_or("first-byte-ms", 0)?,
             event_ms: given.number("event-ms")?,
-            jitter_ms: given.number("jitter-ms")?.unwrap_or(0),
+            jitter_ms: given.number_or("jitter-ms", 0)?,
             bytes_per_second: given.positive("bytes-per-second")?,
         }),
-        "content-type" => FaultKind::ContentType(
-            given.header("value")?.unwrap_or_else(|| "text/plain; charset=utf-8".to_owned()),
-        ),
-        "html" => FaultKind::Html { status: status(&mut given, 200)? },
-        "empty" => FaultKind::Empty { status: status(&mut given, 200)? },
-        "content-length" => match given.number("delta")?.unwrap_or(1) {
+        "content-type" => FaultKind::ContentType(given.header_or("value", "text/plain; charset=utf-8")?),
+        "html" => FaultKind::Html { status: status(given)? },
+        "empty" => FaultKind::Empty { status: status(given)? },
+        "content-length" => match given.number_or("delta", 1)? {
             0 => return Err("`delta=0` is the right length; give another number".to_owned()),
             delta => FaultKind::ContentLength { delta },
         },
-        "malformed-sse" => FaultKind::MalformedSse { event: event(&mut given)? },
-        "malformed-json" => FaultKind::MalformedJson { event: event(&mut given)? },
-        "invalid-utf8" => FaultKind::InvalidUtf8 { event: event(&mut given)? },
+        "malformed-sse" => FaultKind::MalformedSse { event: given.positive_or("event", 1)? },
+        "malformed-json" => FaultKind::MalformedJson { event: given.positive_or("event", 1)? },
+        "invalid-utf8" => FaultKind::InvalidUtf8 { event: given.positive_or("event", 1)? },
         "endless-pings" => FaultKind::EndlessPings {
-            after_event: given.number("after-event")?.unwrap_or(1),
-            every_ms: given.positive("every-ms")?.unwrap_or(10),
+            after_event: given.number_or("after-event", 1)?,
+            every_ms: given.positive_or("every-ms", 10)?,
         },
-        "huge-text" => match given.positive("megabytes")?.unwrap_or(50) {
+        "huge-text" => match given.positive_or("megabytes", 50)? {
             megabytes @ 1..=200 => FaultKind::HugeText { megabytes },
             _ => return Err("`megabytes` is at most 200".to_owned()),
         },
         "refuse" => FaultKind::Refuse {
-            after_requests: given.number("after-requests")?.unwrap_or(0),
+            after_requests: given.number_or("after-requests", 0)?,
             for_ms: given.number("for-ms")?,
         },
-        unknown => return Err(Parameters::unknown_name(unknown)),
-    };
-    given.finish()?;
-    if matches!(kind, FaultKind::Refuse { .. }) && (times.is_some() || turn.is_some()) {
-        return Err("`refuse` is the whole server's; it takes neither `times` nor `turn`".to_owned());
-    }
-    Ok(Fault { kind, turn, times })
+        unknown => {
+            let names: Vec<_> = catalogue().into_iter().map(|(name, _)| name).collect();
+            return Err(format!("unknown fault `{unknown}`{}", did_you_mean(unknown, &names)));
+        }
+    })
 }
 
 fn http(given: &mut Parameters<'_>) -> Result<FaultKind, String> {
@@ -102,43 +116,31 @@ fn http(given: &mut Parameters<'_>) -> Result<FaultKind, String> {
     Ok(FaultKind::Http(fault))
 }
 
-fn status(given: &mut Parameters<'_>, default: u16) -> Result<u16, String> {
-    match given.number("status")?.unwrap_or(default) {
-        status @ (200 | 201 | 202 | 203 | 400..=599) => Ok(status),
+fn status(given: &mut Parameters<'_>) -> Result<u16, String> {
+    match given.number_or("status", 200)? {
+        status @ (200..=203 | 400..=599) => Ok(status),
         other => Err(format!("status {other} cannot carry it; 200 to 203 and 400 to 599 can")),
     }
 }
 
-fn event(given: &mut Parameters<'_>) -> Result<usize, String> {
-    Ok(given.positive("event")?.unwrap_or(1))
-}
-
 fn cut_point(given: &mut Parameters<'_>) -> Result<CutPoint, String> {
     let mut points = Vec::new();
-    if given.flag("before-headers")? {
-        points.push(CutPoint::BeforeHeaders);
+    for (key, point) in [
+        ("before-headers", CutPoint::BeforeHeaders),
+        ("in-headers", CutPoint::InHeaders),
+        ("after-headers", CutPoint::AfterHeaders),
+    ] {
+        points.extend(given.flag(key)?.then_some(point));
     }
-    if given.flag("in-headers")? {
-        points.push(CutPoint::InHeaders);
-    }
-    if given.flag("after-headers")? {
-        points.push(CutPoint::AfterHeaders);
-    }
-    if let Some(count) = given.number("after-event")? {
-        points.push(CutPoint::AfterEvent(count));
-    }
+    points.extend(given.number("after-event")?.map(CutPoint::AfterEvent));
+    let event = given.positive("in-event")?;
     let byte = given.number("byte")?;
-    if let Some(event) = given.positive("in-event")? {
-        points.push(CutPoint::InEvent { event, byte });
-    } else if byte.is_some() {
+    if event.is_none() && byte.is_some() {
         return Err("`byte` counts inside an event: give `in-event` too".to_owned());
     }
-    if let Some(nth) = given.positive_or_flag("in-char")? {
-        points.push(CutPoint::InChar(nth));
-    }
-    if let Some(count) = given.number("after-byte")? {
-        points.push(CutPoint::AfterByte(count));
-    }
+    points.extend(event.map(|event| CutPoint::InEvent { event, byte }));
+    points.extend(given.positive_or_flag("in-char")?.map(CutPoint::InChar));
+    points.extend(given.number("after-byte")?.map(CutPoint::AfterByte));
     match points[..] {
         [point] => Ok(point),
         [] => {
@@ -156,13 +158,8 @@ struct Parameters<'t> {
     name: &'t str,
     given: Vec<(String, Option<String>)>,
     asked: Vec<&'static str>,
-}
-
-/// A key as it was typed.
-enum Given {
-    Not,
-    Bare,
-    Value(String),
+    /// What was found, in the order of asking: the full form of the fault.
+    written: Vec<String>,
 }
 
 impl<'t> Parameters<'t> {
@@ -180,37 +177,38 @@ impl<'t> Parameters<'t> {
             }
             given.push((key.to_owned(), value));
         }
-        Ok(Parameters { name: name.trim(), given, asked: Vec::new() })
+        Ok(Parameters { name: name.trim(), given, asked: Vec::new(), written: Vec::new() })
     }
 
-    fn name(&self) -> &'t str {
-        self.name
-    }
-
-    fn unknown_name(name: &str) -> String {
-        let known = || CATALOGUE.iter().map(|entry| entry.name);
-        match nearest(name, known()) {
-            Some(meant) => format!("unknown fault `{name}`, did you mean `{meant}`?"),
-            None => {
-                format!("unknown fault `{name}`, expected one of: {}", known().collect::<Vec<_>>().join(", "))
-            }
-        }
-    }
-
-    fn take(&mut self, key: &'static str) -> Given {
+    /// A key as it was typed: not at all, alone, or with a value.
+    fn take(&mut self, key: &'static str) -> Option<Option<String>> {
         self.asked.push(key);
-        match self.given.iter().position(|(known, _)| known == key) {
-            None => Given::Not,
-            Some(at) => self.given.remove(at).1.map_or(Given::Bare, Given::Value),
-        }
+        let at = self.given.iter().position(|(known, _)| known == key)?;
+        Some(self.given.remove(at).1)
+    }
+
+    fn read<T: FromStr + Display>(&mut self, key: &'static str, what: &str) -> Result<Option<T>, String> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let value = value.ok_or_else(|| format!("`{key}` needs a value, as in `{key}=…`"))?;
+        let read = value.parse().map_err(|_| format!("`{key}` is {what}, not `{value}`"))?;
+        self.written.push(parameter(key, &read));
+        Ok(Some(read))
+    }
+
+    fn or<T: Display>(&mut self, key: &'static str, found: Option<T>, default: T) -> T {
+        found.unwrap_or_else(|| {
+            self.written.push(parameter(key, &default));
+            default
+        })
     }
 
     fn value(&mut self, key: &'static str) -> Result<Option<String>, String> {
-        match self.take(key) {
-            Given::Not => Ok(None),
-            Given::Value(value) => Ok(Some(value)),
-            Given::Bare => Err(format!("`{key}` needs a value, as in `{key}=…`")),
-        }
+        self.read(key, "a text")
+    }
+
+    fn value_or(&mut self, key: &'static str, default: &str) -> Result<String, String> {
+        let found = self.value(key)?;
+        Ok(self.or(key, found, default.to_owned()))
     }
 
     /// A value that is sent in a header.
@@ -223,12 +221,21 @@ impl<'t> Parameters<'t> {
         }
     }
 
-    fn number<T: FromStr>(&mut self, key: &'static str) -> Result<Option<T>, String> {
-        let Some(value) = self.value(key)? else { return Ok(None) };
-        value.parse().map(Some).map_err(|_| format!("`{key}` is a number, not `{value}`"))
+    fn header_or(&mut self, key: &'static str, default: &str) -> Result<String, String> {
+        let found = self.header(key)?;
+        Ok(self.or(key, found, default.to_owned()))
     }
 
-    fn positive<T: FromStr + PartialOrd + From<u8>>(
+    fn number<T: FromStr + Display>(&mut self, key: &'static str) -> Result<Option<T>, String> {
+        self.read(key, "a number")
+    }
+
+    fn number_or<T: FromStr + Display>(&mut self, key: &'static str, default: T) -> Result<T, String> {
+        let found = self.number(key)?;
+        Ok(self.or(key, found, default))
+    }
+
+    fn positive<T: FromStr + Display + PartialOrd + From<u8>>(
         &mut self,
         key: &'static str,
     ) -> Result<Option<T>, String> {
@@ -238,27 +245,36 @@ impl<'t> Parameters<'t> {
         }
     }
 
+    fn positive_or<T: FromStr + Display + PartialOrd + From<u8>>(
+        &mut self,
+        key: &'static str,
+        default: T,
+    ) -> Result<T, String> {
+        let found = self.positive(key)?;
+        Ok(self.or(key, found, default))
+    }
+
     /// `key=N`, or the bare key for 1.
     fn positive_or_flag(&mut self, key: &'static str) -> Result<Option<usize>, String> {
-        match self.given.iter().find(|(known, _)| known == key) {
-            Some((_, None)) => {
-                self.take(key);
-                Ok(Some(1))
-            }
-            _ => self.positive(key),
+        let bare = self.given.iter_mut().find(|(known, value)| known == key && value.is_none());
+        if let Some((_, value)) = bare {
+            *value = Some("1".to_owned());
         }
+        self.positive(key)
     }
 
     fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, String> {
-        let Some(value) = self.value(key)? else { return Ok(None) };
-        value.parse().map(Some).map_err(|_| format!("`{key}` is true or false, not `{value}`"))
+        self.read(key, "true or false")
     }
 
     fn flag(&mut self, key: &'static str) -> Result<bool, String> {
         match self.take(key) {
-            Given::Not => Ok(false),
-            Given::Bare => Ok(true),
-            Given::Value(_) => Err(format!("`{key}` takes no value")),
+            None => Ok(false),
+            Some(Some(_)) => Err(format!("`{key}` takes no value")),
+            Some(None) => {
+                self.written.push(key.to_owned());
+                Ok(true)
+            }
         }
     }
 
@@ -266,10 +282,7 @@ impl<'t> Parameters<'t> {
     /// usually there under a wrong name.
     fn finish(&self) -> Result<(), String> {
         let Some((key, _)) = self.given.first() else { return Ok(()) };
-        Err(match nearest(key, self.asked.iter().copied()) {
-            Some(meant) => format!("unknown key `{key}`, did you mean `{meant}`?"),
-            None => format!("unknown key `{key}`, expected one of: {}", self.asked.join(", ")),
-        })
+        Err(format!("unknown key `{key}`{}", did_you_mean(key, &self.asked)))
     }
 }
 
@@ -315,10 +328,12 @@ mod tests {
 
     #[test]
     fn every_example_of_the_catalogue_survives_a_round_trip() {
-        for entry in CATALOGUE {
-            let fault: Fault = entry.example.parse().unwrap();
-            assert_eq!(fault.kind.name(), entry.name);
-            assert_eq!(fault.to_string().parse::<Fault>().unwrap(), fault, "{}", entry.example);
+        let catalogue = catalogue();
+        assert_eq!(catalogue.len(), 17);
+        for (name, example) in catalogue {
+            let fault: Fault = example.parse().unwrap();
+            assert_eq!(fault.name(), name);
+            assert_eq!(fault.to_string().parse::<Fault>().unwrap(), fault, "{example}");
         }
     }
 

@@ -7,9 +7,8 @@ use wiremock::Mock;
 
 use crate::harness::mock::Fault;
 use crate::harness::mock::matcher::{Position, When};
-use crate::harness::mock::pace::Pace;
 use crate::harness::mock::script::reader::next_position;
-use crate::harness::mock::script::{Block, Chunk, MockFactory, Script, ToolInput, Turn, Usage};
+use crate::harness::mock::script::{Block, MockFactory, Script, ToolInput, Turn, Usage};
 
 impl Script {
     /// A script without an answer yet.
@@ -25,7 +24,7 @@ impl Script {
     /// assert_eq!(script.turns[1].name, "turn-2");
     /// ```
     pub fn new() -> Self {
-        Self::silent()
+        Self::default()
     }
 
     /// Adds an answer that is one text.
@@ -76,12 +75,6 @@ impl Script {
     }
 }
 
-impl Default for Script {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Turn {
     /// An answer that says nothing yet.
     ///
@@ -92,21 +85,7 @@ impl Turn {
     /// assert_eq!(turn.blocks[1], Block::Text("Hello.".into()));
     /// ```
     pub fn new() -> Self {
-        Self {
-            name: String::new(),
-            line: 0,
-            when: When::default(),
-            blocks: Vec::new(),
-            stop_reason: None,
-            stop_sequence: None,
-            model: None,
-            usage: Usage::default(),
-            chunk: Chunk::default(),
-            pace: Pace::default(),
-            faults: Vec::new(),
-            headers: Vec::new(),
-            optional: false,
-        }
+        Self::default()
     }
 
     /// Under a name of its own in the journal and in faults.
@@ -169,12 +148,6 @@ impl Turn {
     #[must_use]
     pub fn optional(self) -> Self {
         Self { optional: true, ..self }
-    }
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self::new()
     }
 }
 

@@ -35,7 +35,7 @@ use crate::harness::mock::pace::Pace;
 pub use crate::harness::scenario::Scenario;
 
 /// What the API answers in one case.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Script {
     /// Everything that looks like chance follows from it.
@@ -66,30 +66,18 @@ impl fmt::Debug for MockFactory {
     }
 }
 
-impl Script {
-    /// A script of an API that is not to be asked: every request is one that nothing matches.
-    pub fn silent() -> Self {
-        Self {
-            seed: 0,
-            invalid_requests: InvalidRequests::Report,
-            turns: Vec::new(),
-            server_faults: Vec::new(),
-            mocks: Vec::new(),
-        }
-    }
-}
-
 /// What happens to a request that the Messages API would refuse. It is a finding in any case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InvalidRequests {
     /// Answered as scripted.
+    #[default]
     Report,
     /// Refused with the API's 400, as the real one does.
     Refuse,
 }
 
 /// One scripted answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Turn {
     /// Its name in the journal and in reports: its own, or `turn-N` by its place in the file.

@@ -192,10 +192,11 @@ fn read_when(mut table: Table<'_>) -> Result<When, DocumentError> {
     if let Some(item) = table.take("auxiliary") {
         let place = item.place();
         let name = item.into_string()?;
-        when.auxiliary = Some(Auxiliary::from_name(&name).ok_or_else(|| {
-            let known: Vec<_> = Auxiliary::ALL.iter().map(|kind| kind.name()).collect();
-            place.complain(format!("unknown kind `{name}`, expected one of: {}", known.join(", ")))
-        })?);
+        when.auxiliary =
+            Some(Auxiliary::all().into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+                let known = Auxiliary::all().map(Auxiliary::name).join(", ");
+                place.complain(format!("unknown kind `{name}`, expected one of: {known}"))
+            })?);
     }
     table.finish()?;
     Ok(when)

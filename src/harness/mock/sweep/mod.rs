@@ -6,12 +6,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::harness::mock::answer::{Answer, AnswerSeed};
-use crate::harness::mock::fault::{CutPoint, Ending, Fault, FaultKind, HttpFault};
+use crate::harness::mock::fault::{CutPoint, Fault, FaultKind};
 use crate::harness::mock::matcher::{Agent, Position};
-use crate::harness::mock::pace::Pace;
 use crate::harness::mock::request::ApiRequest;
 use crate::harness::mock::script::{Scenario, Script, Turn};
-use crate::text::nearest;
+use crate::text::did_you_mean;
 
 /// The HTTP statuses that a sweep tries.
 pub(crate) const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];
@@ -36,17 +35,19 @@ fn as_text<S: serde::Serializer>(fault: &Fault, serializer: S) -> Result<S::Ok, 
 pub(crate) fn cases(scenario: &Scenario) -> Vec<SweepCase> {
     let mut cases = Vec::new();
     for (index, turn) in scenario.script.turns.iter().enumerate() {
-        for kind in kinds(turn, index, scenario.script.seed) {
-            let alone = Fault::always(kind.clone());
+        for fault in faults(turn, index, scenario.script.seed) {
             cases.push(SweepCase {
-                id: format!("{}::{}::{alone}", scenario.name, turn.name),
+                id: format!("{}::{}::{fault}", scenario.name, turn.name),
                 turn: Some(turn.name.clone()),
-                fault: Fault { turn: Some(turn.name.clone()), ..Fault::always(kind) },
+                fault: fault.in_turn(&turn.name),
             });
         }
     }
-    let fault = Fault::always(FaultKind::Refuse { after_requests: 0, for_ms: None });
-    cases.push(SweepCase { id: format!("{}::{fault}", scenario.name), turn: None, fault });
+    cases.extend("refuse".parse().map(|fault: Fault| SweepCase {
+        id: format!("{}::{fault}", scenario.name),
+        turn: None,
+        fault,
+    }));
     cases
 }
 
@@ -54,101 +55,76 @@ pub(crate) fn cases(scenario: &Scenario) -> Vec<SweepCase> {
 /// id; the reason when there is none.
 pub(crate) fn places(script: &Script, named: &str) -> Result<Vec<(String, Fault)>, String> {
     let mut places = Vec::new();
-    let mut known: Vec<&'static str> = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for (index, turn) in script.turns.iter().enumerate() {
-        let kinds = kinds(turn, index, script.seed);
-        let last = kinds.iter().filter_map(cut_after).max();
-        for kind in kinds {
-            let name = kind.name();
-            if !known.contains(&name) {
-                known.push(name);
+        let faults = faults(turn, index, script.seed);
+        let last = faults.iter().filter_map(cut_after).max();
+        for fault in faults {
+            if !known.iter().any(|name| name == fault.name()) {
+                known.push(fault.name().to_owned());
             }
-            let is_whole = cut_after(&kind).is_some() && cut_after(&kind) == last;
-            if name != named || is_whole {
+            let is_whole = cut_after(&fault).is_some() && cut_after(&fault) == last;
+            if fault.name() != named || is_whole {
                 continue;
             }
-            let text = Fault::always(kind.clone()).to_string();
+            let text = fault.to_string();
             let place = text.split_once(':').map_or("anywhere", |(_, place)| place);
             let place = place.split(',').find(|part| part.contains("event=")).unwrap_or(place);
             let id = if script.turns.len() > 1 { format!("{}/{place}", turn.name) } else { place.to_owned() };
-            places.push((id, Fault { turn: Some(turn.name.clone()), ..Fault::always(kind) }));
+            places.push((id, fault.in_turn(&turn.name)));
         }
     }
     if places.is_empty() {
-        let hint = nearest(named, known.iter().copied()).map_or_else(
-            || format!("expected one of: {}", known.join(", ")),
-            |known| format!("did you mean `{known}`?"),
-        );
-        return Err(format!("no answer of the script has a place for `{named}`, {hint}"));
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let hint = did_you_mean(named, &known);
+        return Err(format!("no answer of the script has a place for `{named}`{hint}"));
     }
     Ok(places)
 }
 
 /// After how many whole events the answer is cut.
-fn cut_after(kind: &FaultKind) -> Option<usize> {
-    match kind {
-        FaultKind::Cut { at: CutPoint::AfterEvent(events), .. } => Some(*events),
+fn cut_after(fault: &Fault) -> Option<usize> {
+    match fault.kind {
+        FaultKind::Cut { at: CutPoint::AfterEvent(events), .. } => Some(events),
         _ => None,
     }
 }
 
 /// Every fault that the answer of a turn has a place for.
-fn kinds(turn: &Turn, index: usize, seed: u64) -> Vec<FaultKind> {
+fn faults(turn: &Turn, index: usize, seed: u64) -> Vec<Fault> {
     let seed = AnswerSeed { seed, entry: index as u64, earlier: 0 };
     let (body, ends) = Answer::of_turn(turn, "claude", seed).events().into_parts();
     let events = ends.len();
     let characters = body.iter().filter(|byte| **byte >= 0xC0).count();
 
-    let mut points = vec![CutPoint::BeforeHeaders, CutPoint::InHeaders, CutPoint::AfterHeaders];
+    let in_head = ["before-headers", "in-headers"].map(str::to_owned);
+    let mut in_body = vec!["after-headers".to_owned()];
     for event in 1..=events {
-        points.push(CutPoint::InEvent { event, byte: None });
-        points.push(CutPoint::AfterEvent(event));
+        in_body.push(format!("in-event={event}"));
+        in_body.push(format!("after-event={event}"));
     }
-    points.extend((1..=characters).map(CutPoint::InChar));
+    in_body.extend((1..=characters).map(|nth| format!("in-char={nth}")));
 
-    let mut kinds = Vec::new();
-    for ending in [Ending::Close, Ending::Reset, Ending::Stall { for_ms: None }, Ending::End] {
-        for at in &points {
-            let in_head = matches!(at, CutPoint::BeforeHeaders | CutPoint::InHeaders);
-            // A body that ends cleanly after its last event is the healthy answer.
-            let is_healthy = *at == CutPoint::AfterEvent(events);
-            if ending != Ending::End || !(in_head || is_healthy) {
-                kinds.push(FaultKind::Cut { ending, at: *at });
-            }
-        }
+    let mut texts = Vec::new();
+    for ending in ["close", "rst", "stall"] {
+        texts.extend(in_head.iter().chain(&in_body).map(|place| format!("{ending}:{place}")));
     }
-    for status in STATUSES {
-        kinds.push(FaultKind::Http(HttpFault {
-            status,
-            retry_after: None,
-            should_retry: None,
-            error_type: None,
-            message: None,
-            unified: None,
-            resets_at: None,
-        }));
-    }
-    for after_event in 0..events {
-        kinds.push(FaultKind::ErrorEvent {
-            error_type: "overloaded_error".to_owned(),
-            message: "Overloaded".to_owned(),
-            after_event,
-        });
-        kinds.push(FaultKind::EndlessPings { after_event, every_ms: 10 });
+    // A body that ends cleanly after its last event is the healthy answer.
+    let healthy = format!("after-event={events}");
+    texts.extend(in_body.iter().filter(|place| **place != healthy).map(|place| format!("end:{place}")));
+    texts.extend(STATUSES.map(|status| format!("http:status={status}")));
+    for event in 0..events {
+        texts.push(format!("error-event:after-event={event}"));
+        texts.push(format!("endless-pings:after-event={event}"));
     }
     for event in 1..=events {
-        kinds.push(FaultKind::MalformedSse { event });
-        kinds.push(FaultKind::MalformedJson { event });
-        kinds.push(FaultKind::InvalidUtf8 { event });
+        texts.extend(["sse", "json"].map(|what| format!("malformed-{what}:event={event}")));
+        texts.push(format!("invalid-utf8:event={event}"));
     }
-    kinds.push(FaultKind::Slow(Pace { event_ms: Some(1), jitter_ms: 1, ..Pace::default() }));
-    kinds.push(FaultKind::ContentType("text/plain; charset=utf-8".to_owned()));
-    kinds.push(FaultKind::Html { status: 200 });
-    kinds.push(FaultKind::Empty { status: 200 });
-    kinds.push(FaultKind::ContentLength { delta: 5 });
-    kinds.push(FaultKind::ContentLength { delta: -5 });
-    kinds.push(FaultKind::HugeText { megabytes: 50 });
-    kinds
+    let others = ["slow:event-ms=1,jitter-ms=1", "content-type", "html", "empty", "content-length:delta=5"];
+    texts.extend(others.map(str::to_owned));
+    texts.extend(["content-length:delta=-5", "huge-text"].map(str::to_owned));
+    texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
 /// A request that a turn answers.

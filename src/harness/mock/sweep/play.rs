@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::harness::mock::answer::AnswerSeed;
 use crate::harness::mock::engine::{pace_of_attempt, reply_of_turn};
-use crate::harness::mock::fault::FaultKind;
+use crate::harness::mock::fault::Fault;
 use crate::harness::mock::journal::Outcome;
 use crate::harness::mock::plan::{ResponseMode, Step, plan};
 use crate::harness::mock::script::Scenario;
@@ -99,7 +99,7 @@ async fn observe(api: &MockApi, scenario: &Scenario, case: &SweepCase) -> Result
     let index = scenario.script.turns.iter().position(|turn| turn.name == *name).ok_or_else(unreachable)?;
     let probe = probe(scenario, index).ok_or_else(unreachable)?;
     let model = probe.body["model"].as_str().unwrap_or_default();
-    let (expected, expected_end) = promise(scenario, index, &case.fault.kind, model);
+    let (expected, expected_end) = promise(scenario, index, &case.fault, model);
 
     let mut stream = TcpStream::connect(api.address()).await?;
     let body = probe.body.to_string();
@@ -171,15 +171,14 @@ fn still_open(stream: &mut TcpStream, seen: &mut Vec<u8>) -> std::io::Result<Opt
 }
 
 /// The bytes and the end that a fault promises.
-fn promise(scenario: &Scenario, index: usize, fault: &FaultKind, model: &str) -> (Vec<u8>, WireEnd) {
+fn promise(scenario: &Scenario, index: usize, fault: &Fault, model: &str) -> (Vec<u8>, WireEnd) {
     let script = &scenario.script;
     let turn = &script.turns[index];
     let seed = AnswerSeed { seed: script.seed, entry: index as u64, earlier: 0 };
-    let reply = reply_of_turn(turn, model, true, Some(fault), seed);
-    let faults = [crate::harness::mock::fault::Fault::always(fault.clone())];
-    let pace = pace_of_attempt(&faults, 0, &turn.pace);
+    let reply = reply_of_turn(turn, model, true, Some(&fault.kind), seed);
+    let pace = pace_of_attempt(std::slice::from_ref(fault), 0, &turn.pace);
     let mode = ResponseMode { head_only: false, keep_alive: true };
-    let steps = plan(&reply, Some(fault), &pace, &mut seed.random(4), mode);
+    let steps = plan(&reply, Some(&fault.kind), &pace, &mut seed.random(4), mode);
     let mut bytes = Vec::new();
     for step in steps {
         match step {
