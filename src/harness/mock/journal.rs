@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::matcher::Comparison;
 use super::request::ApiRequest;
+use super::script::Turn;
 use super::validate::RequestFinding;
 use crate::text::clip;
 
@@ -277,24 +277,16 @@ impl BodyDigest {
 }
 
 impl Unmatched {
-    pub(super) fn new(
-        request: &ApiRequest,
-        nearest: Option<(&super::script::Turn, Vec<Comparison>)>,
-    ) -> Self {
+    /// `nearest` is the turn that came nearest, with what kept it from answering.
+    pub(super) fn new(request: &ApiRequest, nearest: Option<(&Turn, Vec<String>)>) -> Self {
         let secrets = Secrets::of(request);
         let shown = request.json().map_or_else(String::new, |body| preview(body).to_string());
-        let (turn, because) = nearest.map_or((None, Vec::new()), |(turn, failing)| (Some(turn), failing));
+        let (turn, misses) = nearest.unzip();
         Unmatched {
             request: secrets.mask(&clip(&shown, 4000)),
             nearest: turn.map(|turn| turn.name.clone()),
             line: turn.map(|turn| turn.line),
-            because: because
-                .iter()
-                .map(|failed| {
-                    let Comparison { condition, expected, actual, .. } = failed;
-                    secrets.mask(&format!("{condition}: expected {expected}, found {actual}"))
-                })
-                .collect(),
+            because: misses.iter().flatten().map(|miss| secrets.mask(miss)).collect(),
         }
     }
 }

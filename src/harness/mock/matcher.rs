@@ -68,19 +68,6 @@ pub struct ToolResultCondition {
     pub is_error: Option<bool>,
 }
 
-/// One condition compared with a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comparison {
-    /// The condition's name, as in `when`.
-    pub condition: &'static str,
-    /// What the turn wants.
-    pub expected: String,
-    /// What the request has.
-    pub actual: String,
-    /// Whether it holds.
-    pub holds: bool,
-}
-
 impl When {
     /// Whether only a conversation is named, in which turns are counted.
     pub(super) fn is_conversation(&self) -> bool {
@@ -112,84 +99,65 @@ impl When {
             + usize::from(self.auxiliary.is_some())
     }
 
-    /// Whether the turn answers the request. The same answer as [`When::compare`], without words.
+    /// Whether the turn answers the request.
     pub fn matches(&self, request: &ApiRequest) -> bool {
-        let facts = &request.facts;
-        let contains =
-            |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| text.contains(wanted));
-        request.is_message()
-            && facts.auxiliary == self.auxiliary
-            && self.position.holds(facts)
-            && self.agent.holds(facts)
-            && contains(&self.prompt, &facts.prompt)
-            && contains(&self.user, &facts.user)
-            && contains(&self.system, &facts.system)
-            && contains(&self.model, &facts.model)
-            && self.tool_result.as_ref().is_none_or(|condition| condition.holds(facts))
-            && self.pointer.iter().all(|(pointer, value)| at(request, pointer) == Some(value))
+        request.is_message() && self.each(request, &mut |_, holds, _| holds)
     }
 
-    /// Every condition with what the request has instead.
-    pub fn compare(&self, request: &ApiRequest) -> Vec<Comparison> {
-        let facts = &request.facts;
-        let mut list = vec![
-            Comparison {
-                condition: "turn",
-                expected: self.position.describe(),
-                actual: facts.position.to_string(),
-                holds: self.position.holds(facts),
-            },
-            Comparison {
-                condition: "agent",
-                expected: self.agent.describe(),
-                actual: facts.agent.clone().unwrap_or_else(|| "the main conversation".to_owned()),
-                holds: self.agent.holds(facts),
-            },
-        ];
-        if self.auxiliary.is_some() || facts.auxiliary.is_some() {
-            let name = |kind: Option<Auxiliary>| kind.map_or("a turn", Auxiliary::name).to_owned();
-            list.push(Comparison {
-                condition: "auxiliary",
-                expected: name(self.auxiliary),
-                actual: name(facts.auxiliary),
-                holds: self.auxiliary == facts.auxiliary,
-            });
-        }
-        for (condition, wanted, text) in [
-            ("prompt", &self.prompt, &facts.prompt),
-            ("user", &self.user, &facts.user),
-            ("system", &self.system, &facts.system),
-            ("model", &self.model, &facts.model),
-        ] {
-            if let Some(wanted) = wanted {
-                let holds = text.contains(wanted);
-                list.push(Comparison {
-                    condition,
-                    expected: format!("contains {wanted:?}"),
-                    actual: format!("{:?}", clip(text, 80)),
-                    holds,
-                });
+    /// What keeps the turn from answering the request, each condition in words.
+    pub(crate) fn misses(&self, request: &ApiRequest) -> Vec<String> {
+        let mut list = Vec::new();
+        self.each(request, &mut |condition, holds, say| {
+            if !holds {
+                let (expected, actual) = say();
+                list.push(format!("{condition}: expected {expected}, found {actual}"));
             }
-        }
-        if let Some(condition) = &self.tool_result {
-            list.push(Comparison {
-                condition: "tool_result",
-                expected: condition.describe(),
-                actual: describe_results(facts),
-                holds: condition.holds(facts),
-            });
-        }
-        for (pointer, value) in &self.pointer {
-            let actual = at(request, pointer);
-            list.push(Comparison {
-                condition: "pointer",
-                expected: format!("{pointer} is {value}"),
-                actual: actual
-                    .map_or("nothing there".to_owned(), |actual| clip(&actual.to_string(), 80).into_owned()),
-                holds: actual == Some(value),
-            });
-        }
+            true
+        });
         list
+    }
+
+    /// Visits the conditions, each with whether it holds and what is expected and found; until the visitor has enough.
+    fn each(
+        &self,
+        request: &ApiRequest,
+        visit: &mut dyn FnMut(&'static str, bool, &dyn Fn() -> (String, String)) -> bool,
+    ) -> bool {
+        let facts = &request.facts;
+        let name = |kind: Option<Auxiliary>| kind.map_or("a turn", Auxiliary::name).to_owned();
+        let main = || "the main conversation".to_owned();
+        visit("turn", self.position.holds(facts), &|| (self.position.describe(), facts.position.to_string()))
+            && visit("agent", self.agent.holds(facts), &|| {
+                (self.agent.describe(), facts.agent.clone().unwrap_or_else(main))
+            })
+            && ((self.auxiliary.is_none() && facts.auxiliary.is_none())
+                || visit("auxiliary", self.auxiliary == facts.auxiliary, &|| {
+                    (name(self.auxiliary), name(facts.auxiliary))
+                }))
+            && [
+                ("prompt", &self.prompt, &facts.prompt),
+                ("user", &self.user, &facts.user),
+                ("system", &self.system, &facts.system),
+                ("model", &self.model, &facts.model),
+            ]
+            .into_iter()
+            .all(|(condition, wanted, text)| {
+                wanted.as_ref().is_none_or(|wanted| {
+                    visit(condition, text.contains(wanted), &|| {
+                        (format!("contains {wanted:?}"), format!("{:?}", clip(text, 80)))
+                    })
+                })
+            })
+            && self.tool_result.as_ref().is_none_or(|wanted| {
+                visit("tool_result", wanted.holds(facts), &|| (wanted.describe(), describe_results(facts)))
+            })
+            && self.pointer.iter().all(|(pointer, value)| {
+                let actual = request.json().and_then(|body| body.pointer(pointer));
+                visit("pointer", actual == Some(value), &|| {
+                    let shown = |actual: &Value| clip(&actual.to_string(), 80).into_owned();
+                    (format!("{pointer} is {value}"), actual.map_or("nothing there".to_owned(), shown))
+                })
+            })
     }
 }
 
@@ -257,15 +225,8 @@ fn describe_results(facts: &Facts) -> String {
     results.collect::<Vec<_>>().join("; ")
 }
 
-fn at<'r>(request: &'r ApiRequest, pointer: &str) -> Option<&'r Value> {
-    request.json().and_then(|body| body.pointer(pointer))
-}
-
 /// The turn that came nearest to answering, with what kept it from doing so.
-pub(crate) fn nearest<'s>(turns: &'s [Turn], request: &ApiRequest) -> Option<(&'s Turn, Vec<Comparison>)> {
-    let failing = |turn: &Turn| -> Vec<Comparison> {
-        turn.when.compare(request).into_iter().filter(|comparison| !comparison.holds).collect()
-    };
+pub(crate) fn nearest<'s>(turns: &'s [Turn], request: &ApiRequest) -> Option<(&'s Turn, Vec<String>)> {
     // Fewest failures; among equals the nearest position, since a script that is one turn short is the usual cause.
     let distance = |turn: &Turn| match turn.when.position {
         Position::At(position) => position.abs_diff(request.facts.position),
@@ -273,8 +234,8 @@ pub(crate) fn nearest<'s>(turns: &'s [Turn], request: &ApiRequest) -> Option<(&'
     };
     turns
         .iter()
-        .map(|turn| (turn, failing(turn)))
-        .min_by_key(|(turn, failing)| (failing.len(), distance(turn)))
+        .map(|turn| (turn, turn.when.misses(request)))
+        .min_by_key(|(turn, misses)| (misses.len(), distance(turn)))
 }
 
 #[cfg(test)]
@@ -294,7 +255,7 @@ mod tests {
 
     fn answering(turns: &[Turn], request: &ApiRequest) -> Vec<String> {
         for turn in turns {
-            let by_words = turn.when.compare(request).iter().all(|comparison| comparison.holds);
+            let by_words = turn.when.misses(request).is_empty();
             assert_eq!(turn.when.matches(request), by_words, "the two forms disagree on {}", turn.name);
         }
         turns.iter().filter(|turn| turn.when.matches(request)).map(|turn| turn.name.clone()).collect()
@@ -346,9 +307,7 @@ mod tests {
         ]});
         let request = request(&body, None);
         assert_eq!(answering(&turns, &request), Vec::<String>::new());
-        let (turn, failing) = nearest(&turns, &request).unwrap();
-        assert_eq!(turn.name, "turn-2");
-        let Comparison { condition, expected, actual, .. } = &failing[0];
-        assert_eq!((*condition, expected.as_str(), actual.as_str()), ("turn", "2", "3"));
+        let (turn, misses) = nearest(&turns, &request).unwrap();
+        assert_eq!((turn.name.as_str(), misses), ("turn-2", vec!["turn: expected 2, found 3".to_owned()]));
     }
 }
