@@ -1,11 +1,15 @@
-//! What a target prints is hostile: nothing of it reaches a terminal as a control sequence.
+//! What a target prints is hostile: nothing of it reaches a terminal as a control sequence, or a CI system that reads
+//! our output as a command.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+/// What begins a command to Azure Pipelines and GitHub Actions wherever it stands in a line.
+const COMMAND: &str = "##[";
+
 /// The text with control characters, escape sequences and direction overrides made visible, on one line.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(needs_escape) {
+    if !text.chars().any(needs_escape) && !text.contains(COMMAND) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -21,7 +25,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
             c => out.push(c),
         }
     }
-    Cow::Owned(out)
+    Cow::Owned(if out.contains(COMMAND) { out.replace(COMMAND, "# #[") } else { out })
 }
 
 fn needs_escape(c: char) -> bool {
@@ -60,6 +64,7 @@ mod tests {
         assert_eq!(printable("\u{9b}31m"), "\\u{9b}31m");
         assert_eq!(printable("\u{fffe}\u{ffff}\u{1fffe}\u{fdd0}"), "\\u{fffe}\\u{ffff}\\u{1fffe}\\u{fdd0}");
         assert_eq!(printable("a\u{ad}b\u{61c}\u{e0100}"), "a\\u{ad}b\\u{61c}\\u{e0100}");
+        assert_eq!(printable("a ##[add-path]b"), "a # #[add-path]b");
         assert!(matches!(printable("\u{fffd} family 👩\u{fe0f}"), Cow::Borrowed(_)));
         assert!(matches!(printable("plain – text 😀"), Cow::Borrowed(_)));
     }

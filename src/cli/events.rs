@@ -16,7 +16,7 @@ use crate::exit_code::Outcome;
 use crate::judge::EVENTS_CONTRACT;
 use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
-use crate::report::timeline::{Timeline, timeline_json, write_html, write_text};
+use crate::report::timeline::{Timeline, timeline_json, timeline_page, write_text};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};
 use crate::time::{Millis, time_of_day};
 
@@ -113,9 +113,7 @@ fn timeline(args: &TimelineArgs) -> Result<Outcome, CommandError> {
     timeline.finish();
     let name = args.log.display().to_string();
     if let Some(path) = &args.html {
-        let mut page = io::BufWriter::new(File::create(path).map_err(unwritable(path))?);
-        write_html(&mut page, &name, &timeline)?;
-        page.flush()?;
+        fs::write(path, timeline_page(&name, &timeline)).map_err(unwritable(path))?;
     } else {
         let mut out = args.format.format.stdout();
         match args.format.format {

@@ -21,7 +21,6 @@ mod clock;
 mod controls;
 pub mod extraction;
 mod grade;
-mod html;
 pub(crate) mod observed;
 mod plan;
 mod report;
@@ -42,7 +41,7 @@ pub(crate) use plan::Series;
 pub use plan::plan;
 pub use report::Report;
 pub(crate) use report::{
-    ArmReport, BaselineReport, CaseReport, ReportStatus, Scope, Shortfall, ShortfallKind,
+    BaselineReport, CaseReport, Comparison, ReportStatus, Scope, Shortfall, ShortfallKind,
 };
 pub use runner::ExecuteError;
 pub use runner::Executor;
@@ -168,7 +167,6 @@ impl Evaluation<'_> {
         let value = serde_json::to_value(&report).unwrap_or_default();
         let finished = crate::time::rfc3339_seconds(now as i64);
         iteration.conclude(&value, plan, &summary, &finished)?;
-        html::write(iteration, &report, plan)?;
         let overall = &report.overall;
         self.store.remember(&json!({
             "iteration": iteration.number, "finished": finished, "status": report.status, "stamp": report.stamp,

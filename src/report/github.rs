@@ -43,8 +43,7 @@ pub(super) fn annotations(whole: &RunReport, context: &Context) -> String {
 
 /// The message of a workflow command.
 fn data(lines: &[String]) -> String {
-    let lines: Vec<_> =
-        lines.iter().map(|line| printable(line).replace('%', "%25").replace("##[", "# #[")).collect();
+    let lines: Vec<_> = lines.iter().map(|line| printable(line).replace('%', "%25")).collect();
     lines.join("%0A")
 }
 

@@ -33,7 +33,7 @@ pub(crate) mod timeline;
 
 pub use context::Context;
 pub(crate) use drift::{drift_markdown, drift_text, matrix_text};
-pub(crate) use evaluation::{Evaluated, evaluations};
+pub(crate) use evaluation::{Evaluated, EvaluationText, evaluations, write_evaluation_page};
 pub use judgement_json::judgement_json;
 pub(crate) use judgement_text::write_judgement;
 pub(crate) use live::live_line;
@@ -44,5 +44,4 @@ pub use sinks::Kind;
 pub use sinks::Options;
 pub use sinks::ReportRequest;
 pub use sinks::Sinks;
-pub(crate) use terminal::safe;
 pub use terminal::{Terminal, Verbosity};

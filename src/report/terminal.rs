@@ -71,7 +71,7 @@ impl Terminal {
         let text = format!(
             "{} on {}, {} at a time{part}",
             if started.cases == 1 { "1 case".to_owned() } else { format!("{} cases", started.cases) },
-            safe(&targets.join(", ")),
+            printable(&targets.join(", ")),
             started.jobs
         );
         self.wrapped(out, 0, &text)
@@ -93,10 +93,9 @@ impl Terminal {
         };
         let reason = case.reason.clone().unwrap_or_else(|| case.outcome());
         // " pass     48 ms  " is 17 columns; the name has to stand whole, the rest is cut.
-        let name = safe(&case.title());
         let room = self.columns.saturating_sub(17);
-        let (name, _) = cut(&name, room);
-        let rest = format!("{} · {}", safe(&case.target), safe(&reason));
+        let (name, _) = cut(&printable(&case.title()), room);
+        let rest = format!("{} · {}", printable(&case.target), printable(&reason));
         let rest = match room.saturating_sub(name.width() + 1) {
             left if left < 8 => String::new(),
             left => format!(" {}", cut(&rest, left).0),
@@ -109,7 +108,7 @@ impl Terminal {
         if case.status == Status::Fail {
             for failure in case.failures.iter().take(2) {
                 let (text, _) = cut(
-                    &safe(&format!("{}: {}", failure.kind, failure.message)),
+                    &printable(&format!("{}: {}", failure.kind, failure.message)),
                     self.columns.saturating_sub(17),
                 );
                 writeln!(out, "{:17}{CAUTION}{text}{CAUTION:#}", "")?;
@@ -137,7 +136,7 @@ impl Terminal {
             lines.push(format!("recording {recording}"));
         }
         for line in lines {
-            let (text, _) = cut(&safe(&line), self.columns.saturating_sub(17));
+            let (text, _) = cut(&printable(&line), self.columns.saturating_sub(17));
             writeln!(out, "{:17}{FAINT}{text}{FAINT:#}", "")?;
         }
         Ok(())
@@ -151,7 +150,8 @@ impl Terminal {
         if self.failed.len() > MOST_TOLD {
             writeln!(out, "\n{BAD}and {} more{BAD:#}", self.failed.len() - MOST_TOLD)?;
             for case in self.failed.iter().skip(MOST_TOLD) {
-                let (text, _) = cut(&safe(&format!("{} on {}", case.title(), case.target)), self.columns - 2);
+                let (text, _) =
+                    cut(&printable(&format!("{} on {}", case.title(), case.target)), self.columns - 2);
                 writeln!(out, "  {text}")?;
             }
         }
@@ -193,14 +193,19 @@ impl Terminal {
             let label = "again with what failed:";
             let fits = label.width() + 1 + again.width() <= self.columns;
             let between = if fits { " " } else { "\n" };
-            writeln!(out, "{FAINT}{label}{between}{}{FAINT:#}", safe(&again))?;
+            writeln!(out, "{FAINT}{label}{between}{}{FAINT:#}", printable(&again))?;
         }
         Ok(())
     }
 
     /// One failure in full: the verdict, the clauses in words, expected against seen, and how to see it again.
     fn failure(&self, out: &mut dyn Write, case: &CaseFinished, context: &Context) -> io::Result<()> {
-        writeln!(out, "{BAD}FAIL{BAD:#} {NAME}{}{NAME:#} on {}", safe(&case.title()), safe(&case.target))?;
+        writeln!(
+            out,
+            "{BAD}FAIL{BAD:#} {NAME}{}{NAME:#} on {}",
+            printable(&case.title()),
+            printable(&case.target)
+        )?;
         if !case.description.is_empty() {
             self.labelled(out, "", &case.description)?;
         }
@@ -232,9 +237,9 @@ impl Terminal {
             self.labelled(out, "before", &why)?;
         }
         if let Some(recording) = &case.recording {
-            writeln!(out, "  recording: {}", safe(recording))?;
+            writeln!(out, "  recording: {}", printable(recording))?;
         }
-        writeln!(out, "  again:     {}", safe(&case.replay))
+        writeln!(out, "  again:     {}", printable(&case.replay))
     }
 
     /// What was expected to become of the run, what did, and on what evidence.
@@ -283,7 +288,7 @@ impl Terminal {
         if let Ok(Some(quote)) = quote_file(&stdout, offset, self.columns.saturating_sub(15))
             && !quote.text.is_empty()
         {
-            writeln!(out, "  {FAINT}{label:>9}{FAINT:#} {FAINT}│{FAINT:#} {}", safe(&quote.text))?;
+            writeln!(out, "  {FAINT}{label:>9}{FAINT:#} {FAINT}│{FAINT:#} {}", printable(&quote.text))?;
             let note = format!("byte {offset}");
             let note = if 13 + quote.column + quote.width + 1 + note.len() > self.columns {
                 String::new()
@@ -302,8 +307,8 @@ impl Terminal {
 
     /// A label, and a text beside it that is broken into lines.
     fn labelled(&self, out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
-        let label = safe(label);
-        let (text, _) = cut(&safe(text), self.columns * 4);
+        let label = printable(label);
+        let (text, _) = cut(&printable(text), self.columns * 4);
         let mut lines = broken(&text, self.columns.saturating_sub(13)).into_iter();
         let colon = if label.is_empty() { ' ' } else { ':' };
         let first = lines.next().unwrap_or_default();
@@ -320,11 +325,6 @@ impl Terminal {
         }
         Ok(())
     }
-}
-
-/// Text from outside that neither a terminal nor a CI system that reads our output takes for a command.
-pub(crate) fn safe(text: &str) -> String {
-    printable(text).replace("##[", "# #[")
 }
 
 /// As much as fits, with an ellipsis when there is more.

@@ -352,7 +352,7 @@ fn people_and_pull_requests_get_tables() {
     command.assert().code(100).stdout(
         contains("| breaking | where | what | cases |")
             .and(contains("<details><summary>"))
-            .and(contains("terminal\\_reason")),
+            .and(contains("terminal&#95;reason")),
     );
 }
 

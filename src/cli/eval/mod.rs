@@ -2,7 +2,6 @@
 
 mod lint;
 mod reports;
-mod text;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -13,9 +12,9 @@ use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
 use crate::cli::cases::start;
+use crate::cli::error::unwritable;
 use crate::cli::eval::lint::lint_skills;
 use crate::cli::eval::reports::{EvalReportArg, Reports};
-use crate::cli::eval::text::EvalText;
 use crate::cli::output::typed;
 use crate::cli::project::Project;
 use crate::cli::{CommandError, Format, FormatArg};
@@ -27,7 +26,7 @@ use crate::eval::{
 };
 use crate::exit_code::Outcome;
 use crate::harness::target::Located;
-use crate::report::Evaluated;
+use crate::report::{Evaluated, EvaluationText, write_evaluation_page};
 use crate::run::Session;
 use crate::shell::shell_word;
 
@@ -338,10 +337,18 @@ impl EvalArgs {
             stop: one.session.stop(),
             baseline: self.baseline.as_deref().map_or(Baseline::Previous, Baseline::Iteration),
         };
-        let mut reporter = Reporter::new(self.format.format, EvalText::new(&options, &store));
-        let report = evaluation.run(&mut |event| reporter.hear(event));
+        let mut reporter = Reporter::new(self.format.format, EvaluationText::new(&options, &store));
+        let mut page = Ok(());
+        let report = evaluation.run(&mut |event| {
+            if let Event::Finished(report) = event {
+                page = write_evaluation_page(&iteration, report, &series);
+            }
+            reporter.hear(event);
+        });
         reporter.finish()?;
-        report.map_err(environment)
+        let report = report.map_err(environment)?;
+        page.map_err(unwritable(&iteration.folder.join("report.html")))?;
+        Ok(report)
     }
 
     fn stamp(&self, one: &One<'_>) -> Result<Stamp, CommandError> {
@@ -370,12 +377,12 @@ struct One<'o> {
 /// Passes events on, and remembers when that fails.
 struct Reporter<'r> {
     format: Format,
-    text: EvalText<'r>,
+    text: EvaluationText<'r>,
     error: Option<io::Error>,
 }
 
 impl<'r> Reporter<'r> {
-    fn new(format: Format, text: EvalText<'r>) -> Self {
+    fn new(format: Format, text: EvaluationText<'r>) -> Self {
         Self { format, text, error: None }
     }
 
@@ -424,7 +431,7 @@ fn grade_again(
     let options = Options::default();
     let parent = folder.parent().unwrap_or(Path::new(""));
     let store = Store::new(parent.parent().unwrap_or(Path::new("")), &iteration.stamp.skill);
-    let mut reporter = Reporter::new(format, EvalText::new(&options, &store));
+    let mut reporter = Reporter::new(format, EvaluationText::new(&options, &store));
     let report: Result<Report, _> =
         regrade(&spec, &iteration, &mut |trial: &Trial| reporter.hear(&Event::TrialFinished(trial)));
     let report = report.map_err(usage)?;

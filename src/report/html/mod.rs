@@ -5,18 +5,18 @@
 
 mod case;
 mod matrix;
+mod page;
 mod timeline;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use sha2::{Digest as _, Sha256};
+use maud::{Markup, html};
+
+pub(super) use page::{page, shown};
 
 use super::context::Context;
 use super::numbers::{counted, grouped};
 use super::run_report::RunReport;
-use crate::printable::printable;
 use crate::run::{RunFinished, Status};
 
-const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// The report of a run.
@@ -30,23 +30,8 @@ pub(super) fn render(whole: &RunReport, context: &Context) -> String {
         .enumerate()
         .map(|(place, index)| case::render(&whole.cases[*index], *index, place, context, &mut budget))
         .collect();
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{}'; base-uri 'none'; form-action 'none'",
-        base64(&Sha256::digest(SCRIPT))
-    );
     let (state, title) = verdict(&whole.finished);
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) " · clawgate" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
+    let body = html! {
                 a.skip href="#cases" { "Skip to the cases" }
                 header.top {
                     div.brand { span.logo aria-hidden="true" { "◆" } " clawgate" }
@@ -68,16 +53,8 @@ pub(super) fn render(whole: &RunReport, context: &Context) -> String {
                         kbd { "/" } " search, " kbd { "j" } " " kbd { "k" } " next and previous case, "
                         kbd { "Enter" } " open, " kbd { "n" } " next failure." }
                 }
-                script { (PreEscaped(SCRIPT)) }
-            }
-        }
     };
-    page.into_string()
-}
-
-/// Text from outside with everything that is hidden made visible; escaping is the page's business.
-fn shown(text: impl ToString) -> String {
-    printable(&text.to_string()).into_owned()
+    page(&title, Some(SCRIPT), &body)
 }
 
 fn rank(status: Status) -> u8 {
@@ -187,34 +164,6 @@ fn filters(whole: &RunReport) -> Markup {
             }
             button.script.expand type="button" hidden { "Open all shown" }
             output.script hidden aria-live="polite" {}
-        }
-    }
-}
-
-/// Base64, for the digest in the content security policy.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().chain([&0, &0]).take(3).fold(0_u32, |group, byte| group << 8 | u32::from(*byte));
-        for position in 0..4 {
-            let letter = LETTERS[(group >> (18 - 6 * position) & 63) as usize];
-            text.push(if position > chunk.len() { '=' } else { char::from(letter) });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn base64_is_padded() {
-        let texts = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
-        for (plain, encoded) in texts {
-            assert_eq!(base64(plain.as_bytes()), encoded);
         }
     }
 }

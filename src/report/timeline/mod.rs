@@ -5,7 +5,7 @@ mod json;
 mod model;
 mod text;
 
-pub(crate) use html::write_html;
+pub(crate) use html::timeline_page;
 pub(crate) use json::timeline_json;
 pub(crate) use model::{Entry, EntryKind, Lane, Measure, Timeline};
 pub(crate) use text::write_text;

@@ -3,12 +3,11 @@
 use std::io::{self, Write};
 
 use crate::eval::spec::Kind;
-use crate::eval::statistics::{Difference, Rate};
-use crate::eval::{
-    ArmReport, CaseReport, Event, Options, Report, ReportStatus, SkillState, Status, Store, Trial,
-};
-use crate::report::safe;
-use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
+use crate::eval::{Comparison, Event, Options, Report, ReportStatus, SkillState, Status, Store, Trial};
+use crate::printable::printable;
+
+use super::super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
+use super::{difference, rate};
 
 /// Warnings shown; the rest are in the report.
 const MOST_WARNINGS: usize = 12;
@@ -19,18 +18,18 @@ const MOST_HISTORY: usize = 10;
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// Tells people of an evaluation, event by event.
-pub(in crate::cli) struct EvalText<'r> {
+pub(crate) struct EvaluationText<'r> {
     options: &'r Options,
     store: &'r Store,
 }
 
-impl<'r> EvalText<'r> {
-    pub(in crate::cli) fn new(options: &'r Options, store: &'r Store) -> Self {
+impl<'r> EvaluationText<'r> {
+    pub(crate) fn new(options: &'r Options, store: &'r Store) -> Self {
         Self { options, store }
     }
 
     /// Writes what an event means.
-    pub(in crate::cli) fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
+    pub(crate) fn event(&mut self, out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
         match event {
             Event::Started { iteration, trials, finished } => {
                 let stamp = &iteration.stamp;
@@ -39,14 +38,14 @@ impl<'r> EvalText<'r> {
                 writeln!(
                     out,
                     "{NAME}{}{NAME:#}: {trials} trials on {} {}{before}, {} at a time",
-                    safe(&stamp.skill),
-                    safe(&stamp.target),
-                    safe(&stamp.version),
+                    printable(&stamp.skill),
+                    printable(&stamp.target),
+                    printable(&stamp.version),
                     self.options.jobs
                 )
             }
             Event::TrialStarted(_) => Ok(()),
-            Event::Waiting(why) => writeln!(out, "{FAINT}{:>5} {}{FAINT:#}", "…", safe(why)),
+            Event::Waiting(why) => writeln!(out, "{FAINT}{:>5} {}{FAINT:#}", "…", printable(why)),
             Event::TrialFinished(trial) => write_trial(out, trial),
             Event::Finished(report) => self.report(out, report),
         }
@@ -55,16 +54,10 @@ impl<'r> EvalText<'r> {
     fn report(&self, out: &mut dyn Write, report: &Report) -> io::Result<()> {
         writeln!(out)?;
         for case in &report.cases {
-            write_case(out, case)?;
+            write_comparison(out, &case.case, &case.comparison)?;
         }
         if report.cases.len() > 1 {
-            write_comparison(
-                out,
-                "all",
-                &report.overall.with_skill,
-                report.overall.without_skill.as_ref(),
-                report.overall.delta,
-            )?;
+            write_comparison(out, "all", &report.overall)?;
         }
         if let Some(triggers) = &report.triggers {
             let (precision, recall) = (rate(&triggers.precision), rate(&triggers.recall));
@@ -77,31 +70,36 @@ impl<'r> EvalText<'r> {
                     "  {should} and came out right {} of {}: {}",
                     wrong.right.passed,
                     wrong.right.measured,
-                    safe(&prompt)
+                    printable(&prompt)
                 )?;
             }
         }
         for (reason, count) in &report.not_measured {
-            writeln!(out, "{CAUTION}not measured{CAUTION:#} {count} × {}", safe(reason))?;
+            writeln!(out, "{CAUTION}not measured{CAUTION:#} {count} × {}", printable(reason))?;
         }
         if let Some(baseline) = &report.baseline {
             match (&baseline.not_compared, baseline.change) {
                 (Some(why), _) => writeln!(
                     out,
                     "{FAINT}not compared with {}: {}{FAINT:#}",
-                    safe(&baseline.iteration),
-                    safe(why)
+                    printable(&baseline.iteration),
+                    printable(why)
                 )?,
                 (None, Some(change)) => {
                     let word = if baseline.regression { "worse beyond chance" } else { "no regression" };
-                    writeln!(out, "against {}: {} ({word})", safe(&baseline.iteration), difference(change))?;
+                    writeln!(
+                        out,
+                        "against {}: {} ({word})",
+                        printable(&baseline.iteration),
+                        difference(change)
+                    )?;
                 }
                 (None, None) => {}
             }
         }
         self.trend(out, report)?;
         for warning in report.warnings.iter().take(MOST_WARNINGS) {
-            writeln!(out, "{CAUTION}note{CAUTION:#} {}", safe(warning))?;
+            writeln!(out, "{CAUTION}note{CAUTION:#} {}", printable(warning))?;
         }
         if report.warnings.len() > MOST_WARNINGS {
             writeln!(
@@ -111,7 +109,7 @@ impl<'r> EvalText<'r> {
             )?;
         }
         for failure in &report.failures {
-            writeln!(out, "{BAD}FAIL{BAD:#} {}", safe(failure))?;
+            writeln!(out, "{BAD}FAIL{BAD:#} {}", printable(failure))?;
         }
         let spent = &report.spent;
         let (style, word) = match report.status {
@@ -122,10 +120,10 @@ impl<'r> EvalText<'r> {
             _ => (BAD, "interrupted"),
         };
         writeln!(out, "{style}{word}{style:#}, ${:.4} and {} tokens spent", spent.cost_usd, spent.tokens())?;
-        writeln!(out, "{FAINT}report: {}/report.html{FAINT:#}", safe(&report.iteration))?;
+        writeln!(out, "{FAINT}report: {}/report.html{FAINT:#}", printable(&report.iteration))?;
         if !report.complete {
             let why = report.halted.as_deref().unwrap_or("not every trial was run");
-            writeln!(out, "not finished: {}; go on with the same command and --resume", safe(why))?;
+            writeln!(out, "not finished: {}; go on with the same command and --resume", printable(why))?;
         }
         Ok(())
     }
@@ -182,52 +180,18 @@ fn write_trial(out: &mut dyn Write, trial: &Trial) -> io::Result<()> {
         out,
         "{style}{word:>5}{style:#} {FAINT}{:>7.1} s{FAINT:#}  {} {FAINT}{}{FAINT:#}",
         trial.usage.seconds,
-        safe(&trial.id.to_string()),
-        safe(&notes.join(" · "))
+        printable(&trial.id.to_string()),
+        printable(&notes.join(" · "))
     )
 }
 
-fn rate(rate: &Rate) -> String {
-    match rate.rate {
-        Some(part) => format!(
-            "{:.0} % ({} of {}, {:.0}–{:.0} %)",
-            part * 100.0,
-            rate.passed,
-            rate.measured,
-            rate.low * 100.0,
-            rate.high * 100.0
-        ),
-        None => "not measured".into(),
-    }
-}
-
-fn difference(change: Difference) -> String {
-    format!("{:+.2} ({:+.2} to {:+.2})", change.difference, change.low, change.high)
-}
-
-fn write_case(out: &mut dyn Write, case: &CaseReport) -> io::Result<()> {
-    let comparison = &case.comparison;
-    write_comparison(
-        out,
-        &case.case,
-        &comparison.with_skill,
-        comparison.without_skill.as_ref(),
-        comparison.delta,
-    )
-}
-
-fn write_comparison(
-    out: &mut dyn Write,
-    name: &str,
-    with: &ArmReport,
-    without: Option<&ArmReport>,
-    delta: Option<Difference>,
-) -> io::Result<()> {
-    write!(out, "{NAME}{}{NAME:#}  with {}", safe(name), rate(&with.pass_rate))?;
-    if let Some(without) = without {
+fn write_comparison(out: &mut dyn Write, name: &str, comparison: &Comparison) -> io::Result<()> {
+    let with = &comparison.with_skill;
+    write!(out, "{NAME}{}{NAME:#}  with {}", printable(name), rate(&with.pass_rate))?;
+    if let Some(without) = &comparison.without_skill {
         write!(out, "  without {}", rate(&without.pass_rate))?;
     }
-    if let Some(delta) = delta {
+    if let Some(delta) = comparison.delta {
         write!(out, "  {}", difference(delta))?;
     }
     let (used, total) = (with.skill_used, with.skill_used + with.skill_unused);
