@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::lines::{self, data, note};
-use super::scenario_source;
-use super::{Format, FormatArg, complain};
+use super::output::{data, tell, typed};
+use super::project::Project;
+use super::{CommandError, Format, FormatArg};
 use crate::exit_code;
 use crate::harness::mock::fault;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
@@ -22,7 +22,7 @@ use crate::printable::printable;
 /// error as they come; with --format json they are lines of standard output.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = fault::HELP)]
-pub(crate) struct Args {
+pub(super) struct Args {
     /// A scenario file, or the name of a built-in scenario.
     #[arg(default_value = "plain")]
     scenario: String,
@@ -50,65 +50,37 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: Args) -> u8 {
+pub(super) fn run(args: Args) -> Result<exit_code::Outcome, CommandError> {
     if args.list {
-        return list(args.format.format);
+        list(args.format.format);
+        return Ok(exit_code::Outcome::Ok);
     }
-    let scenario = match scenario_source::read(&args.scenario) {
-        Ok(scenario) => scenario,
-        Err(message) => {
-            complain(&message);
-            return exit_code::USAGE;
-        }
-    };
+    let scenario = Project::open()?.scenario(&args.scenario)?;
     // One thread beside wiremock's: answering is mostly waking each other up, and more threads wake more.
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("cannot start: {error}"));
-            return exit_code::ENVIRONMENT;
-        }
-    };
-    runtime.block_on(serve(args, scenario))
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(CommandError::Start)?.block_on(serve(args, scenario))
 }
 
-fn list(format: Format) -> u8 {
+fn list(format: Format) {
     for (name, text) in library::scripts() {
         let description =
             Scenario::parse(name, text).map(|scenario| scenario.description).unwrap_or_default();
         match format {
-            Format::Human => data(&format!("{name:<12} {description}")),
-            Format::Json => {
-                lines::json(&json!({"type": "scenario", "name": name, "description": description}));
-            }
+            Format::Human => data(format_args!("{name:<12} {description}")),
+            Format::Json => data(json!({"type": "scenario", "name": name, "description": description})),
         }
     }
-    exit_code::OK
 }
 
-async fn serve(args: Args, scenario: Scenario) -> u8 {
+async fn serve(args: Args, scenario: Scenario) -> Result<exit_code::Outcome, CommandError> {
     // Before the server starts: whoever reads the URL may interrupt at once.
-    let (mut interrupt, mut terminate) =
-        match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
-            (Ok(interrupt), Ok(terminate)) => (interrupt, terminate),
-            (Err(error), _) | (_, Err(error)) => {
-                complain(&format!("cannot wait for signals: {error}"));
-                return exit_code::ENVIRONMENT;
-            }
-        };
-    let options = Options { port: args.port, faults: args.fault, seed: args.seed, ..Options::default() };
-    let api = match MockApi::start(scenario.script, options).await {
-        Ok(api) => api,
-        Err(error) => {
-            let (code, hint) = explain(&error);
-            let place = match &error {
-                StartError::Answer { line, .. } => format!("{}:{line}:1: ", args.scenario),
-                _ => String::new(),
-            };
-            complain(&format!("{place}{error}{hint}"));
-            return code;
-        }
+    let listen = |kind| {
+        signal(kind).map_err(|error| CommandError::Environment(format!("cannot wait for signals: {error}")))
     };
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    let options = Options { port: args.port, faults: args.fault, seed: args.seed, ..Options::default() };
+    let api = MockApi::start(scenario.script, options).await;
+    let api = api.map_err(|error| explain(&error, &args.scenario))?;
     announce(&api, &scenario.name, args.format.format);
     let mut changes = api.changes();
     let mut seen = Seen::default();
@@ -127,33 +99,35 @@ async fn serve(args: Args, scenario: Scenario) -> u8 {
     }
     let journal = api.stop().await;
     conclude(&journal, args.format.format);
-    if args.strict && !journal.summary().is_clean() { exit_code::FINDINGS } else { exit_code::OK }
+    Ok(exit_code::Outcome::of_findings(args.strict && !journal.summary().is_clean()))
 }
 
-/// The exit code of a failed start, and what the user can do about it.
-fn explain(error: &StartError) -> (u8, &'static str) {
+/// Why it did not start, and what the user can do about it.
+fn explain(error: &StartError, scenario: &str) -> CommandError {
     match error {
-        StartError::Fault(_) => (exit_code::USAGE, " (clawgate mock --help lists the faults)"),
-        StartError::Answer { .. } => (exit_code::USAGE, ""),
-        StartError::PortInUse { .. } | StartError::PortDenied { .. } => {
-            (exit_code::ENVIRONMENT, " (--port N, or leave --port out)")
+        StartError::Fault(_) => {
+            CommandError::Usage(format!("{error} (clawgate mock --help lists the faults)"))
         }
-        StartError::Socket(_) | StartError::Engine(_) => (exit_code::ENVIRONMENT, ""),
+        StartError::Answer { line, .. } => CommandError::Usage(format!("{scenario}:{line}:1: {error}")),
+        StartError::PortInUse { .. } | StartError::PortDenied { .. } => {
+            CommandError::Environment(format!("{error} (--port N, or leave --port out)"))
+        }
+        StartError::Socket(_) | StartError::Engine(_) => CommandError::Environment(error.to_string()),
     }
 }
 
 fn announce(api: &MockApi, scenario: &str, format: Format) {
     match format {
         Format::Human => {
-            data(&api.base_url());
-            note(&format!(
+            data(api.base_url());
+            tell(format_args!(
                 "serving `{scenario}`; try: ANTHROPIC_BASE_URL={} ANTHROPIC_API_KEY=dummy claude -p hello\n\
                  Ctrl-C stops and sums up",
                 api.base_url()
             ));
         }
-        Format::Json => lines::json(
-            &json!({"type": "listening", "schema_version": 1, "base_url": api.base_url(), "scenario": scenario}),
+        Format::Json => data(
+            json!({"type": "listening", "schema_version": 1, "base_url": api.base_url(), "scenario": scenario}),
         ),
     }
 }
@@ -174,16 +148,8 @@ impl Seen {
         self.pending.retain(|number| match api.entry(*number) {
             Some(entry) if all || entry.outcome != Outcome::Open => {
                 match format {
-                    Format::Human => note(&line(&entry)),
-                    Format::Json => {
-                        let mut value = json!({"type": "request"});
-                        if let (Some(object), Ok(serde_json::Value::Object(fields))) =
-                            (value.as_object_mut(), serde_json::to_value(&entry))
-                        {
-                            object.extend(fields);
-                        }
-                        lines::json(&value);
-                    }
+                    Format::Human => tell(format_args!("{}", line(&entry))),
+                    Format::Json => data(typed("request", &entry).unwrap_or_default()),
                 }
                 false
             }
@@ -224,15 +190,9 @@ fn line(entry: &JournalEntry) -> String {
 fn conclude(journal: &Journal, format: Format) {
     let summary = journal.summary();
     if format == Format::Json {
-        let mut value = json!({"type": "summary"});
-        if let (Some(object), Ok(serde_json::Value::Object(fields))) =
-            (value.as_object_mut(), serde_json::to_value(&summary))
-        {
-            object.extend(fields);
-        }
-        return lines::json(&value);
+        return data(typed("summary", &summary).unwrap_or_default());
     }
-    data(&format!(
+    data(format_args!(
         "{} requests: {} turns, {} auxiliary, {} unmatched, {} invalid, {} with a fault",
         summary.requests,
         summary.turns,
@@ -242,20 +202,20 @@ fn conclude(journal: &Journal, format: Format) {
         summary.faults
     ));
     for name in &summary.unused {
-        data(&format!("unused turn: {}", printable(name)));
+        data(format_args!("unused turn: {}", printable(name)));
     }
     for entry in &journal.requests {
         if entry.kind != Kind::Unmatched {
             continue;
         }
-        data(&format!("unmatched request {}: {} {}", entry.number, entry.method, printable(&entry.path)));
+        data(format_args!("unmatched request {}: {} {}", entry.number, entry.method, printable(&entry.path)));
         let Some(unmatched) = &entry.unmatched else { continue };
         if let (Some(nearest), Some(line)) = (&unmatched.nearest, unmatched.line) {
-            data(&format!("  nearest is turn {} (line {line}), which it misses by", printable(nearest)));
+            data(format_args!("  nearest is turn {} (line {line}), which it misses by", printable(nearest)));
         }
         for reason in &unmatched.because {
-            data(&format!("    {}", printable(reason)));
+            data(format_args!("    {}", printable(reason)));
         }
-        data(&format!("  request: {}", printable(&unmatched.request)));
+        data(format_args!("  request: {}", printable(&unmatched.request)));
     }
 }

@@ -12,7 +12,6 @@ mod explain;
 mod golden;
 mod init;
 mod judge;
-mod lines;
 mod man;
 mod matrix;
 mod merge;
@@ -22,7 +21,6 @@ mod play;
 mod project;
 mod reports;
 mod run;
-mod scenario_source;
 mod sweep;
 mod target;
 
@@ -104,8 +102,8 @@ pub fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Audit(args) => audit::run(&args),
-        Command::Mock(args) => Ok(mock::run(args).into()),
-        Command::Sweep(args) => Ok(sweep::run(&args).into()),
+        Command::Mock(args) => mock::run(args),
+        Command::Sweep(args) => sweep::run(&args),
         Command::Target(args) => target::run(&args),
         Command::Play(args) => play::run(&args),
         Command::Merge(args) => merge::run(&args),

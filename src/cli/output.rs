@@ -59,6 +59,12 @@ impl<W: Write> Write for WhileRead<W> {
     }
 }
 
+/// Writes a line of data at once, for commands that are watched while they go on. A reader that has left is no failure.
+pub(super) fn data(line: impl std::fmt::Display) {
+    let mut out = io::stdout().lock();
+    _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
 /// A line of JSON with its `type` before everything else.
 pub(super) fn typed(kind: &str, value: impl Serialize) -> serde_json::Result<serde_json::Value> {
     let mut object = serde_json::Map::new();

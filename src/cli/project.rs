@@ -10,8 +10,11 @@ use super::CommandError;
 use super::error::unreadable;
 use crate::config::{self, Config, Profile};
 use crate::drift::ComparePolicy;
+use crate::harness::mock::Scenario;
+use crate::harness::scenario::library;
 use crate::harness::target::{Choice, Located, TARGETS, Target};
 use crate::run::Suite;
+use crate::text::nearest;
 
 /// Where recordings go unless something else is said.
 pub(super) const OUT: &str = "clawgate-out";
@@ -72,6 +75,33 @@ impl Project {
             suite.add_path(&path)?;
         }
         Ok(suite)
+    }
+
+    /// The scenario that the user named: a built-in one, one of the project's own, or a file.
+    pub(super) fn scenario(&self, named: &str) -> Result<Scenario, CommandError> {
+        if let Some(text) = library::text(named) {
+            return Ok(Scenario::parse(named, text)?);
+        }
+        let own = self.scenarios().into_iter().map(|folder| folder.join(format!("{named}.toml")));
+        let own = own.into_iter().find(|path| path.is_file());
+        let path = own.unwrap_or_else(|| named.into());
+        if !path.exists() && !named.contains(['/', '.']) {
+            let known = library::scripts().map(|(name, _)| name);
+            let hint = nearest(named, known.clone()).map_or_else(
+                || format!("built in are: {}", known.collect::<Vec<_>>().join(", ")),
+                |name| format!("did you mean `{name}`?"),
+            );
+            let message = format!("{named}: neither a file nor a built-in scenario; {hint}");
+            return Err(CommandError::Usage(message));
+        }
+        let file = path.display().to_string();
+        let text = String::from_utf8(std::fs::read(&path).map_err(unreadable(&path))?).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = memchr::memchr_iter(b'\n', valid).count() + 1;
+            let column = valid.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
+            CommandError::Usage(format!("{file}:{line}:{column}: expected UTF-8 text"))
+        })?;
+        Ok(Scenario::parse(&file, &text)?)
     }
 
     fn target_folder(&self) -> Option<&'static Path> {

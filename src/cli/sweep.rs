@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use super::lines::{self, data};
-use super::scenario_source;
-use super::{Format, FormatArg, complain};
-use crate::exit_code;
+use super::output::data;
+use super::project::Project;
+use super::{CommandError, Format, FormatArg};
+use crate::exit_code::Outcome;
 use crate::harness::mock::Scenario;
 use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
@@ -21,7 +21,7 @@ use crate::shell::shell_word;
 /// byte for byte. The id of a case names it for ever: --case ID plays it again, and the command beside it serves it to
 /// a client of yours.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(super) struct Args {
     /// A scenario file, or the name of a built-in scenario.
     scenario: String,
     /// Only lists the cases.
@@ -41,39 +41,25 @@ pub(crate) struct Args {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &Args) -> u8 {
-    let scenario = match scenario_source::read(&args.scenario) {
-        Ok(scenario) => scenario,
-        Err(message) => {
-            complain(&message);
-            return exit_code::USAGE;
-        }
-    };
-    let selected = match select(args, &scenario) {
-        Ok(selected) => selected,
-        Err(code) => return code,
-    };
+pub(super) fn run(args: &Args) -> Result<Outcome, CommandError> {
+    let scenario = Project::open()?.scenario(&args.scenario)?;
+    let selected = select(args, &scenario)?;
     if args.list {
         for case in &selected {
             show(args, case, None);
         }
-        return exit_code::OK;
+        return Ok(Outcome::Ok);
     }
-    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(play_all(args, scenario, selected)),
-        Err(error) => {
-            complain(&format!("cannot start: {error}"));
-            exit_code::ENVIRONMENT
-        }
-    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    Ok(runtime.map_err(CommandError::Start)?.block_on(play_all(args, scenario, selected)))
 }
 
-fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, u8> {
+fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandError> {
     let all = cases(scenario);
     for id in &args.case {
         if !all.iter().any(|case| case.id == *id) {
-            complain(&format!("{} has no case {}; --list lists them", args.scenario, printable(id)));
-            return Err(exit_code::USAGE);
+            let message = format!("{} has no case {id}; --list lists them", args.scenario);
+            return Err(CommandError::Usage(message));
         }
     }
     let chosen = |case: &SweepCase| {
@@ -82,13 +68,13 @@ fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, u8> {
     };
     let selected: Vec<SweepCase> = all.into_iter().filter(chosen).collect();
     if selected.is_empty() {
-        complain("the filter selects no case; --list lists them");
-        return Err(exit_code::NOTHING_SELECTED);
+        let message = "the filter selects no case; --list lists them";
+        return Err(CommandError::NothingSelected(message.into()));
     }
     Ok(selected)
 }
 
-async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> u8 {
+async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> Outcome {
     let scenario = Arc::new(scenario);
     let places = Arc::new(Semaphore::new(usize::from(args.jobs)));
     let mut running = Vec::new();
@@ -101,13 +87,12 @@ async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> 
             (case, played)
         }));
     }
-    let (mut code, mut passed, mut failed, mut skipped) = (exit_code::OK, 0, 0, 0);
+    let (mut outcome, mut passed, mut failed, mut skipped) = (Outcome::Ok, 0, 0, 0);
     for task in running {
         let (case, played) = match task.await {
             Ok(done) => done,
             Err(error) => {
-                complain(&format!("{error}"));
-                code = exit_code::worst(code, exit_code::ENVIRONMENT);
+                outcome.add(CommandError::Environment(error.to_string()).told());
                 continue;
             }
         };
@@ -115,24 +100,23 @@ async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> 
             Ok(Played { mismatch: None, .. }) => passed += 1,
             Ok(_) => {
                 failed += 1;
-                code = exit_code::worst(code, exit_code::FINDINGS);
+                outcome.add(Outcome::Findings);
             }
             Err(PlayError::Unreachable(_)) => skipped += 1,
-            Err(_) => code = exit_code::worst(code, exit_code::ENVIRONMENT),
+            Err(_) => outcome.add(Outcome::Environment),
         }
         show(args, &case, Some(&played));
     }
-    if passed == 0 && code == exit_code::OK {
-        complain("no case could be played");
-        code = exit_code::NOTHING_SELECTED;
+    if passed == 0 && outcome == Outcome::Ok {
+        outcome = CommandError::NothingSelected("no case could be played".into()).told();
     }
     match args.format.format {
-        Format::Human => data(&format!("{passed} passed, {failed} failed, {skipped} skipped")),
+        Format::Human => data(format_args!("{passed} passed, {failed} failed, {skipped} skipped")),
         Format::Json => {
-            lines::json(&json!({"type": "summary", "passed": passed, "failed": failed, "skipped": skipped}));
+            data(json!({"type": "summary", "passed": passed, "failed": failed, "skipped": skipped}));
         }
     }
-    code
+    outcome
 }
 
 /// The command that serves a case to any client.
@@ -164,7 +148,7 @@ fn show(args: &Args, case: &SweepCase, played: Option<&Result<Played, PlayError>
                 value["message"] = Value::from(error.to_string());
             }
         }
-        return lines::json(&value);
+        return data(value);
     }
     let detail = match played {
         None => String::new(),
@@ -175,8 +159,8 @@ fn show(args: &Args, case: &SweepCase, played: Option<&Result<Played, PlayError>
         }
         Some(Err(error)) => format!("  {error}"),
     };
-    data(&format!("{word}{}{}", printable(&case.id), printable(&detail)));
+    data(format_args!("{word}{}{}", printable(&case.id), printable(&detail)));
     if word == "FAIL " || word == "ERROR " {
-        data(&format!("     replay: {}", printable(&replay(args, case))));
+        data(format_args!("     replay: {}", printable(&replay(args, case))));
     }
 }

@@ -137,6 +137,13 @@ fn every_command_finds_the_scenarios_of_the_profile() {
         .success();
     fs::write(folder.path().join("clawgate.toml"), "[profile.default]\nretires = 1\n").unwrap();
     diff(2).stderr(contains("clawgate.toml:2:1: unknown key `retires`"));
+    // A script of its own is served by its name as well.
+    fs::write(folder.path().join("clawgate.toml"), "[profile.default]\nscenarios = [\"cases\"]\n").unwrap();
+    let sweep = || clawgate(&folder).args(["sweep", "own-script", "--list"]).assert();
+    sweep().code(2).stderr(contains("neither a file nor a built-in scenario"));
+    let script = "[scenario]\nname = \"own-script\"\n[api]\n[[api.turns]]\ntext = \"Hi.\"\n";
+    fs::write(folder.path().join("cases/own-script.toml"), script).unwrap();
+    sweep().success();
 }
 
 #[test]

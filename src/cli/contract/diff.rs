@@ -20,7 +20,7 @@ use crate::schema::{Bundle, CONTRACT_FILE, Diff, Effect, FileError, bundle};
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit codes: 0 nothing is breaking; 100 something is; 2 a contract cannot be read.")]
-pub(in crate::cli) struct DiffArgs {
+pub(super) struct DiffArgs {
     /// The old contract: a name, or the path of a contract or of a directory of .schema.json files
     #[arg(value_name = "OLD")]
     old: String,
@@ -32,7 +32,7 @@ pub(in crate::cli) struct DiffArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
+pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let diff = Diff::between(&open(&args.old)?, &open(&args.new)?)?;
     let count = |effect| diff.changes.iter().filter(|change| change.effect == effect).count();
     let (breaking, undecided, additive) =

@@ -27,7 +27,7 @@ A run that printed nothing, or something that is no JSON, does not fit either.
 
 Exit codes: 0 learned, or everything fits; 100 --check found recordings that do not fit; 2 an input cannot be read;
 3 the contract cannot be written; 4 there was nothing to learn from, or nothing that asked for JSON to check.")]
-pub(in crate::cli) struct LearnArgs {
+pub(super) struct LearnArgs {
     /// Recordings, directories of them, or bare files
     #[arg(required = true, value_name = "RECORDINGS")]
     recordings: Vec<PathBuf>,
@@ -51,7 +51,7 @@ pub(in crate::cli) struct LearnArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
+pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let mut samples = Vec::new();
     for path in &args.recordings {
         for input in find(path)? {

@@ -18,7 +18,7 @@ use crate::schema::{Bundle, Clause, Contract, FileError, Level, built_in, bundle
 
 /// List contracts, show one, compare two, or learn one from recordings
 #[derive(Debug, Args)]
-pub(in crate::cli) struct ContractArgs {
+pub(super) struct ContractArgs {
     #[command(subcommand)]
     command: ContractCommand,
 }
@@ -49,7 +49,7 @@ struct ShowArgs {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &ContractArgs) -> Result<Outcome, CommandError> {
+pub(super) fn run(args: &ContractArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         ContractCommand::List(args) => list(args.format.format),
         ContractCommand::Show(args) => show(args),
@@ -59,7 +59,7 @@ pub(in crate::cli) fn run(args: &ContractArgs) -> Result<Outcome, CommandError> 
 }
 
 /// A contract with its files.
-pub(in crate::cli) fn open(name: &str) -> Result<(Contract, Bundle), FileError> {
+pub(super) fn open(name: &str) -> Result<(Contract, Bundle), FileError> {
     let bundle = bundle(name)?;
     Ok((Contract::load(&bundle)?, bundle))
 }
@@ -197,7 +197,7 @@ fn policy_json(policy: &Policy) -> serde_json::Value {
 }
 
 /// Why no recording and no log shows that a clause is broken.
-pub(in crate::cli) fn not_judged(clause: &Clause) -> &'static str {
+pub(super) fn not_judged(clause: &Clause) -> &'static str {
     if clause.rule() == "live" { "live only: no log can show it" } else { "no finding of its own" }
 }
 
@@ -213,7 +213,7 @@ fn profiles_json(clause: &Clause) -> serde_json::Value {
 }
 
 /// A clause as JSON, for `show` and for `explain`.
-pub(in crate::cli) fn clause_json(contract: &Contract, clause: &Clause) -> serde_json::Value {
+pub(super) fn clause_json(contract: &Contract, clause: &Clause) -> serde_json::Value {
     json!({
         "clause": format!("{}/{}", contract.name(), clause.id),
         "level": clause.level,

@@ -13,11 +13,7 @@ use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
 
 /// Lints the skills at these paths.
-pub(in crate::cli) fn lint_skills(
-    paths: &[PathBuf],
-    strict: bool,
-    format: Format,
-) -> Result<Outcome, CommandError> {
+pub(super) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<Outcome, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         let is_project = path.is_dir() && !path.join("SKILL.md").is_file();

@@ -50,7 +50,7 @@ clawgate eval greet.toml --resume\n  clawgate eval lint .claude/skills/greet\n\n
 Exit codes: 0 every threshold is reached; 100 one is not, or a regression; 2 a file or flag is wrong; 3 too little \
 was measured, a control came out wrong, or a target is missing; 4 nothing was selected; 130 interrupted."
 )]
-pub(in crate::cli) struct EvalArgs {
+pub(super) struct EvalArgs {
     #[command(subcommand)]
     command: Option<Other>,
     /// The evaluations
@@ -171,7 +171,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// Runs the command and returns its exit code.
-pub(in crate::cli) fn run(args: &EvalArgs) -> Result<Outcome, CommandError> {
+pub(super) fn run(args: &EvalArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         Some(Other::Lint { skills, strict, format }) => lint_skills(skills, *strict, format.format),
         Some(Other::Grade { iteration, spec, report, format }) => {

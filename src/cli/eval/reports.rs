@@ -9,7 +9,7 @@ use crate::exit_code;
 use crate::report::{Evaluated, Kind, ReportRequest, Sinks, evaluations};
 
 #[derive(Debug, clap::Args)]
-pub(in crate::cli) struct EvalReportArg {
+pub(super) struct EvalReportArg {
     /// A report besides report.html of the iteration: junit, sarif, github, gitlab or markdown. PATH may be `-`; without
     /// it the report goes to its usual file in --out. A case, a control, the triggers and the whole are a test each.
     /// Several at once
@@ -37,20 +37,20 @@ fn wish(text: &str) -> Result<ReportRequest, String> {
 }
 
 /// The reports for CI systems, all evaluations in each.
-pub(in crate::cli) struct Reports {
+pub(super) struct Reports {
     args: ReportArgs,
     sinks: Option<Sinks>,
     started: Instant,
 }
 
 impl Reports {
-    pub(in crate::cli) fn open(wishes: &EvalReportArg, format: Format, out: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(wishes: &EvalReportArg, format: Format, out: &Path) -> Result<Self, Failure> {
         let args = ReportArgs::beside(wishes.report.clone(), format);
         Ok(Self { sinks: args.open_beside(out)?, args, started: Instant::now() })
     }
 
     /// Writes them, and answers with the exit code that follows from that alone.
-    pub(in crate::cli) fn write(self, done: &[Evaluated]) -> u8 {
+    pub(super) fn write(self, done: &[Evaluated]) -> u8 {
         let Some(mut sinks) = self.sinks else { return exit_code::OK };
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         evaluations(done, duration_ms).iter().for_each(|event| sinks.on_event(event));

@@ -22,7 +22,7 @@ pub(super) struct GoldenDir {
 
 /// Whether runs are compared with their snapshots.
 #[derive(Debug, Clone, clap::Args)]
-pub(in crate::cli) struct GoldenArgs {
+pub(crate) struct GoldenArgs {
     /// Compare each run with its golden snapshot [default: check, for targets that have snapshots]
     #[arg(long, value_enum, value_name = "WHAT", env = "CLAWGATE_GOLDEN")]
     golden: Option<What>,
@@ -47,7 +47,7 @@ fn is_ci() -> bool {
 
 impl GoldenArgs {
     /// What runs are compared with.
-    pub(in crate::cli) fn golden(&self, targets: &[String]) -> Result<Option<Golden>, CommandError> {
+    pub(crate) fn golden(&self, targets: &[String]) -> Result<Option<Golden>, CommandError> {
         let check = if is_ci() { Mode::ReadOnly } else { Mode::Check };
         let folder = self.dir.golden_dir.as_path();
         Ok(match self.golden {
@@ -72,7 +72,7 @@ impl GoldenArgs {
 }
 
 /// Tells of snapshots that no case has: in CI they fail the run, since nothing would ever look at them again.
-pub(in crate::cli) fn tell_orphans(
+pub(crate) fn tell_orphans(
     golden: &Golden,
     suite: &Suite,
     targets: &[Arc<Located>],
