@@ -35,24 +35,4 @@ macro_rules! named {
     };
 }
 
-/// Declares a struct of optional members of an object, and how to find them all in one pass.
-macro_rules! members {
-    ($(#[$of_struct:meta])* $vis:vis struct $Struct:ident {
-        $($field:ident $name:literal,)*
-    }) => {
-        $(#[$of_struct])*
-        #[derive(Debug, Clone, Copy, Default)]
-        $vis struct $Struct<'a> {
-            $($vis $field: Option<Node<'a>>,)*
-        }
-
-        impl<'a> $Struct<'a> {
-            fn of(object: Node<'a>) -> Self {
-                let [$($field),*] = object.pick(const { [$(Key::new($name)),*] });
-                Self { $($field),* }
-            }
-        }
-    };
-}
-
-pub(crate) use {members, named};
+pub(crate) use named;

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::json::{Key, Node};
+use crate::json::{Node, members};
 
-use super::named::members;
 use super::rules::nonblank;
 use crate::time::{self, Millis};
 
@@ -80,17 +79,17 @@ pub(crate) enum Wrapped {
 members! {
     /// The fields of the universal envelope.
     pub(crate) struct Envelope {
-        v "v",
-        id "id",
-        correlation_id "correlation_id",
-        parent_id "parent_id",
-        from_peer "from_peer",
-        from_name "from_name",
-        terminal_id "terminal_id",
-        ts_published "ts_published",
-        ts_server "ts_server",
-        schema "schema",
-        data "data",
+        pub(crate) v "v",
+        pub(crate) id "id",
+        pub(crate) correlation_id "correlation_id",
+        pub(crate) parent_id "parent_id",
+        pub(crate) from_peer "from_peer",
+        pub(crate) from_name "from_name",
+        pub(crate) terminal_id "terminal_id",
+        pub(crate) ts_published "ts_published",
+        pub(crate) ts_server "ts_server",
+        pub(crate) schema "schema",
+        pub(crate) data "data",
     }
 }
 

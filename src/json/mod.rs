@@ -16,6 +16,7 @@
 
 mod document;
 mod lines;
+mod members;
 mod oddity;
 pub(crate) mod pointer;
 mod scan;
@@ -24,6 +25,7 @@ pub(crate) mod view;
 
 pub use document::{Document, Items, Key, Kind, Members, Name, Node};
 pub(crate) use lines::{RawLine, Splitter};
+pub(crate) use members::members;
 pub use oddity::{Malformed, Oddity, OddityKind};
 pub(crate) use pointer::Pointer;
 pub use scan::{Limits, MAX_DEPTH, Scanner};

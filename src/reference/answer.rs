@@ -134,3 +134,42 @@ impl Answer {
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(answer: &mut Answer, partial_json: &str) -> Vec<Value> {
+        let block = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {}});
+        let delta = json!({"type": "input_json_delta", "partial_json": partial_json});
+        let events = [
+            json!({"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 7}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": block}),
+            json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+            json!({"type": "content_block_stop", "index": 0}),
+            json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 3}}),
+        ];
+        let whole = |event: &Value| match answer.event(event) {
+            Step::Block(block) => Some(block),
+            Step::Quiet | Step::Error(_) => None,
+        };
+        events.iter().filter_map(whole).collect()
+    }
+
+    #[test]
+    fn a_tool_call_is_put_together_from_its_pieces() {
+        let mut answer = Answer::default();
+        stream(&mut answer, r#"{"command":"ls"}"#);
+        assert_eq!(answer.tool_calls(), [("t".into(), "Bash".into(), json!({"command": "ls"}))]);
+        assert_eq!((answer.usage.input, answer.usage.output), (7, 3));
+        assert!(!answer.is_complete);
+        answer.event(&json!({"type": "message_stop"}));
+        assert!(answer.is_complete);
+    }
+
+    #[test]
+    fn an_input_that_is_no_json_is_kept_as_it_came() {
+        let blocks = stream(&mut Answer::default(), "{\"comm");
+        assert_eq!(blocks[0]["input"]["__unparsedToolInput"]["raw"], "{\"comm");
+    }
+}

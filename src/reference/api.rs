@@ -20,7 +20,7 @@ pub(super) struct Api {
 }
 
 /// Why there is no answer.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Failure {
     /// The HTTP status of an error response.
     pub(super) status: Option<u16>,
@@ -33,12 +33,12 @@ pub(super) struct Failure {
     pub(super) request_id: Option<String>,
 }
 
-/// What a listener hears while an answer streams in.
-pub(super) enum Heard<'h> {
+/// What comes in while an answer streams.
+pub(super) enum StreamPart<'s> {
     /// A raw event.
-    Event(&'h Value),
+    Event(&'s Value),
     /// A whole block of the answer so far.
-    Block(&'h Answer, &'h Value),
+    Block(&'s Answer, &'s Value),
 }
 
 impl Api {
@@ -53,7 +53,7 @@ impl Api {
         &self,
         body: &Value,
         agent: Option<&str>,
-        hear: &mut dyn FnMut(Heard<'_>),
+        listen: &mut dyn FnMut(StreamPart<'_>),
     ) -> Result<Answer, Failure> {
         let mut headers =
             vec![("anthropic-version", "2023-06-01"), ("x-api-key", self.key.as_deref().unwrap_or(""))];
@@ -82,38 +82,37 @@ impl Api {
             }
             let Some(data) = line.strip_prefix(b"data:") else { continue };
             let Ok(event) = serde_json::from_slice::<Value>(data.trim_ascii()) else {
-                return Err(Failure::malformed("the API sent an event that is not JSON", answer.request_id));
+                let message = "the API sent an event that is not JSON";
+                return Err(Failure::new("malformed", message, answer.request_id));
             };
             events += 1;
-            hear(Heard::Event(&event));
+            listen(StreamPart::Event(&event));
             match answer.event(&event) {
                 // Whatever becomes of the connection: nothing is missing.
                 Step::Quiet if answer.is_complete => break,
                 Step::Quiet => {}
-                Step::Block(block) => hear(Heard::Block(&answer, &block)),
+                Step::Block(block) => listen(StreamPart::Block(&answer, &block)),
                 Step::Error(error) => {
                     let part = |key: &str| error[key].as_str().unwrap_or("unknown").to_owned();
-                    return Err(Failure {
-                        status: None,
-                        message: part("message"),
-                        kind: part("type"),
-                        retry_after: None,
-                        request_id: answer.request_id,
-                    });
+                    return Err(Failure::new(&part("type"), &part("message"), answer.request_id));
                 }
             }
         }
-        match (answer.is_complete, events) {
-            (true, _) => Ok(answer),
-            (false, 0) => {
-                Err(Failure::malformed("Stream ended without receiving any events", answer.request_id))
-            }
-            (false, _) => Err(Failure::malformed("Connection closed mid-response", answer.request_id)),
-        }
+        let message = match (answer.is_complete, events) {
+            (true, _) => return Ok(answer),
+            (false, 0) => "Stream ended without receiving any events",
+            (false, _) => "Connection closed mid-response",
+        };
+        Err(Failure::new("malformed", message, answer.request_id))
     }
 }
 
 impl Failure {
+    /// A failure that is no HTTP error.
+    pub(super) fn new(kind: &str, message: &str, request_id: Option<String>) -> Self {
+        Self { message: message.into(), kind: kind.into(), request_id, ..Self::default() }
+    }
+
     fn connection(error: &io::Error) -> Self {
         let reason = match error.kind() {
             io::ErrorKind::ConnectionRefused => "ConnectionRefused",
@@ -123,23 +122,7 @@ impl Failure {
             io::ErrorKind::InvalidData => "Malformed_HTTP_Response",
             _ => "FailedToOpenSocket",
         };
-        Self {
-            status: None,
-            message: format!("Unable to connect to API ({reason})"),
-            kind: "connection".into(),
-            retry_after: None,
-            request_id: None,
-        }
-    }
-
-    fn malformed(message: &str, request_id: Option<String>) -> Self {
-        Self {
-            status: None,
-            message: message.into(),
-            kind: "malformed".into(),
-            retry_after: None,
-            request_id,
-        }
+        Self::new("connection", &format!("Unable to connect to API ({reason})"), None)
     }
 
     fn of_response(response: &mut http::Response, request_id: Option<String>) -> Self {

@@ -102,3 +102,20 @@ impl FromStr for Misbehaviour {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_and_others_get_the_nearest() {
+        for (name, _) in MISBEHAVIOURS {
+            assert_eq!(name.parse::<Misbehaviour>().map(Misbehaviour::name).as_ref(), Ok(name));
+        }
+        assert_eq!(
+            "no-results".parse::<Misbehaviour>().unwrap_err(),
+            "unknown misbehaviour `no-results`, did you mean `no-result`?"
+        );
+        assert!("".parse::<Misbehaviour>().unwrap_err().contains("expected one of: prose-on-stderr, "));
+    }
+}

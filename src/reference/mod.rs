@@ -80,3 +80,12 @@ fn print(text: &str) {
 fn complain(text: &str) {
     _ = writeln!(io::stderr().lock(), "{text}");
 }
+
+#[cfg(test)]
+impl World {
+    /// A world with these arguments and no variables, for tests.
+    fn of(args: &[&str]) -> Self {
+        let args = args.iter().map(|&word| word.to_owned()).collect();
+        Self { args, variables: |_| None, wrong: None }
+    }
+}

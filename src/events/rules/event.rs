@@ -1,9 +1,8 @@
 //! The events that a worker publishes within a phase.
 
-use crate::json::{Key, Kind, Node};
+use crate::json::{Kind, Node, members};
 
 use super::super::features::{EVENT_KINDS, SEVERITIES};
-use super::super::named::members;
 use super::super::peers::{PeerId, key_of};
 use super::super::record::Record;
 use super::super::timers::Timer;

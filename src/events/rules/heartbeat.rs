@@ -1,8 +1,7 @@
 //! Heartbeats: what they hold. Their absence is found in `deadlines`.
 
-use crate::json::{Key, Kind, Node};
+use crate::json::{Kind, Node, members};
 
-use super::super::named::members;
 use super::super::peers::{PeerId, key_of};
 use super::super::phase::Phase;
 use super::super::violation::Occurrence;

@@ -34,13 +34,10 @@ impl Task {
         output: &mut Output,
     ) -> Self {
         let id = format!("task-{number}");
-        output.message(
-            "system",
-            json!({
-                "subtype": "task_started", "task_id": id, "tool_use_id": call, "description": description,
-                "task_type": "local_bash",
-            }),
-        );
+        output.message(json!({
+            "type": "system", "subtype": "task_started", "task_id": id, "tool_use_id": call,
+            "description": description, "task_type": "local_bash",
+        }));
         let child = Command::new("/bin/sh")
             .args(["-c", command])
             .stdin(Stdio::null())
@@ -81,17 +78,14 @@ impl Task {
             }
         }
         let (patch, status) = if finished { ("completed", "completed") } else { ("killed", "stopped") };
-        output.message(
-            "system",
-            json!({"subtype": "task_updated", "task_id": self.id, "patch": {"status": patch, "end_time": crate::time::now()}}),
-        );
-        output.message(
-            "system",
-            json!({
-                "subtype": "task_notification", "task_id": self.id, "tool_use_id": self.tool_use_id, "status": status,
-                "output_file": "", "summary": self.description,
-            }),
-        );
+        output.message(json!({
+            "type": "system", "subtype": "task_updated", "task_id": self.id,
+            "patch": {"status": patch, "end_time": crate::time::now()},
+        }));
+        output.message(json!({
+            "type": "system", "subtype": "task_notification", "task_id": self.id, "tool_use_id": self.tool_use_id,
+            "status": status, "output_file": "", "summary": self.description,
+        }));
         finished
     }
 }

@@ -95,3 +95,35 @@ impl Flags {
 fn list(text: &str) -> Vec<String> {
     text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Flags, String> {
+        Flags::parse(&World::of(args))
+    }
+
+    #[test]
+    fn flags_are_read_with_their_values() {
+        let flags =
+            parse(&["-p", "Hi", "--output-format=stream-json", "--verbose", "--allowedTools", "Bash,Read"]);
+        let flags = flags.unwrap();
+        assert_eq!(flags.prompt.as_deref(), Some("Hi"));
+        assert_eq!((flags.format, flags.verbose), (OutputFormat::StreamJson, true));
+        assert_eq!(flags.allowed, ["Bash", "Read"]);
+    }
+
+    #[test]
+    fn after_two_dashes_everything_is_the_prompt() {
+        assert_eq!(parse(&["-p", "--", "--verbose"]).unwrap().prompt.as_deref(), Some("--verbose"));
+        assert_eq!(parse(&["-p", "--verbose"]).unwrap().prompt, None);
+    }
+
+    #[test]
+    fn what_is_no_flag_is_refused() {
+        assert_eq!(parse(&["--no-such"]).unwrap_err(), "unknown option '--no-such'");
+        assert_eq!(parse(&["--model"]).unwrap_err(), "option '--model' argument missing");
+        assert!(parse(&["--output-format", "xml"]).unwrap_err().contains("'xml' is invalid"));
+    }
+}

@@ -1,6 +1,8 @@
 //! The reference target as the Claude CLI: `-p` with stream-json, json or text.
 
 mod background;
+mod conversation;
+mod ending;
 mod error_text;
 mod flags;
 mod hooks;

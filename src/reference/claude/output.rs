@@ -1,6 +1,6 @@
 //! What the Claude CLI prints: messages, one a line, or only the result.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::answer::Answer;
 use super::super::{World, print, process};
@@ -12,7 +12,7 @@ pub(super) struct Output {
     format: OutputFormat,
     verbose: bool,
     pub(super) session_id: String,
-    /// What `--verbose` with json collects.
+    /// What is printed at the end: the result, with `--verbose` every message.
     messages: Vec<Value>,
     counter: u64,
     wrong: &'static str,
@@ -40,7 +40,7 @@ impl Output {
         Self { counter: 1 << 32, ..self }
     }
 
-    /// A new id.
+    /// An id that no message had before.
     pub(super) fn uuid(&mut self) -> String {
         if self.wrong != "same-uuid" || self.counter < 2 {
             self.counter += 1;
@@ -49,27 +49,24 @@ impl Output {
     }
 
     /// Prints a message with what every message has.
-    pub(super) fn message(&mut self, kind: &str, fields: Value) {
-        let mut message = Map::new();
-        message.insert("type".into(), kind.into());
-        if let Value::Object(fields) = fields {
-            message.extend(fields);
-        }
-        let is_init = message.get("subtype").is_some_and(|subtype| subtype == "init");
+    pub(super) fn message(&mut self, mut message: Value) {
+        let is_init = message["subtype"] == "init";
         if is_init && self.wrong == "missing-init" {
             return;
         }
-        let session = if self.wrong == "other-session" && kind == "assistant" {
-            uuid(0xbad, 9)
-        } else {
-            self.session_id.clone()
-        };
-        message.insert("session_id".into(), session.into());
-        message.insert("uuid".into(), self.uuid().into());
-        self.line(Value::Object(message));
+        self.identify(&mut message);
+        self.line(message);
         if is_init && !std::mem::replace(&mut self.has_init, true) {
             self.after_init();
         }
+    }
+
+    /// Adds the ids of the session and of the message.
+    fn identify(&mut self, message: &mut Value) {
+        let is_foreign = self.wrong == "other-session" && message["type"] == "assistant";
+        let session = if is_foreign { uuid(0xbad, 9) } else { self.session_id.clone() };
+        message["session_id"] = session.into();
+        message["uuid"] = self.uuid().into();
     }
 
     /// What goes wrong once the stream has begun.
@@ -83,11 +80,10 @@ impl Output {
                     .write_all(b"{\"type\":\"system\",\"subtype\":\"status\",\"status\":\"\xff\"}\n");
             }
             "drops-output" => {
-                let (session, uuid) = (self.session_id.clone(), self.uuid());
                 let text = "x".repeat(900_000);
-                write_what_fits(&json!({
-                    "type": "system", "subtype": "status", "status": text, "session_id": session, "uuid": uuid,
-                }));
+                let mut message = json!({"type": "system", "subtype": "status", "status": text});
+                self.identify(&mut message);
+                write_what_fits(&message);
             }
             "stalls" => process::wait_for_ever(),
             "closes-stdout" => {
@@ -103,44 +99,42 @@ impl Output {
 
     fn line(&mut self, message: Value) {
         match self.format {
-            OutputFormat::StreamJson => {
-                let text = message.to_string();
-                if self.wrong == "cut-line" && message["type"] == "result" {
-                    print(&text[..text.len() / 2]);
-                } else {
-                    print(&format!("{text}\n"));
-                }
-            }
+            OutputFormat::StreamJson => self.print(&message),
             OutputFormat::Json if self.verbose => self.messages.push(message),
             OutputFormat::Json | OutputFormat::Text => {}
         }
     }
 
+    /// Prints a document as a line, or half of it where that is asked for.
+    fn print(&self, document: &Value) {
+        let text = document.to_string();
+        let is_last = document.is_array() || document["type"] == "result";
+        if is_last && self.wrong == "cut-line" {
+            print(&text[..text.len() / 2]);
+        } else {
+            print(&format!("{text}\n"));
+        }
+    }
+
     /// Prints the result.
-    pub(super) fn result(&mut self, fields: Value) {
+    pub(super) fn result(&mut self, mut result: Value) {
         if self.wrong == "no-result" {
             return;
         }
         match self.format {
             OutputFormat::StreamJson => {
-                self.message("result", fields.clone());
+                self.message(result.clone());
                 if self.wrong == "second-result" {
-                    self.message("result", fields);
+                    self.message(result);
                 }
             }
             OutputFormat::Json => {
-                let mut message = Map::new();
-                message.insert("type".into(), "result".into());
-                if let Value::Object(fields) = fields {
-                    message.extend(fields);
-                }
-                message.insert("session_id".into(), self.session_id.clone().into());
-                message.insert("uuid".into(), self.uuid().into());
-                self.messages.push(Value::Object(message));
+                self.identify(&mut result);
+                self.messages.push(result);
             }
             OutputFormat::Text => {
                 let text =
-                    fields["result"].as_str().or_else(|| fields["errors"][0].as_str()).unwrap_or_default();
+                    result["result"].as_str().or_else(|| result["errors"][0].as_str()).unwrap_or_default();
                 print(&format!("{text}\n"));
             }
         }
@@ -148,17 +142,14 @@ impl Output {
 
     /// Prints what is printed at the end only.
     pub(super) fn finish(&mut self) {
-        if self.format != OutputFormat::Json {
-            return;
+        if self.format == OutputFormat::Json {
+            let messages = std::mem::take(&mut self.messages);
+            if self.verbose {
+                self.print(&Value::Array(messages));
+            } else if let Some(result) = messages.last() {
+                self.print(result);
+            }
         }
-        let document = if self.verbose {
-            Some(Value::Array(std::mem::take(&mut self.messages)))
-        } else {
-            self.messages.pop()
-        };
-        let Some(document) = document else { return };
-        let text = document.to_string();
-        if self.wrong == "cut-line" { print(&text[..text.len() / 2]) } else { print(&format!("{text}\n")) }
     }
 
     /// Prints one block of an answer.
@@ -167,15 +158,15 @@ impl Output {
             "id": answer.id, "type": "message", "role": "assistant", "model": answer.model, "content": [block],
             "stop_reason": null, "stop_sequence": null, "usage": answer.first_usage, "context_management": null,
         });
-        let mut fields =
-            json!({"message": message, "parent_tool_use_id": parent.map(|parent| &parent.tool_use_id)});
+        let parent_id = parent.map(|parent| &parent.tool_use_id);
+        let mut fields = json!({"type": "assistant", "message": message, "parent_tool_use_id": parent_id});
         if let Some(id) = &answer.request_id {
             fields["request_id"] = id.clone().into();
         }
         if let Some(parent) = parent {
             parent.describe(&mut fields);
         }
-        self.message("assistant", fields);
+        self.message(fields);
     }
 
     /// Prints a text that no model said.
@@ -187,14 +178,14 @@ impl Output {
             "usage": {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
             "content": [{"type": "text", "text": text}], "context_management": null,
         });
-        let mut fields = json!({"message": message, "parent_tool_use_id": null});
+        let mut fields = json!({"type": "assistant", "message": message, "parent_tool_use_id": null});
         if let Some(error) = error {
             fields["error"] = error.into();
         }
         if let Some(id) = request_id {
             fields["request_id"] = id.into();
         }
-        self.message("assistant", fields);
+        self.message(fields);
     }
 
     /// Prints what a tool answered.
@@ -203,7 +194,7 @@ impl Output {
             return;
         }
         let mut fields = json!({
-            "message": {"role": "user", "content": [result]},
+            "type": "user", "message": {"role": "user", "content": [result]},
             "parent_tool_use_id": parent.map(|parent| &parent.tool_use_id),
             "timestamp": time::rfc3339(time::now()),
         });
@@ -211,7 +202,7 @@ impl Output {
             Some(parent) => parent.describe(&mut fields),
             None => fields["tool_use_result"] = extra,
         }
-        self.message("user", fields);
+        self.message(fields);
     }
 }
 

@@ -92,3 +92,40 @@ fn bash(command: &str) -> Outcome {
         [format!("Exit code {code}"), stdout, stderr].into_iter().filter(|part| !part.is_empty()).collect();
     Outcome::error(said.join("\n"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(flags: &Flags, name: &str, command: &str) -> bool {
+        is_allowed(flags, name, &json!({"command": command}))
+    }
+
+    #[test]
+    fn what_only_looks_is_allowed() {
+        let flags = Flags::default();
+        assert!(allowed(&flags, "Bash", "echo hi") && allowed(&flags, "Read", ""));
+        assert!(!allowed(&flags, "Bash", "echo hi > file") && !allowed(&flags, "Bash", "rm file"));
+        assert!(!allowed(&flags, "Write", ""));
+    }
+
+    #[test]
+    fn the_user_may_allow_more() {
+        let edits = Flags { permission_mode: Some("acceptEdits".into()), ..Flags::default() };
+        assert!(allowed(&edits, "Write", "") && !allowed(&edits, "Bash", "rm file"));
+        let bash = Flags { allowed: vec!["Bash".into()], ..Flags::default() };
+        assert!(allowed(&bash, "Bash", "rm file") && !allowed(&bash, "Write", ""));
+        assert!(allowed(&Flags { bypass: true, ..Flags::default() }, "Write", ""));
+    }
+
+    #[test]
+    fn a_failing_command_says_its_code_and_a_missing_tool_is_none() {
+        let input = json!({"command": "echo out; exit 3"});
+        let outcome = run(&Flags::default(), "Bash", &input).unwrap();
+        assert_eq!((outcome.is_error, outcome.content.as_str()), (true, "Exit code 3\nout"));
+        assert!(!run(&Flags::default(), "Bash", &json!({"command": "true"})).unwrap().is_error);
+        assert!(run(&Flags::default(), "NoSuchTool", &input).is_none());
+        let disallowed = Flags { disallowed: vec!["Bash".into()], ..Flags::default() };
+        assert!(run(&disallowed, "Bash", &input).is_none());
+    }
+}

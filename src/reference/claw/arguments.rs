@@ -79,3 +79,33 @@ impl Arguments {
         self.options.iter().rev().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_and_its_flags_are_told_apart() {
+        let read = Arguments::read(&World::of(&["-p", "Hi", "--output-format", "JSON", "--model=m"]));
+        assert_eq!((read.verb.as_deref(), read.prompt.as_deref()), (Some("prompt"), Some("Hi")));
+        assert!(read.json && read.unknown_flag.is_none());
+        assert_eq!((read.option("--model"), read.option("--limit")), (Some("m"), None));
+    }
+
+    #[test]
+    fn a_flag_that_nobody_knows_is_remembered() {
+        let read = Arguments::read(&World::of(&["status", "--frobnicate"]));
+        assert_eq!(read.unknown_flag.as_deref(), Some("--frobnicate"));
+        let read = Arguments::read(&World::of(&["status", "--output-format", "xml"]));
+        assert_eq!(read.unknown_flag.as_deref(), Some("--output-format xml"));
+    }
+
+    #[test]
+    fn a_swallowed_flag_goes_to_the_model() {
+        let wrong = "flag-swallowed".parse().ok();
+        let world = World { wrong, ..World::of(&["-p", "Hi", "--output-format", "json"]) };
+        let read = Arguments::read(&world);
+        assert_eq!(read.prompt.as_deref(), Some("Hi --output-format json"));
+        assert!(!read.json);
+    }
+}

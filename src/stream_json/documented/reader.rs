@@ -82,7 +82,7 @@ pub struct Run {
 }
 
 /// Folds a stream the way the documented reader does.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is something the documented reader has seen or not")]
 pub struct Reader {
     settings: Settings,
@@ -114,29 +114,7 @@ pub struct Reader {
 impl Reader {
     /// A reader with these settings and bounds.
     pub fn new(settings: Settings, limits: Limits) -> Self {
-        Self {
-            settings,
-            limits,
-            output: KeptText::new(limits.text),
-            has_text: false,
-            last_visible: None,
-            waiting_beyond: false,
-            warnings: Vec::new(),
-            unlisted_warnings: 0,
-            saw_init: false,
-            api_key_source: None,
-            saw_result: false,
-            error: None,
-            input_tokens: Count::default(),
-            output_tokens: Count::default(),
-            cost_usd: None,
-            duration_ms: None,
-            num_turns: None,
-            ends_turn: false,
-            asked_user: false,
-            background_launches: 0,
-            events: 0,
-        }
+        Self { settings, limits, output: KeptText::new(limits.text), ..Self::default() }
     }
 
     /// Takes the next line.
@@ -191,7 +169,7 @@ impl Reader {
 
     fn assistant(&mut self, assistant: Assistant<'_>, line: u64) {
         let Some(message) = assistant.api_message() else {
-            if assistant.message.is_some_and(|message| !is_falsy(message)) {
+            if assistant.message().is_some_and(|message| !is_falsy(message)) {
                 self.warn(|| format!("message of line {line} is not an object and was left out"));
             }
             return;

@@ -275,7 +275,7 @@ impl Session {
     }
 
     fn user(&mut self, user: User<'_>, line: u64) {
-        let details = user.tool_use_result;
+        let details = user.tool_use_result();
         for block in user.blocks().filter(|block| block.is("tool_result")) {
             let Some(id) = block.tool_use_id.and_then(Node::text) else { continue };
             let is_error = block.is_failed();

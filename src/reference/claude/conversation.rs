@@ -1,0 +1,217 @@
+//! The conversation with the model: asks, runs tools, asks again.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::answer::{Answer, Usage, text};
+use super::super::api::{Failure, StreamPart};
+use super::background::Task;
+use super::ending::{End, cost};
+use super::error_text::{describe, retry_word};
+use super::output::Parent;
+use super::session::Session;
+use super::tools::{self, Outcome};
+use super::user_text;
+
+/// How often an invalid structured answer is asked for again.
+const SCHEMA_ATTEMPTS: usize = 5;
+
+impl Session<'_> {
+    /// Goes on until the model calls no further tool or a limit is reached; counts the turns.
+    pub(super) fn converse(&mut self, turns: &mut u64) -> End {
+        let mut rounds = 0;
+        let mut refused_schema = 0;
+        loop {
+            let answer = match self.ask_patiently(None, &[]) {
+                Ok(answer) => answer,
+                Err(failure) => return End::Failed(failure),
+            };
+            self.present.add(answer.usage);
+            self.total.add(answer.usage);
+            self.messages.push(json!({"role": "assistant", "content": answer.blocks}));
+            rounds += 1;
+            let calls = answer.tool_calls();
+            let last_text = answer.last_text();
+            let stop_reason = answer.stop_reason;
+            if let Some(budget) = self.flags.max_budget.filter(|budget| cost(self.total) > *budget) {
+                let message = format!("Reached maximum budget (${budget})");
+                return End::Limit { subtype: "error_max_budget_usd", message, stop_reason };
+            }
+            if calls.is_empty() {
+                if stop_reason.as_deref() == Some("refusal") {
+                    return End::Failed(Failure::new("refusal", "the model refused", answer.request_id));
+                }
+                return End::Answered { text: last_text, stop_reason, structured: None };
+            }
+            let mut results = Vec::new();
+            for (id, name, input) in calls {
+                *turns += 1;
+                if name == "StructuredOutput" && self.flags.json_schema.is_some() {
+                    if self.fits_schema(&input) {
+                        let said = "Structured output provided successfully";
+                        let result = json!({"tool_use_id": id, "type": "tool_result", "content": said});
+                        self.output.tool_result(&result, said.into(), None);
+                        let text = input.to_string();
+                        return End::Answered { text, stop_reason, structured: Some(input) };
+                    }
+                    refused_schema += 1;
+                }
+                results.push(self.call(&id, &name, &input, None));
+            }
+            self.messages.push(json!({"role": "user", "content": results}));
+            if refused_schema >= SCHEMA_ATTEMPTS {
+                let message =
+                    format!("Failed to provide valid structured output after {SCHEMA_ATTEMPTS} attempts");
+                return End::Limit { subtype: "error_max_structured_output_retries", message, stop_reason };
+            }
+            if let Some(most) = self.flags.max_turns.filter(|most| rounds >= *most) {
+                let message = format!("Reached maximum number of turns ({most})");
+                return End::Limit { subtype: "error_max_turns", message, stop_reason };
+            }
+        }
+    }
+
+    /// Whether a structured answer has what the schema requires.
+    fn fits_schema(&self, input: &Value) -> bool {
+        let schema = self.flags.json_schema.as_deref().unwrap_or("{}");
+        let Ok(schema) = serde_json::from_str::<Value>(schema) else { return false };
+        jsonschema::validator_for(&schema).is_ok_and(|schema| schema.is_valid(input))
+    }
+
+    /// Runs a tool and says what it answered.
+    fn call(&mut self, id: &str, name: &str, input: &Value, parent: Option<&Parent>) -> Value {
+        let background_disabled = self.world.variable("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
+        let outcome = if matches!(name, "Agent" | "Task") && parent.is_none() {
+            self.delegate(id, input)
+        } else if name == "Bash"
+            && input["run_in_background"] == true
+            && background_disabled.as_deref() != Some("1")
+        {
+            self.task_count += 1;
+            let (command, description) = (text(&input["command"]), text(&input["description"]));
+            let task = Task::start(self.task_count, id, &command, &description, &mut self.output);
+            let content = task.receipt();
+            self.tasks.push(task);
+            Outcome { content, is_error: false, extra: json!({"stdout": "", "stderr": ""}) }
+        } else if !self.flags.disallowed.iter().any(|refused| refused == name)
+            && !tools::is_allowed(&self.flags, name, input)
+        {
+            self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
+            Outcome::error(format!(
+                "Claude requested permissions to use {name}, but you haven't granted it yet."
+            ))
+        } else {
+            tools::run(&self.flags, name, input).unwrap_or_else(|| {
+                Outcome::error(format!(
+                    "<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
+                ))
+            })
+        };
+        let result = json!({
+            "tool_use_id": id, "type": "tool_result", "content": outcome.content, "is_error": outcome.is_error,
+        });
+        self.output.tool_result(&result, outcome.extra, parent);
+        result
+    }
+
+    /// A sub-agent's conversation, in the foreground.
+    fn delegate(&mut self, id: &str, input: &Value) -> Outcome {
+        self.task_count += 1;
+        let (task, prompt) = (format!("task-{}", self.task_count), text(&input["prompt"]));
+        let parent = Parent {
+            tool_use_id: id.to_owned(),
+            agent_type: text(&input["subagent_type"]),
+            description: text(&input["description"]),
+        };
+        self.output.message(json!({
+            "type": "system", "subtype": "task_started", "task_id": task, "tool_use_id": id,
+            "description": parent.description, "subagent_type": parent.agent_type, "task_type": "local_agent",
+            "prompt": prompt,
+        }));
+        let mut messages = vec![user_text(&prompt)];
+        let (content, usage) = loop {
+            let answer = match self.ask_patiently(Some((&task, &parent)), &messages) {
+                Ok(answer) => answer,
+                Err(failure) => break (describe(&failure, self.model()).0, Usage::default()),
+            };
+            self.total.add(answer.usage);
+            let calls = answer.tool_calls();
+            if calls.is_empty() {
+                break (answer.last_text(), answer.usage);
+            }
+            messages.push(json!({"role": "assistant", "content": answer.blocks}));
+            let call =
+                |(id, name, input): &(String, String, Value)| self.call(id, name, input, Some(&parent));
+            let results: Vec<Value> = calls.iter().map(call).collect();
+            messages.push(json!({"role": "user", "content": results}));
+        };
+        self.output.message(json!({
+            "type": "system", "subtype": "task_updated", "task_id": task,
+            "patch": {"status": "completed", "end_time": crate::time::now()},
+        }));
+        self.output.message(json!({
+            "type": "system", "subtype": "task_notification", "task_id": task, "tool_use_id": id,
+            "status": "completed", "output_file": "", "summary": parent.description,
+            "usage": {"total_tokens": usage.input + usage.output, "tool_uses": 0, "duration_ms": 0},
+        }));
+        Outcome { extra: json!({"status": "completed", "prompt": prompt}), content, is_error: false }
+    }
+
+    /// Asks, and asks again where that may help.
+    fn ask_patiently(
+        &mut self,
+        agent: Option<(&str, &Parent)>,
+        messages: &[Value],
+    ) -> Result<Answer, Failure> {
+        let most = self.world.variable("CLAUDE_CODE_MAX_RETRIES");
+        let most = most.and_then(|most| most.parse().ok()).unwrap_or(10_u32);
+        if self.api.key.is_none() {
+            return Err(Failure::new("login", "Not logged in", None));
+        }
+        let mut attempt = 0;
+        loop {
+            let asked = self.ask(agent, messages);
+            if self.world.is_wrong("retries-unasked") && attempt == 0 {
+                attempt = 1;
+                continue;
+            }
+            let failure = match asked {
+                Err(failure) if attempt < most && failure.is_transient() => failure,
+                other => return other,
+            };
+            attempt += 1;
+            let delay = failure
+                .retry_after
+                .map_or(10.0 * f64::from(1 << attempt.min(6)), |seconds| seconds as f64 * 1000.0);
+            self.output.message(json!({
+                "type": "system", "subtype": "api_retry", "attempt": attempt, "max_retries": most,
+                "retry_delay_ms": delay, "error_status": failure.status, "error": retry_word(&failure),
+            }));
+            std::thread::sleep(Duration::from_secs_f64(delay / 1000.0));
+        }
+    }
+
+    fn ask(&mut self, agent: Option<(&str, &Parent)>, messages: &[Value]) -> Result<Answer, Failure> {
+        let messages = if agent.is_some() { messages } else { &self.messages };
+        let tools = ["Agent", "Bash", "Read", "Write"]
+            .map(|name| json!({"name": name, "description": name, "input_schema": {"type": "object"}}));
+        let body = json!({
+            "model": self.model(), "max_tokens": 32000, "stream": true, "messages": messages, "tools": tools,
+            "system": [{"type": "text", "text": "You are the reference agent."}],
+        });
+        let (partial, output) = (self.flags.partial && agent.is_none(), &mut self.output);
+        if partial {
+            output.message(json!({"type": "system", "subtype": "status", "status": "requesting"}));
+        }
+        self.api.ask(&body, agent.map(|(id, _)| id), &mut |part| match part {
+            StreamPart::Event(event) if partial && event["type"] != "ping" => {
+                output.message(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}));
+            }
+            StreamPart::Event(_) => {}
+            // A sub-agent's last words are its tool result; only its work is shown.
+            StreamPart::Block(_, block) if agent.is_some() && block["type"] == "text" => {}
+            StreamPart::Block(answer, block) => output.block(answer, block, agent.map(|(_, parent)| parent)),
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! How the answer to a prompt ended: the result message and the exit code.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::super::answer::Usage;
+use super::super::api::Failure;
+use super::error_text::describe;
+use super::session::Session;
+
+/// How the answer to a prompt ended.
+pub(super) enum End {
+    Answered { text: String, stop_reason: Option<String>, structured: Option<Value> },
+    Failed(Failure),
+    Limit { subtype: &'static str, message: String, stop_reason: Option<String> },
+}
+
+impl End {
+    /// Said without asking the model.
+    pub(super) fn said(text: impl Into<String>) -> Self {
+        Self::Answered { text: text.into(), stop_reason: None, structured: None }
+    }
+}
+
+impl Session<'_> {
+    /// Prints the result; the exit code.
+    pub(super) fn end(&mut self, started: Instant, turns: u64, end: End) -> u8 {
+        let duration = started.elapsed().as_millis() as u64;
+        let mut usage = self.present;
+        if self.world.is_wrong("usage-off") {
+            usage.input += 1000;
+        }
+        let denials = if self.world.is_wrong("denial-hidden") { &[] } else { &self.denials[..] };
+        let mut result = json!({
+            "type": "result", "subtype": "success", "is_error": false, "duration_ms": duration,
+            "duration_api_ms": duration, "num_turns": turns, "stop_reason": null, "total_cost_usd": cost(self.total),
+            "usage": usage_json(usage), "modelUsage": model_usage(self.model(), self.total),
+            "permission_denials": denials, "fast_mode_state": "off",
+        });
+        if self.is_notified {
+            result["origin"] = json!({"kind": "task-notification"});
+        }
+        let code = match end {
+            End::Answered { text, stop_reason, structured } => {
+                result["result"] = text.into();
+                result["stop_reason"] = stop_reason.into();
+                if turns > 0 {
+                    result["api_error_status"] = Value::Null;
+                    result["terminal_reason"] = "completed".into();
+                }
+                if let Some(structured) = structured {
+                    result["structured_output"] = structured;
+                }
+                0
+            }
+            End::Failed(failure) => {
+                let is_masked = self.world.is_wrong("error-masked");
+                let is_refusal = failure.kind == "refusal";
+                let (text, class) = describe(&failure, self.model());
+                let request = failure.request_id.as_deref();
+                self.output.synthetic(&text, (!is_masked).then_some(class), request);
+                result["is_error"] = (!is_masked).into();
+                result["api_error_status"] = failure.status.into();
+                result["result"] = text.into();
+                result["stop_reason"] = if is_refusal { "refusal" } else { "stop_sequence" }.into();
+                result["terminal_reason"] = "completed".into();
+                u8::from(!is_masked)
+            }
+            End::Limit { subtype, message, stop_reason } => {
+                result["subtype"] = subtype.into();
+                result["is_error"] = true.into();
+                result["stop_reason"] = stop_reason.into();
+                result["errors"] = json!([message]);
+                if subtype == "error_max_turns" {
+                    result["terminal_reason"] = "max_turns".into();
+                }
+                1
+            }
+        };
+        self.output.result(result);
+        if self.world.is_wrong("talks-after-result") {
+            self.output.synthetic("One more thing.", None, None);
+        }
+        code
+    }
+}
+
+/// The result of a conversation that came to nothing, but for its `errors`.
+pub(super) fn broken_off(turns: u64) -> Value {
+    json!({
+        "type": "result", "subtype": "error_during_execution", "duration_ms": 0, "duration_api_ms": 0,
+        "is_error": true, "num_turns": turns, "stop_reason": null, "total_cost_usd": 0,
+        "usage": usage_json(Usage::default()), "modelUsage": {}, "permission_denials": [],
+    })
+}
+
+/// What it costs: a dollar for a million tokens in, five for as many out.
+pub(super) fn cost(usage: Usage) -> f64 {
+    (usage.input + usage.cache_read + usage.cache_creation) as f64 * 1e-6 + usage.output as f64 * 5e-6
+}
+
+fn usage_json(usage: Usage) -> Value {
+    json!({
+        "input_tokens": usage.input, "cache_creation_input_tokens": usage.cache_creation,
+        "cache_read_input_tokens": usage.cache_read, "output_tokens": usage.output,
+        "cache_creation": {"ephemeral_1h_input_tokens": 0, "ephemeral_5m_input_tokens": 0},
+    })
+}
+
+fn model_usage(model: &str, usage: Usage) -> Value {
+    if usage.input + usage.output == 0 {
+        return json!({});
+    }
+    json!({model: {
+        "inputTokens": usage.input, "outputTokens": usage.output, "cacheReadInputTokens": usage.cache_read,
+        "cacheCreationInputTokens": usage.cache_creation, "webSearchRequests": 0, "costUSD": cost(usage),
+        "contextWindow": 200_000, "maxOutputTokens": 32_000,
+    }})
+}
