@@ -1,11 +1,8 @@
 //! Naming a failed API request: rate limit, credentials, or another error of the provider.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
 use crate::stream_json::{ResultFacts, Session};
 
+use super::words::words;
 use super::{Basis, Class, Evidence, Verdict};
 
 /// Names the failure of one result; `None` if the result is no failure.
@@ -44,7 +41,7 @@ fn stopped_short(result: &ResultFacts) -> Option<Verdict> {
         "model_context_window_exceeded" => "context_window",
         _ => return None,
     };
-    let evidence = Evidence::new("stop-reason", Basis::Structured, reason).at(result.line, "/stop_reason");
+    let evidence = Evidence::field("stop-reason", reason).at(result.line, "/stop_reason");
     Some(api(detail, evidence))
 }
 
@@ -57,7 +54,7 @@ fn rate_limit(session: &Session, evidence: Evidence) -> Verdict {
     let mut verdict = Verdict::of(Class::RateLimit, None, vec![evidence]);
     if let Some(limit) = &session.rate_limit {
         verdict.resets_at = limit.resets_at;
-        let event = Evidence::new("rate-limit-event", Basis::Structured, "rejected");
+        let event = Evidence::field("rate-limit-event", "rejected");
         verdict.evidence.push(event.at(limit.line, "/rate_limit_info/status"));
     }
     verdict
@@ -66,20 +63,17 @@ fn rate_limit(session: &Session, evidence: Evidence) -> Verdict {
 /// What the fields of the result, its assistant error and the session's events say.
 fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     let status = result.api_error_status;
-    let status_evidence = |rule| {
-        Evidence::new(rule, Basis::Structured, status.unwrap_or_default())
-            .at(result.line, "/api_error_status")
-    };
+    let status_evidence =
+        |rule| Evidence::field(rule, status.unwrap_or_default()).at(result.line, "/api_error_status");
     let error =
         result.assistant_error.as_ref().filter(|error| !matches!(error.kind.as_str(), "unknown" | ""));
     let error_kind = error.map_or("", |error| error.kind.as_str());
     let error_evidence = || {
         let line = error.map_or(result.line, |error| error.line);
-        Evidence::new("assistant-error", Basis::Structured, error_kind).at(line, "/error")
+        Evidence::field("assistant-error", error_kind).at(line, "/error")
     };
     let kind = result.api_error_type.as_deref().filter(|kind| *kind != "unknown").unwrap_or_default();
-    let kind_evidence =
-        || Evidence::new("api-error-type", Basis::Structured, kind).at(result.line, "/api_error_type");
+    let kind_evidence = || Evidence::field("api-error-type", kind).at(result.line, "/api_error_type");
 
     if status == Some(429) {
         return Some(rate_limit(session, status_evidence("api-error-status")));
@@ -91,20 +85,20 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
         return Some(rate_limit(session, kind_evidence()));
     }
     if matches!(status, Some(401 | 403)) {
-        return Some(Verdict::of(Class::Auth, None, vec![status_evidence("api-error-status")]));
+        return Verdict::by(Class::Auth, None, status_evidence("api-error-status"));
     }
     if matches!(
         error_kind,
         "authentication_failed" | "oauth_org_not_allowed" | "account_on_hold" | "verification_required"
     ) {
-        return Some(Verdict::of(Class::Auth, None, vec![error_evidence()]));
+        return Verdict::by(Class::Auth, None, error_evidence());
     }
     if matches!(kind, "authentication_error" | "permission_error") {
-        return Some(Verdict::of(Class::Auth, None, vec![kind_evidence()]));
+        return Verdict::by(Class::Auth, None, kind_evidence());
     }
     let text = failure_text(result);
     if result.terminal_reason.as_deref() == Some("prompt_too_long") {
-        let evidence = Evidence::new("terminal-reason", Basis::Structured, "prompt_too_long");
+        let evidence = Evidence::field("terminal-reason", "prompt_too_long");
         return Some(api("context_window", evidence.at(result.line, "/terminal_reason")));
     }
     let detail = match error_kind {
@@ -112,9 +106,7 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
         "model_not_found" => Some("model_not_found"),
         "max_output_tokens" => Some("max_output_tokens"),
         "overloaded" => Some("overloaded"),
-        "invalid_request" if CONTEXT_WINDOW.as_ref().is_some_and(|words| words.is_match(&text)) => {
-            Some("context_window")
-        }
+        "invalid_request" if CONTEXT_WINDOW.are_in(&text) => Some("context_window"),
         "invalid_request" => Some("invalid_request"),
         _ => None,
     };
@@ -138,8 +130,7 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     if error_kind == "server_error" {
         // The last of several overloaded attempts is reported as a plain server error.
         if session.retries.last_error.as_deref() == Some("overloaded") {
-            let retry = Evidence::new("api-retry", Basis::Structured, "overloaded")
-                .at(session.retries.line, "/error");
+            let retry = Evidence::field("api-retry", "overloaded").at(session.retries.line, "/error");
             return Some(api("overloaded", retry));
         }
         return Some(api(server_detail(&text), error_evidence()));
@@ -148,7 +139,7 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
         return Some(api("unknown", error_evidence()));
     }
     session.rate_limit.as_ref().map(|limit| {
-        let event = Evidence::new("rate-limit-event", Basis::Structured, "rejected");
+        let event = Evidence::field("rate-limit-event", "rejected");
         rate_limit(session, event.at(limit.line, "/rate_limit_info/status"))
     })
 }
@@ -161,17 +152,16 @@ fn status_detail(status: i64, text: &str) -> Option<&'static str> {
         408 => "connection",
         409 => "unknown",
         402 => "billing",
-        400..=499 if CONTEXT_WINDOW.as_ref().is_some_and(|words| words.is_match(text)) => "context_window",
+        400..=499 if CONTEXT_WINDOW.are_in(text) => "context_window",
         400..=499 => "invalid_request",
         _ => return None,
     })
 }
 
 fn server_detail(text: &str) -> &'static str {
-    let has = |words: &LazyLock<Option<Regex>>| words.as_ref().is_some_and(|words| words.is_match(text));
-    if has(&OVERLOADED) {
+    if OVERLOADED.are_in(text) {
         "overloaded"
-    } else if has(&CONNECTION) {
+    } else if CONNECTION.are_in(text) {
         "connection"
     } else {
         "server_error"
@@ -183,12 +173,6 @@ fn failure_text(result: &ResultFacts) -> String {
         Some(text) => text.clone(),
         None => result.errors.join("\n"),
     }
-}
-
-macro_rules! words {
-    ($($name:ident = $pattern:literal;)*) => {
-        $(static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($pattern).ok());)*
-    };
 }
 
 // The document's keywords and the CLI's own phrases. A status may touch letters (`HTTP429`) but no digits, so that
@@ -211,19 +195,15 @@ words! {
 fn by_keywords(result: &ResultFacts, session: &Session) -> Verdict {
     let text = failure_text(result);
     let pointer = if result.text.is_some() { "/result" } else { "/errors" };
-    let found = |words: &LazyLock<Option<Regex>>| {
-        let found = words.as_ref()?.captures(&text)?;
-        found.get(1).or_else(|| found.get(0)).map(|found| found.as_str().to_owned())
-    };
     let evidence = |rule, word: String| Evidence::new(rule, Basis::Keyword, word).at(result.line, pointer);
-    if let Some(word) = found(&RATE_LIMIT) {
+    if let Some(word) = RATE_LIMIT.find(&text) {
         return rate_limit(session, evidence("rate-limit-words", word));
     }
     // Tokens beyond the context window often come with numbers that look like a status.
-    if let Some(word) = found(&CONTEXT_WINDOW) {
+    if let Some(word) = CONTEXT_WINDOW.find(&text) {
         return api("context_window", evidence("api-words", word));
     }
-    if let Some(word) = found(&AUTH) {
+    if let Some(word) = AUTH.find(&text) {
         return Verdict::of(Class::Auth, None, vec![evidence("auth-words", word)]);
     }
     for (detail, words) in [
@@ -236,10 +216,10 @@ fn by_keywords(result: &ResultFacts, session: &Session) -> Verdict {
         ("invalid_request", &INVALID),
         ("server_error", &SERVER),
     ] {
-        if let Some(word) = found(words) {
+        if let Some(word) = words.find(&text) {
             return api(detail, evidence("api-words", word));
         }
     }
-    let flag = Evidence::new("is-error", Basis::Structured, result.is_error.unwrap_or(true));
+    let flag = Evidence::field("is-error", result.is_error.unwrap_or(true));
     api("unknown", flag.at(result.line, "/is_error"))
 }

@@ -70,7 +70,7 @@ pub fn classify_text(text: &str, process: &Process<'_>, heuristics: bool) -> Ver
 
 fn ok_evidence(result: &ResultFacts) -> Evidence {
     let subtype = result.subtype.as_deref().unwrap_or("result");
-    Evidence::new("result", Basis::Structured, subtype).at(result.line, "/subtype")
+    Evidence::field("result", subtype).at(result.line, "/subtype")
 }
 
 impl Case<'_> {
@@ -89,31 +89,20 @@ impl Case<'_> {
         }
         let failed = self.process.exit.code != Some(0);
         if self.lines == 0 && failed && self.process.says_something() {
-            return Some(Verdict::of(
-                Class::Usage,
-                None,
-                vec![self.process.stderr_evidence("refused-to-start")],
-            ));
+            return Verdict::by(Class::Usage, None, self.process.stderr_evidence("refused-to-start"));
         }
         if self.lines > 0 && self.session.typed == 0 && !self.session.cut {
-            let evidence = Evidence::new("no-messages", Basis::Structured, self.lines);
-            return Some(Verdict::of(Class::Protocol, None, vec![evidence]));
+            let evidence = Evidence::field("no-messages", self.lines);
+            return Verdict::by(Class::Protocol, None, evidence);
         }
         let names_an_error = self.process.stderr.trim_start().to_ascii_lowercase().starts_with("error:");
         if failed && names_an_error {
-            return Some(Verdict::of(
-                Class::Usage,
-                None,
-                vec![self.process.stderr_evidence("refused-midway")],
-            ));
+            return Verdict::by(Class::Usage, None, self.process.stderr_evidence("refused-midway"));
         }
         let count = format!("{} messages, none of them a result", self.session.messages);
-        let mut evidence = vec![Evidence::new("no-result", Basis::Structured, count)];
-        if let Some(error) = &self.session.pending_error {
-            evidence.push(
-                Evidence::new("assistant-error", Basis::Structured, error.kind.clone())
-                    .at(error.line, "/error"),
-            );
+        let mut evidence = vec![Evidence::field("no-result", count)];
+        if let Some(error) = &self.session.pass.error {
+            evidence.push(Evidence::field("assistant-error", error.kind.clone()).at(error.line, "/error"));
         }
         Some(Verdict::of(Class::Truncated, None, evidence))
     }
@@ -128,20 +117,19 @@ impl Case<'_> {
                 && result.api_error_status.is_none()
         })?;
         let error = result.errors.first().map_or("", String::as_str);
-        let evidence =
-            Evidence::new("refused-to-start", Basis::Structured, error).at(result.line, "/errors/0");
-        Some(Verdict::of(Class::Usage, None, vec![evidence]))
+        let evidence = Evidence::field("refused-to-start", error).at(result.line, "/errors/0");
+        Verdict::by(Class::Usage, None, evidence)
     }
 
     /// The main loop was entered again after the last result and did not come to an end.
     fn open_pass(&self) -> Option<Verdict> {
-        let line = self.session.open_pass?;
-        let evidence = Evidence::new("no-result-after-re-entry", Basis::Structured, line).at(line, "");
+        let line = self.session.pass.answered?;
+        let evidence = Evidence::field("no-result-after-re-entry", line).at(line, "");
         if let Some(mut verdict) = ended_without_result(self.process) {
             verdict.evidence.push(evidence);
             return Some(verdict);
         }
-        Some(Verdict::of(Class::Truncated, None, vec![evidence]))
+        Verdict::by(Class::Truncated, None, evidence)
     }
 
     fn interrupted(&self) -> Option<Verdict> {
@@ -150,9 +138,8 @@ impl Case<'_> {
                 && result.terminal_reason.as_deref().is_some_and(|reason| reason.starts_with("aborted"))
         })?;
         let reason = result.terminal_reason.as_deref().unwrap_or_default();
-        let evidence =
-            Evidence::new("terminal-reason", Basis::Structured, reason).at(result.line, "/terminal_reason");
-        Some(Verdict::of(Class::Interrupted, None, vec![evidence]))
+        let evidence = Evidence::field("terminal-reason", reason).at(result.line, "/terminal_reason");
+        Verdict::by(Class::Interrupted, None, evidence)
     }
 
     fn limit(&self) -> Option<Verdict> {
@@ -167,9 +154,8 @@ impl Case<'_> {
             "error_max_structured_output_retries" => "structured_output",
             other => other.trim_start_matches("error_"),
         };
-        let evidence =
-            Evidence::new("result-subtype", Basis::Structured, subtype).at(result.line, "/subtype");
-        Some(Verdict::of(Class::Limit, Some(detail), vec![evidence]))
+        let evidence = Evidence::field("result-subtype", subtype).at(result.line, "/subtype");
+        Verdict::by(Class::Limit, Some(detail), evidence)
     }
 
     /// The gravest API failure of any result.
@@ -182,7 +168,7 @@ impl Case<'_> {
         let result = self.results().find(|result| is_unknown_command(result))?;
         let text = result.text.as_deref().unwrap_or_default();
         let evidence = Evidence::new("unknown-command", Basis::Keyword, text).at(result.line, "/result");
-        Some(Verdict::of(Class::NotFound, None, vec![evidence]))
+        Verdict::by(Class::NotFound, None, evidence)
     }
 
     /// A success without a stop reason: the reply was cut, and the CLI took it for whole.
@@ -193,8 +179,8 @@ impl Case<'_> {
                 && !result.partial
         };
         let result = self.results().find(is_cut)?;
-        let evidence = Evidence::new("no-stop-reason", Basis::Structured, serde_json::Value::Null);
-        Some(Verdict::of(Class::Truncated, Some("response"), vec![evidence.at(result.line, "/stop_reason")]))
+        let evidence = Evidence::field("no-stop-reason", serde_json::Value::Null);
+        Verdict::by(Class::Truncated, Some("response"), evidence.at(result.line, "/stop_reason"))
     }
 
     /// Every result claims success, but the process says that it failed.
@@ -208,15 +194,15 @@ impl Case<'_> {
 
     fn blocked(&self) -> Option<Verdict> {
         let evidence = if let Some(line) = self.session.hook_stop {
-            Evidence::new("prevent-continuation", Basis::Structured, true).at(line, "/prevent_continuation")
+            Evidence::field("prevent-continuation", true).at(line, "/prevent_continuation")
         } else {
             let is_hook = |reason: &str| matches!(reason, "hook_stopped" | "stop_hook_prevented");
             let result =
                 self.results().find(|result| result.terminal_reason.as_deref().is_some_and(is_hook))?;
             let reason = result.terminal_reason.as_deref().unwrap_or_default();
-            Evidence::new("terminal-reason", Basis::Structured, reason).at(result.line, "/terminal_reason")
+            Evidence::field("terminal-reason", reason).at(result.line, "/terminal_reason")
         };
-        Some(Verdict::of(Class::Blocked, Some("hook"), vec![evidence]))
+        Verdict::by(Class::Blocked, Some("hook"), evidence)
     }
 
     /// The classes that are guesses; the first that holds.
@@ -234,7 +220,7 @@ impl Case<'_> {
         if !self.heuristics {
             return None;
         }
-        if let Some(line) = self.session.asked_user {
+        if let Some(line) = self.session.asked_user() {
             return Some(
                 Evidence::new("ask-user-question", Basis::Heuristic, "AskUserQuestion")
                     .at(line, "/message/content"),
@@ -274,21 +260,18 @@ impl Case<'_> {
     fn denied(&self) -> Option<Evidence> {
         let denial = self.session.denials.first()?;
         let tool = denial.tool.as_deref().unwrap_or("a tool");
-        Some(
-            Evidence::new("permission-denials", Basis::Structured, tool)
-                .at(denial.line, "/permission_denials/0/tool_name"),
-        )
+        Some(Evidence::field("permission-denials", tool).at(denial.line, "/permission_denials/0/tool_name"))
     }
 
     fn silent(&self) -> Option<Verdict> {
-        let said = self.session.said_something
+        let said = self.session.final_text.is_some()
             || self.results().any(|result| {
                 result.partial
                     || result.structured_output
                     || result.text.as_deref().is_some_and(|text| !text.trim().is_empty())
             });
         let line = self.session.results.last().map_or(0, |result| result.line);
-        let evidence = Evidence::new("nothing-said", Basis::Structured, "").at(line, "/result");
+        let evidence = Evidence::field("nothing-said", "").at(line, "/result");
         (!said).then(|| Verdict::of(Class::NoOutput, None, vec![evidence]))
     }
 

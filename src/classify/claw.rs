@@ -1,15 +1,13 @@
 //! The verdict on a run of `claw`: the one error handler that its document asks for.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::Value;
 
 use crate::envelope::Envelope;
 
 use super::claw_kinds::{KindMeaning, meaning_of};
 use super::process::{ended_without_result, not_started};
-use super::{Basis, Class, ClawFields, Evidence, Process, Verdict};
+use super::words::words;
+use super::{Class, ClawFields, Evidence, Process, Verdict};
 
 /// The kind of an error that names none.
 const UNKNOWN: &str = "unknown";
@@ -43,8 +41,7 @@ fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
         return Verdict::of(Class::Protocol, Some("exit-code"), evidence);
     }
     if object.get("final_stop_reason").and_then(Value::as_str) == Some("timeout") {
-        let evidence = Evidence::new("final-stop-reason", Basis::Structured, "timeout")
-            .in_document("/final_stop_reason");
+        let evidence = Evidence::field("final-stop-reason", "timeout").in_document("/final_stop_reason");
         return Verdict::of(Class::Timeout, Some("engine"), vec![evidence]);
     }
     match failure(object) {
@@ -57,12 +54,11 @@ fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
             })
         }
         None if is_silent(object) => {
-            let evidence = Evidence::new("nothing-said", Basis::Structured, "").in_document("/message");
+            let evidence = Evidence::field("nothing-said", "").in_document("/message");
             Verdict::of(Class::NoOutput, None, vec![evidence])
         }
         None => {
-            let evidence =
-                Evidence::new("success-envelope", Basis::Structured, "no error marker").in_document("");
+            let evidence = Evidence::field("success-envelope", "no error marker").in_document("");
             Verdict::of(Class::Ok, None, vec![evidence])
         }
     }
@@ -75,7 +71,7 @@ pub fn classify_text(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     if object.is_some_and(|object| failure(object).is_some()) {
         return classify_json(envelope, process);
     }
-    let refused = USAGE.as_ref().is_some_and(|words| words.is_match(process.stderr));
+    let refused = USAGE.are_in(process.stderr);
     let by_code = |class, detail| Verdict::of(class, detail, vec![process.exit_evidence("exit-code")]);
     let mut verdict = not_started(process).or_else(|| ended_without_result(process)).unwrap_or_else(|| {
         match process.exit.code {
@@ -94,7 +90,7 @@ pub fn classify_text(envelope: &Envelope, process: &Process<'_>) -> Verdict {
 
 /// The verdict on a document that no contract describes, of a run whose command is not known: no success of any.
 pub fn unknown_shape() -> Verdict {
-    let evidence = Evidence::new("unknown-shape", Basis::Structured, "--contract NAME says what it is");
+    let evidence = Evidence::field("unknown-shape", "--contract NAME says what it is");
     Verdict::of(Class::Protocol, Some("unknown-shape"), vec![evidence.in_document("")])
 }
 
@@ -105,24 +101,23 @@ fn no_envelope(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     {
         return verdict;
     }
-    let is_usage = USAGE.as_ref().is_some_and(|words| words.is_match(process.stderr));
+    let is_usage = USAGE.are_in(process.stderr);
     if envelope.documents == 0 && process.exit.code != Some(0) && is_usage {
         return Verdict::of(Class::Usage, None, vec![process.stderr_evidence("refused-to-start")]);
     }
     let substantial = envelope.flaws.iter().filter(|flaw| flaw.kind.is_substantial());
-    let mut evidence: Vec<_> = substantial
-        .take(3)
-        .map(|flaw| Evidence::new("not-one-document", Basis::Structured, flaw.to_string()))
-        .collect();
+    let mut evidence: Vec<_> =
+        substantial.take(3).map(|flaw| Evidence::field("not-one-document", flaw.to_string())).collect();
     if process.says_something() {
         evidence.push(process.stderr_evidence("stderr"));
     }
     Verdict::of(Class::Protocol, None, evidence)
 }
 
-static USAGE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r"(?im)^usage:|unrecognized arguments?|unknown (?:option|flag|subcommand)|missing value for|invalid choice|^error: ").ok()
-});
+words! {
+    USAGE = r"(?im)^usage:|unrecognized arguments?|unknown (?:option|flag|subcommand)|missing value for|invalid choice|^error: ";
+    HTTP_STATUS = r"returned (\d{3})\b";
+}
 
 /// Whether a model was asked and said nothing.
 fn is_silent(object: &Value) -> bool {
@@ -144,21 +139,20 @@ fn failure(object: &Value) -> Option<Failure> {
     let marker = if let Some(error) = error {
         let shown =
             error.as_str().map_or_else(|| error.get("message").cloned().unwrap_or(Value::Null), Value::from);
-        Some(Evidence::new("error-member", Basis::Structured, shown).in_document("/error"))
+        Some(Evidence::field("error-member", shown).in_document("/error"))
     } else if let Some((key, value)) = ["type", "status", "kind"]
         .into_iter()
         .find_map(|key| text(key).filter(|value| *value == "error").map(|value| (key, value)))
     {
-        Some(Evidence::new("error-marker", Basis::Structured, value).in_document(&format!("/{key}")))
+        Some(Evidence::field("error-marker", value).in_document(&format!("/{key}")))
     } else if object.get("ok") == Some(&Value::Bool(false)) {
-        Some(Evidence::new("error-marker", Basis::Structured, false).in_document("/ok"))
+        Some(Evidence::field("error-marker", false).in_document("/ok"))
     } else {
         // The command did not do what it is there for, unless it says that all is well.
         let undone = ["found", "loaded", "deleted", "flushed"];
         let key = undone.into_iter().find(|key| object.get(key) == Some(&Value::Bool(false)));
-        key.filter(|_| object.get("status").is_none()).map(|key| {
-            Evidence::new("error-marker", Basis::Structured, false).in_document(&format!("/{key}"))
-        })
+        key.filter(|_| object.get("status").is_none())
+            .map(|key| Evidence::field("error-marker", false).in_document(&format!("/{key}")))
     }?;
     let nested = object.get("error").and_then(|error| error.get("kind")).and_then(Value::as_str);
     let (kind, kind_pointer) = match (nested, text("error_kind"), text("kind")) {
@@ -188,16 +182,14 @@ fn reported(object: &Value, failure: &Failure) -> Verdict {
     let says =
         object.get("error").and_then(|error| error.get("retryable")).or_else(|| object.get("retryable"));
     let retryable = says.and_then(Value::as_bool).unwrap_or(meaning.retryable);
-    let evidence = Evidence::new("error-kind", Basis::Structured, kind).in_document(failure.kind_pointer);
+    let evidence = Evidence::field("error-kind", kind).in_document(failure.kind_pointer);
     Verdict::of(meaning.class, meaning.detail, vec![evidence, failure.marker.clone()]).retry(retryable)
 }
 
 /// What the status says that claw puts into the text of an HTTP error.
 fn http_meaning(message: &str) -> KindMeaning {
-    static STATUS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"returned (\d{3})\b").ok());
-    let found = STATUS.as_ref().and_then(|status| status.captures(message));
     let api = |detail, retryable| KindMeaning { class: Class::Api, detail: Some(detail), retryable };
-    match found.and_then(|found| found[1].parse::<u16>().ok()) {
+    match HTTP_STATUS.find(message).and_then(|status| status.parse::<u16>().ok()) {
         Some(401 | 403) => meaning_of("api_auth_error"),
         Some(429) => meaning_of("api_rate_limit_error"),
         Some(529) => api("overloaded", true),

@@ -8,7 +8,7 @@ use super::Class;
 pub struct KindMeaning {
     /// The class of the outcome.
     pub class: Class,
-    /// More about it.
+    /// Which API failure or which timer it was, where the class alone does not say.
     pub detail: Option<&'static str>,
     /// Whether running again may help, where the envelope does not say.
     pub retryable: bool,

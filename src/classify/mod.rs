@@ -12,6 +12,7 @@ mod claw_kinds;
 mod process;
 mod question;
 mod verdict;
+mod words;
 
 pub use class::{Blame, Class};
 pub use claw_kinds::{KindMeaning, meaning_of};

@@ -9,7 +9,7 @@ use crate::text::clip;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Process<'a> {
-    /// How it ended.
+    /// How the process ended: exit code, signal, timer or failed start.
     pub exit: &'a Exit,
     /// The start of its standard error.
     pub stderr: &'a str,

@@ -4,9 +4,7 @@
 //! at as people write it: in bold, in brackets, in quotes, in other scripts, followed by its options or by a request
 //! to answer.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
+use super::words::words;
 
 /// The question that the end of this text puts to the user, if it does.
 pub fn asks_the_user(text: &str) -> Option<String> {
@@ -46,7 +44,7 @@ fn asking_lines(lines: &[&str], has_report_before: bool) -> Option<String> {
     if let Some(question) = trailing_question(last) {
         let is_answerless_list = is_option(last) && !before.is_empty();
         let courteous = has_report_before || !before.is_empty() || question.len() < bare(last).len();
-        if COURTESY.as_ref().is_some_and(|words| words.is_match(question)) && courteous {
+        if COURTESY.are_in(question) && courteous {
             return None;
         }
         // The last of several questions in a list, or one question by itself.
@@ -61,7 +59,7 @@ fn asking_lines(lines: &[&str], has_report_before: bool) -> Option<String> {
     if let Some(question) = question_then_prompt(last) {
         return Some(question);
     }
-    if REQUEST.as_ref().is_some_and(|words| words.is_match(last_sentence(bare(last)))) {
+    if REQUEST.are_in(last_sentence(bare(last))) {
         return Some(last_sentence(bare(last)).to_owned());
     }
     // The question, then its options or a word about how to answer.
@@ -107,19 +105,12 @@ fn addressed_question(line: &str) -> Option<String> {
 }
 
 fn addressed(question: &str) -> bool {
-    ADDRESS.as_ref().is_some_and(|words| words.is_match(question))
-        || question.chars().any(|c| !c.is_ascii() && c.is_alphabetic())
+    ADDRESS.are_in(question) || question.chars().any(|c| !c.is_ascii() && c.is_alphabetic())
 }
 
 const QUESTION_MARKS: [char; 8] = ['?', '？', '؟', '\u{37e}', '⁇', '‽', '՞', '፧'];
 const QUOTES: [char; 12] = ['"', '\'', '”', '’', '»', '«', '“', '」', '』', '›', '„', '‟'];
 const OPEN_QUOTES: [char; 10] = ['"', '\'', '“', '‘', '«', '„', '「', '『', '‹', '»'];
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident = $pattern:literal;)*) => {
-        $($(#[$doc])* static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new($pattern).ok());)*
-    };
-}
 
 words! {
     /// Words by which a question turns to the user.
@@ -142,14 +133,12 @@ words! {
 }
 
 fn is_option(line: &str) -> bool {
-    ITEM.as_ref().is_some_and(|item| item.is_match(line))
+    ITEM.are_in(line)
 }
 
 fn prompts_for_answer(text: &str) -> bool {
     let text = bare(text);
-    text.chars().count() <= 160
-        && (text.chars().all(|c| !c.is_alphanumeric())
-            || PROMPT.as_ref().is_some_and(|words| words.is_match(text)))
+    text.chars().count() <= 160 && (text.chars().all(|c| !c.is_alphanumeric()) || PROMPT.are_in(text))
 }
 
 fn is_quote_or_heading(line: &str) -> bool {
@@ -167,11 +156,9 @@ fn is_invisible(c: char) -> bool {
 /// A line without list marks and emphasis at its start.
 fn bare(line: &str) -> &str {
     let line = line.trim_matches(is_invisible);
-    let item = ITEM
-        .as_ref()
-        .and_then(|item| item.find(line))
-        .map_or(0, |mark| mark.end() - mark.as_str().chars().next_back().map_or(0, char::len_utf8));
-    line[item..].trim_start_matches(['*', '_', '~', ' '])
+    // The pattern starts with the line and ends with the first character after the mark.
+    let item = ITEM.find(line).and_then(|mark| Some(mark.len() - mark.chars().next_back()?.len_utf8()));
+    line[item.unwrap_or(0)..].trim_start_matches(['*', '_', '~', ' '])
 }
 
 /// The text without what may follow a question mark: emphasis, closing brackets and quotes, emoji. A closing back

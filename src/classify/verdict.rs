@@ -37,7 +37,7 @@ pub struct Verdict {
 pub struct ClawFields {
     /// The error kind of the envelope.
     pub kind: Option<String>,
-    /// The envelope's hint.
+    /// What the envelope advises the user to do.
     pub hint: Option<String>,
     /// The session that the envelope names.
     pub session_id: Option<String>,
@@ -124,6 +124,11 @@ impl Evidence {
         Self { rule, basis, line: None, pointer: None, value }
     }
 
+    /// A field with a defined meaning.
+    pub(super) fn field(rule: &'static str, value: impl Into<Value>) -> Self {
+        Self::new(rule, Basis::Structured, value)
+    }
+
     pub(super) fn at(mut self, line: u64, pointer: &str) -> Self {
         self.line = Some(line);
         self.pointer = (!pointer.is_empty()).then(|| pointer.to_owned());
@@ -150,6 +155,11 @@ impl Verdict {
             evidence,
             claw: None,
         }
+    }
+
+    /// A verdict that rests on one piece of evidence.
+    pub(super) fn by(class: Class, detail: Option<&str>, evidence: Evidence) -> Option<Self> {
+        Some(Self::of(class, detail, vec![evidence]))
     }
 
     /// Sets whether running again may help.

@@ -118,7 +118,7 @@ impl LogChecker {
         self.lines.summary
     }
 
-    /// Ends the log.
+    /// Ends the log: reports what only its end can tell, and sums up.
     pub fn finish(mut self, out: &mut dyn Observer) -> Summary {
         self.end_segment(out);
         let Self { mut lines, .. } = self;
@@ -317,7 +317,6 @@ impl LineChecker {
         }
     }
 
-    /// Begins another session.
     fn restart(&mut self, place: Place, why: &str, out: &mut dyn Observer) {
         self.sequence.reset();
         self.summary.sessions += 1;

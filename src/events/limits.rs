@@ -20,7 +20,7 @@ pub struct Limits {
     pub ids: usize,
     /// From hello to boot.
     pub boot: Millis,
-    /// Between heartbeats.
+    /// The longest time between two heartbeats of a worker.
     pub heartbeat: Millis,
     /// Between heartbeats before it is worth a note.
     pub heartbeat_pace: Millis,

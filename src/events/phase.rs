@@ -53,11 +53,11 @@ impl Visited {
 /// What the documents say about a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Legality {
-    /// In the table.
+    /// The table of transitions has it.
     Legal,
     /// The text allows it and the table does not: a warning where the table is taken by its letter.
     Contested,
-    /// Nowhere allowed.
+    /// Neither the table nor the text allows it.
     Illegal,
 }
 

@@ -26,7 +26,7 @@ pub(crate) enum Shape {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly every line is a record, and it is never stored")]
 pub(crate) enum Entry<'a> {
-    /// A published message.
+    /// A message that somebody published.
     Record(Record<'a>),
     /// A sidecar has connected, which begins a session.
     Connected,
@@ -36,7 +36,7 @@ pub(crate) enum Entry<'a> {
     NoTopic,
 }
 
-/// One published message.
+/// One published message, whichever shape the log gave it.
 #[derive(Debug)]
 pub(crate) struct Record<'a> {
     pub(crate) line: u64,

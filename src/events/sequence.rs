@@ -31,7 +31,7 @@ pub(crate) enum Fall {
 pub(crate) struct Jump {
     /// The highest number before it.
     below: u64,
-    /// Its own number.
+    /// The number that left some out.
     pub(crate) number: u64,
     pub(crate) line: u64,
     pub(crate) offset: u64,
@@ -108,7 +108,7 @@ impl Sequence {
         self.jump = None;
     }
 
-    /// Begins a session.
+    /// Forgets the numbers of a session that ended.
     pub(crate) fn reset(&mut self) {
         let uptime = self.uptime;
         *self = Self { uptime, ..Self::default() };

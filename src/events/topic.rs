@@ -7,15 +7,15 @@ use super::named::named;
 /// What a topic says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic<'t> {
-    /// `worker.<peer>.<fact>`
+    /// `worker.<peer>.<fact>`: a worker speaks of itself.
     Worker { peer: &'t str, fact: Option<Fact>, rest: &'t str },
-    /// `cmd.<peer>.<verb>`
+    /// `cmd.<peer>.<verb>`: a command to one worker.
     Command { peer: &'t str, verb: Option<Verb>, rest: &'t str },
-    /// `cmd.role.<role>`
+    /// `cmd.role.<role>`: a broadcast to all peers of a role.
     Role { role: &'t str },
-    /// `task.<id>.…`
+    /// `task.<id>.…`: news of a task.
     Task { id: &'t str, rest: &'t str },
-    /// `system.…`
+    /// `system.…`: the server speaks.
     System { event: Option<System>, rest: &'t str },
     /// Another namespace, which the document allows.
     Other { namespace: &'t str },

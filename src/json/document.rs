@@ -17,11 +17,11 @@ pub enum Kind {
     Number,
     /// One of the non-JSON literals `NaN`, `Infinity`, `-Infinity`.
     NonFinite,
-    /// A string.
+    /// A string, with or without escapes.
     String,
-    /// An array.
+    /// An array; see [`Node::items`].
     Array,
-    /// An object.
+    /// An object; see [`Node::members`].
     Object,
 }
 
@@ -50,7 +50,7 @@ pub struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// The outermost value.
+    /// The outermost value of the text.
     pub fn root(&self) -> Node<'_> {
         Node { document: self, index: 0 }
     }
@@ -104,7 +104,7 @@ impl Name {
         Self { hash: hash_key(text.as_bytes()), text }
     }
 
-    /// The text.
+    /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.text
     }

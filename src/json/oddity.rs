@@ -5,7 +5,7 @@ use std::fmt;
 /// A place where a text can be read but is not strict JSON, or is outside what other readers accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Oddity {
-    /// What is odd.
+    /// What is odd about the text there.
     pub kind: OddityKind,
     /// Where, in bytes from the start of the scanned text.
     pub offset: usize,

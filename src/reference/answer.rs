@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// A whole answer.
+/// An answer of the model as far as its stream has come.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Answer {
     pub(super) id: String,
@@ -17,7 +17,7 @@ pub(super) struct Answer {
     pub(super) is_complete: bool,
 }
 
-/// Token counts.
+/// How many tokens were read and written.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Usage {
     pub(super) input: u64,
@@ -48,7 +48,7 @@ impl Usage {
 
 /// What an event did to the answer.
 pub(super) enum Step {
-    /// Nothing to tell.
+    /// There is nothing to tell the user yet.
     Quiet,
     /// This block is whole.
     Block(Value),

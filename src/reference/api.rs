@@ -35,7 +35,7 @@ pub(super) struct Failure {
 
 /// What comes in while an answer streams.
 pub(super) enum StreamPart<'s> {
-    /// A raw event.
+    /// An event as the API sent it.
     Event(&'s Value),
     /// A whole block of the answer so far.
     Block(&'s Answer, &'s Value),

@@ -74,12 +74,11 @@ pub const MISBEHAVIOURS: &[(&str, &str)] = &[
     ("leaves-socket", "leaves a child that listens on a port"),
 ];
 
-/// One of [`MISBEHAVIOURS`].
+/// A misbehaviour that was asked for: one of [`MISBEHAVIOURS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Misbehaviour(&'static str);
 
 impl Misbehaviour {
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         self.0
     }

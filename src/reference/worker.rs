@@ -9,7 +9,7 @@ const ORCHESTRATOR: &str = "p_000001";
 const WORKER: &str = "p_000002";
 const NAME: &str = "reference";
 const PHASES: [&str; 7] = ["PLAN", "SPAWN", "DEPLOY", "OBSERVE", "HARVEST", "CLEANUP", "REFLECT"];
-/// Between two heartbeats.
+/// Milliseconds between two heartbeats.
 const BEAT: u64 = 10_000;
 /// A while that is too long for a worker to be silent.
 const SILENCE: u64 = 45_000;

@@ -126,7 +126,7 @@ pub trait EventWatch {
     }
 }
 
-/// Nobody listens.
+/// For logs that are judged with nobody listening.
 impl EventWatch for () {
     fn listens(&self) -> bool {
         false

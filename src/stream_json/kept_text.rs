@@ -17,7 +17,7 @@ impl KeptText {
         Self { limit, ..Self::default() }
     }
 
-    /// Appends a piece.
+    /// Appends a piece of text, as far as it fits.
     pub fn push(&mut self, piece: &str) {
         self.length += piece.len() as u64;
         if !self.truncated {
@@ -27,7 +27,7 @@ impl KeptText {
         }
     }
 
-    /// What was kept.
+    /// The part of the text that was kept.
     pub fn as_str(&self) -> &str {
         &self.kept
     }

@@ -8,18 +8,18 @@ use super::Message;
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Line<'a> {
-    /// A JSON object.
+    /// A JSON object, which is a message.
     Message(RawMessage<'a>),
     /// JSON of another type.
     NotAnObject {
-        /// The line's number.
+        /// The line's number, counted from 1.
         number: u64,
         /// Where it starts in the stream.
         offset: u64,
     },
-    /// Not JSON.
+    /// Something that is not JSON.
     Malformed {
-        /// The line's number.
+        /// The line's number, counted from 1.
         number: u64,
         /// Where it starts in the stream.
         offset: u64,
@@ -30,7 +30,7 @@ pub enum Line<'a> {
     },
     /// A line beyond the limit. What could be read of its head is in `head`.
     Oversized {
-        /// The line's number.
+        /// The line's number, counted from 1.
         number: u64,
         /// Where it starts in the stream.
         offset: u64,
@@ -79,7 +79,7 @@ pub struct RawMessage<'a> {
     pub line: u64,
     /// Where the line starts, in bytes from the start of the stream.
     pub offset: u64,
-    /// The scanned line.
+    /// The line as the scanner read it.
     pub document: &'a Document<'a>,
     view: Message<'a>,
     /// The text of the line without white space around it. Invalid UTF-8 has become U+FFFD.
@@ -108,7 +108,7 @@ impl<'a> RawMessage<'a> {
         Self { line, offset, document, view, text, invalid_utf8, terminated, partial }
     }
 
-    /// The object itself.
+    /// The object that the message is.
     pub fn root(&self) -> Node<'a> {
         self.document.root()
     }

@@ -160,7 +160,7 @@ views! {
 }
 
 views!(@view
-    /// Any other message.
+    /// A message of a kind that this version does not know.
     Unknown { kind("type"): text, subtype: text }
 );
 
@@ -184,7 +184,7 @@ impl Members<'_> {
 /// `assistant`: one content block of a model message, or a synthetic one.
 #[derive(Debug, Clone, Copy)]
 pub struct Assistant<'a> {
-    /// The whole line.
+    /// The object that stands on the line.
     pub root: Node<'a>,
     members: Members<'a>,
 }
@@ -293,7 +293,7 @@ impl<'a> Block<'a> {
 /// `user`: tool results and injected messages.
 #[derive(Debug, Clone, Copy)]
 pub struct User<'a> {
-    /// The whole line.
+    /// The object that stands on the line.
     pub root: Node<'a>,
     members: Members<'a>,
 }

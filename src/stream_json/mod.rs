@@ -38,7 +38,7 @@ pub use line::{Line, RawMessage};
 pub use message::*;
 pub use reader::{StreamReader, Summary};
 pub use session::{
-    AssistantError, Denial, Fate, RateLimit, ResultFacts, Retries, Session, Task, TokenUsage, ToolCalls,
-    ToolStats,
+    AssistantError, Denial, Fate, Pass, RateLimit, ResultFacts, Retries, Session, Task, TokenUsage,
+    ToolCalls, ToolStats,
 };
 pub use tally::{Irregularity, Sample, Tally};

@@ -24,13 +24,13 @@ impl Default for StreamReader {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Bytes read.
+    /// How many bytes were read.
     pub bytes: u64,
     /// Lines with something on them.
     pub lines: u64,
     /// Lines that are JSON objects.
     pub messages: u64,
-    /// What was irregular.
+    /// What was irregular, and how often.
     pub tally: Tally,
 }
 

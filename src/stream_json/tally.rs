@@ -67,7 +67,7 @@ impl Serialize for Irregularity {
 /// One irregularity at its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sample {
-    /// What it is.
+    /// Which irregularity it is.
     pub kind: Irregularity,
     /// The line, counted from 1.
     pub line: u64,

@@ -48,7 +48,7 @@ impl Session {
         }
     }
 
-    /// The log ends.
+    /// Reports what could only be known at the end of the log.
     pub(crate) fn finish(&mut self, out: &mut dyn Observer) {
         const UNJUDGED: [Rule; 5] =
             [Rule::BootMissing, Rule::JoinedFirst, Rule::LeftLast, Rule::ParentKnown, Rule::Shutdown];

@@ -116,7 +116,7 @@ impl Output {
         }
     }
 
-    /// Prints the result.
+    /// Prints the result in the form that was asked for.
     pub(super) fn result(&mut self, mut result: Value) {
         if self.wrong == "no-result" {
             return;

@@ -2,7 +2,7 @@
 
 use super::super::World;
 
-/// What was typed.
+/// The command line, taken apart.
 #[derive(Debug, Default)]
 pub(super) struct Arguments {
     pub(super) verb: Option<String>,

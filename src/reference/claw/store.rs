@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Where sessions are.
+/// The folder of the sessions, below the working directory.
 pub(super) const FOLDER: &str = ".claw/sessions";
 
 pub(super) fn path(folder: &str, id: &str) -> PathBuf {
@@ -21,7 +21,7 @@ pub(super) fn list(folder: &str) -> Vec<String> {
     ids
 }
 
-/// Stores a session.
+/// Writes a session; answers with the path of its file.
 pub(super) fn save(folder: &str, id: &str, text: &str) -> io::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let path = path(folder, id);

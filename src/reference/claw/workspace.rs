@@ -15,7 +15,7 @@ const STATE: &str = ".claw/worker-state.json";
 /// The parts of the configuration.
 const SECTIONS: [&str; 4] = ["env", "hooks", "mcp", "model"];
 
-/// What `status` says.
+/// What `claw status` answers.
 pub(super) fn status(world: &World) -> Value {
     let broken = fs::read(".claw.json").ok().and_then(|text| serde_json::from_slice::<Value>(&text).err());
     let load_error =

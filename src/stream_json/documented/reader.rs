@@ -21,7 +21,7 @@ const NO_RESULT: &str = "stream-json ended without a 'result' message; token usa
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Settings {
-    /// The document's `allow_hang_heuristic`.
+    /// Whether the heuristics apply: the document's `allow_hang_heuristic`.
     pub heuristics: bool,
     /// Whether `CLAUDE_CODE_DISABLE_BACKGROUND_TASKS` is `1`.
     pub background_disabled: bool,
@@ -55,7 +55,7 @@ pub struct Run {
     pub output: String,
     /// The error shown to the user.
     pub error: Option<String>,
-    /// The error's category.
+    /// The category of the error, by the document's keywords.
     pub error_category: Option<Category>,
     /// Warnings in the reader's order.
     pub warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! The fold itself.
+//! Gathering what happened, message by message.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
@@ -28,7 +28,7 @@ const MAX_RESULTS: usize = 256;
 pub struct AssistantError {
     /// The error token, such as `rate_limit`.
     pub kind: String,
-    /// The line.
+    /// The line of the message that carried it.
     pub line: u64,
     /// Whether the main loop went on to say something that is no error.
     pub recovered: bool,
@@ -38,7 +38,7 @@ pub struct AssistantError {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Denial {
-    /// The tool.
+    /// The name of the tool, where the denial has one.
     pub tool: Option<String>,
     /// The line that says so.
     pub line: u64,
@@ -48,7 +48,7 @@ pub struct Denial {
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct Retries {
-    /// How many.
+    /// How many were sent again.
     pub count: u64,
     /// The error of the last one.
     pub last_error: Option<String>,
@@ -58,14 +58,48 @@ pub struct Retries {
     pub line: u64,
 }
 
-/// A rejected `rate_limit_event`.
+/// A `rate_limit_event` that says that a request was rejected.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct RateLimit {
     /// When the limit ends, in seconds since 1970.
     pub resets_at: Option<i64>,
-    /// The line.
+    /// The line of the event.
     pub line: u64,
+}
+
+/// What the main agent did since the last result.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Pass {
+    /// The first error that one of its messages carried.
+    pub error: Option<AssistantError>,
+    /// The line on which the model first answered.
+    pub answered: Option<u64>,
+}
+
+/// Questions to the user.
+#[derive(Debug, Default)]
+struct Questions {
+    /// The line of the first one that got no answer.
+    first: Option<u64>,
+    open_ids: HashSet<String>,
+}
+
+impl Questions {
+    fn ask(&mut self, id: Option<Cow<'_, str>>, line: u64, limit: usize) {
+        self.first.get_or_insert(line);
+        if let Some(id) = id.filter(|_| self.open_ids.len() < limit) {
+            self.open_ids.insert(id.into_owned());
+        }
+    }
+
+    /// A question that was really answered is no reason to worry.
+    fn answer(&mut self, id: &str, is_error: bool) {
+        if self.open_ids.remove(id) && !is_error && self.open_ids.is_empty() {
+            self.first = None;
+        }
+    }
 }
 
 /// Everything a verdict and a report need to know of a stream.
@@ -73,7 +107,7 @@ pub struct RateLimit {
 #[non_exhaustive]
 pub struct Session {
     limits: Limits,
-    /// Messages seen.
+    /// How many messages there were.
     pub messages: u64,
     /// Messages with a string `type`, which makes them part of the protocol.
     pub typed: u64,
@@ -89,40 +123,31 @@ pub struct Session {
     pub session_id: Option<String>,
     /// Kept results, in order.
     pub results: Vec<ResultFacts>,
-    /// All results.
+    /// How many results there were, also those that are not kept.
     pub result_count: u64,
     /// The end of the last text that the main agent said itself.
     pub final_text: Option<String>,
     /// The line of that text.
     pub final_text_line: u64,
-    /// Whether the main agent said anything visible.
-    pub said_something: bool,
     /// Usage by model, each message counted once.
     pub usage: BTreeMap<String, TokenUsage>,
     usage_by_id: UsageByModel,
-    /// Tool calls.
+    /// The tool calls and their results.
     pub tools: ToolCalls,
     tasks: Tasks,
     /// Retries of API requests.
     pub retries: Retries,
     /// Refused tool calls, the first of them.
     pub denials: Vec<Denial>,
-    /// All refused tool calls.
-    pub denial_count: u64,
     /// The last rejected rate limit.
     pub rate_limit: Option<RateLimit>,
     /// The line on which a hook stopped the run.
     pub hook_stop: Option<u64>,
-    /// The line of the first `AskUserQuestion` call that got no answer.
-    pub asked_user: Option<u64>,
-    ask_ids: HashSet<String>,
+    questions: Questions,
     /// The first sub-agent that failed on an API error.
     pub subagent_error: Option<AssistantError>,
-    /// The error of a main-agent message since the last result.
-    pub pending_error: Option<AssistantError>,
-    model_answered: bool,
-    /// The line on which the main agent went on after the last result, if no further result followed.
-    pub open_pass: Option<u64>,
+    /// The pass of the main loop that no result has ended yet.
+    pub pass: Pass,
     /// Messages of kinds that this version does not know.
     pub unknown_kinds: BTreeMap<String, u64>,
 }
@@ -133,7 +158,12 @@ impl Session {
         Self { limits, ..Self::default() }
     }
 
-    /// Tasks and their fates.
+    /// The line of the first `AskUserQuestion` call that got no answer.
+    pub fn asked_user(&self) -> Option<u64> {
+        self.questions.first
+    }
+
+    /// The work beside the main loop, and how each piece of it ended.
     pub fn tasks(&self) -> &[Task] {
         &self.tasks.all
     }
@@ -204,17 +234,16 @@ impl Session {
         let is_subagent = assistant.is_subagent();
         if let Some(kind) = assistant.error() {
             let error = AssistantError { kind: kind.into_owned(), line, recovered: false };
-            let slot = if is_subagent { &mut self.subagent_error } else { &mut self.pending_error };
+            let slot = if is_subagent { &mut self.subagent_error } else { &mut self.pass.error };
             slot.get_or_insert(error).recovered = false;
-        } else if !is_subagent && let Some(error) = &mut self.pending_error {
+        } else if !is_subagent && let Some(error) = &mut self.pass.error {
             error.recovered = true;
         }
         let Some(message) = assistant.api_message() else { return };
         let is_synthetic = message.is_synthetic();
         if !is_synthetic {
             if !is_subagent {
-                self.model_answered = true;
-                self.open_pass.get_or_insert(line);
+                self.pass.answered.get_or_insert(line);
             }
             self.note_usage(message);
         }
@@ -239,7 +268,6 @@ impl Session {
     fn main_text(&mut self, block: Block<'_>, line: u64) {
         let Some(text) = block.text.and_then(Node::text) else { return };
         if text.chars().any(|c| !is_space(c)) {
-            self.said_something = true;
             self.final_text_line = line;
             let end = tail(&text, FINAL_TEXT);
             let kept = self.final_text.get_or_insert_default();
@@ -257,14 +285,7 @@ impl Session {
             self.tasks.launched(id.as_deref(), line, self.limits.open);
         }
         match &*name {
-            "AskUserQuestion" if !is_subagent => {
-                self.asked_user.get_or_insert(line);
-                if let Some(id) = id
-                    && self.ask_ids.len() < self.limits.open
-                {
-                    self.ask_ids.insert(id.into_owned());
-                }
-            }
+            "AskUserQuestion" if !is_subagent => self.questions.ask(id, line, self.limits.open),
             "TaskStop" | "KillShell" | "KillBash" => {
                 if let Some(input) = input {
                     self.tasks.stop_requested(input);
@@ -281,10 +302,7 @@ impl Session {
             let is_error = block.is_failed();
             let name = self.tools.answered(&id, is_error);
             self.tasks.tool_result(block, details);
-            // A question that was really answered is no reason to worry.
-            if self.ask_ids.remove(&*id) && !is_error && self.ask_ids.is_empty() {
-                self.asked_user = None;
-            }
+            self.questions.answer(&id, is_error);
             if matches!(name.as_deref(), Some("Agent" | "Task")) && is_api_error_text(block) {
                 let error = AssistantError { kind: "API Error".into(), line, recovered: false };
                 self.subagent_error.get_or_insert(error);
@@ -300,9 +318,9 @@ impl Session {
             self.cut = true;
             return;
         }
-        facts.assistant_error = self.pending_error.take();
-        facts.model_answered = std::mem::take(&mut self.model_answered);
-        self.open_pass = None;
+        let pass = std::mem::take(&mut self.pass);
+        facts.assistant_error = pass.error;
+        facts.model_answered = pass.answered.is_some();
         for tool in denied_tools(result) {
             self.denied(tool, line);
         }
@@ -317,7 +335,6 @@ impl Session {
     }
 
     fn denied(&mut self, tool: Option<String>, line: u64) {
-        self.denial_count += 1;
         if self.denials.len() < self.limits.samples {
             self.denials.push(Denial { tool, line });
         }
@@ -339,7 +356,7 @@ impl Session {
         }
     }
 
-    /// Ends the fold.
+    /// Ends the stream: sums the usage of all messages.
     pub fn finish(&mut self) {
         self.usage = self.usage_by_id.finish();
     }

@@ -9,7 +9,7 @@ mod tasks;
 mod tools;
 mod usage;
 
-pub use fold::{AssistantError, Denial, RateLimit, Retries, Session};
+pub use fold::{AssistantError, Denial, Pass, RateLimit, Retries, Session};
 pub use outcome::ResultFacts;
 pub use tasks::{Fate, Task};
 pub use tools::{ToolCalls, ToolStats};

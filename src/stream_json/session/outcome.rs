@@ -1,8 +1,10 @@
 //! One `result` message, as far as a verdict needs it.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
-use crate::json::{Kind, Node};
+use crate::json::Node;
 use crate::stream_json::RunResult;
 use crate::text::{head, tail};
 
@@ -15,31 +17,31 @@ const KEPT: usize = 8 << 10;
 #[derive(Debug, Clone, Default, Serialize)]
 #[non_exhaustive]
 pub struct ResultFacts {
-    /// The line.
+    /// The line of the result.
     pub line: u64,
-    /// `subtype`.
+    /// `subtype`: `success` or the kind of failure.
     pub subtype: Option<String>,
     /// `is_error`, when it is a boolean.
     pub is_error: Option<bool>,
-    /// `api_error_status`.
+    /// `api_error_status`: the HTTP status of the failed request.
     pub api_error_status: Option<i64>,
     /// `api_error_type`, of newer versions.
     pub api_error_type: Option<String>,
     /// `stop_reason`: absent, null or a string.
     pub stop_reason: Option<Option<String>>,
-    /// `terminal_reason`.
+    /// `terminal_reason`: why the main loop ended.
     pub terminal_reason: Option<String>,
-    /// `num_turns`.
+    /// `num_turns`: how often the model answered.
     pub num_turns: Option<i64>,
     /// The start of `result`, when it is a string.
     pub text: Option<String>,
     /// The end of `result`, when it is a string.
     pub text_end: Option<String>,
-    /// `errors`, clipped.
+    /// The first of `errors`, each clipped.
     pub errors: Vec<String>,
     /// Whether there is a `structured_output`.
     pub structured_output: bool,
-    /// How many `permission_denials`.
+    /// The length of `permission_denials`.
     pub denials: u64,
     /// `total_cost_usd`, which is cumulative.
     pub cost_usd: Option<f64>,
@@ -56,7 +58,7 @@ pub struct ResultFacts {
 impl ResultFacts {
     pub(super) fn of(result: RunResult<'_>, line: u64, partial: bool) -> Self {
         let text = result.result();
-        let owned = |text: Option<std::borrow::Cow<'_, str>>| text.map(std::borrow::Cow::into_owned);
+        let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         Self {
             line,
             subtype: owned(result.subtype()),
@@ -72,14 +74,9 @@ impl ResultFacts {
             structured_output: result.structured_output().is_some_and(|output| !output.is_null()),
             denials: result.permission_denials().count() as u64,
             cost_usd: result.total_cost_usd(),
-            usage: result
-                .usage()
-                .filter(|usage| usage.kind() == Kind::Object)
-                .map(TokenUsage::of)
-                .unwrap_or_default(),
-            assistant_error: None,
-            model_answered: false,
+            usage: result.usage().filter(|usage| usage.is_object()).map(TokenUsage::of).unwrap_or_default(),
             partial,
+            ..Self::default()
         }
     }
 
@@ -97,7 +94,6 @@ impl ResultFacts {
 
 /// The denied tools of a result.
 pub(super) fn denied_tools(result: RunResult<'_>) -> impl Iterator<Item = Option<String>> {
-    result
-        .permission_denials()
-        .map(|denial| denial.get("tool_name").and_then(Node::text).map(std::borrow::Cow::into_owned))
+    let tool = |denial: Node<'_>| denial.get("tool_name").and_then(Node::text).map(Cow::into_owned);
+    result.permission_denials().map(tool)
 }

@@ -1,5 +1,7 @@
 //! Work that runs beside the main loop: sub-agents, background commands, workflows.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::json::Node;
@@ -33,7 +35,7 @@ pub struct Task {
     pub description: Option<String>,
     /// Whether the main loop went on without waiting for it.
     pub background: bool,
-    /// How it ended.
+    /// How the task ended, as far as the stream says.
     pub fate: Fate,
     /// The line that launched it.
     pub line: u64,
@@ -79,9 +81,9 @@ impl Tasks {
     }
 
     pub(super) fn started(&mut self, started: TaskStarted<'_>, line: u64, limit: usize) {
-        let id = started.task_id().map(std::borrow::Cow::into_owned);
+        let id = started.task_id().map(Cow::into_owned);
         let tool_use_id = started.tool_use_id();
-        let description = started.description().map(std::borrow::Cow::into_owned);
+        let description = started.description().map(Cow::into_owned);
         let background = started.is_backgrounded() == Some(true)
             || started.task_type().is_some_and(|kind| kind == "local_workflow");
         if let Some(task) = self.find(None, tool_use_id.as_deref()) {
@@ -90,7 +92,7 @@ impl Tasks {
             task.background |= background;
             return;
         }
-        let tool_use_id = tool_use_id.map(std::borrow::Cow::into_owned);
+        let tool_use_id = tool_use_id.map(Cow::into_owned);
         self.add(Task { id, tool_use_id, description, background, fate: Fate::Unfinished, line }, limit);
     }
 
@@ -154,7 +156,7 @@ impl Tasks {
         let said_nothing = details.is_none() && task.background && !result.is_failed();
         if went_to_background || said_nothing {
             task.background = true;
-            task.id = task.id.take().or_else(|| id.map(std::borrow::Cow::into_owned));
+            task.id = task.id.take().or_else(|| id.map(Cow::into_owned));
         } else {
             // The call was answered with its outcome (or refused), so nothing is left running.
             task.background = false;

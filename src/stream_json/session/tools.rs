@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ToolStats {
-    /// Calls.
+    /// How often it was called.
     pub calls: u64,
     /// Calls whose result is an error.
     pub errors: u64,
@@ -56,7 +56,7 @@ impl ToolCalls {
         Some(name)
     }
 
-    /// All calls.
+    /// How many calls there were, of all tools.
     pub fn total(&self) -> u64 {
         self.by_name.values().map(|stats| stats.calls).sum()
     }
