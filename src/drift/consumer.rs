@@ -21,9 +21,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::shape::Types;
 use super::{Change, Effect, Kind};
 use crate::document::{Document, DocumentError, Item, Table};
+use crate::json::shape::Types;
 use crate::text::glob;
 
 /// The manifests that are built in.

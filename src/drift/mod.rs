@@ -15,7 +15,6 @@ mod known;
 mod matrix;
 mod policy;
 mod rows;
-mod shape;
 mod source;
 mod versions;
 

@@ -20,6 +20,7 @@ mod members;
 mod oddity;
 pub(crate) mod pointer;
 mod scan;
+pub(crate) mod shape;
 mod text;
 pub(crate) mod view;
 

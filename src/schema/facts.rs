@@ -5,57 +5,34 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::invocation::Invocation;
+use super::named::named_enum;
 use crate::recording::{self, Timer};
 
-/// The facts that a condition can name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fact {
-    Mode,
-    Command,
-    CommandKnown,
-    UnknownFlags,
-    Argv,
-    Env,
-    Version,
-    Exit,
-    Signal,
-    TimedOut,
-    Stdout,
-    Stderr,
-    Framing,
-    Messages,
-    Kinds,
+named_enum! {
+    /// The facts that a condition can name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub(crate) enum Fact {
+        Mode = "mode",
+        Command = "command",
+        CommandKnown = "command-known",
+        UnknownFlags = "unknown-flags",
+        Argv = "argv",
+        Env = "env",
+        Version = "version",
+        Exit = "exit",
+        Signal = "signal",
+        TimedOut = "timed-out",
+        Stdout = "stdout",
+        Stderr = "stderr",
+        Framing = "framing",
+        Messages = "messages",
+        Kinds = "kinds",
+    }
 }
 
 impl Fact {
-    const ALL: [(&'static str, Self); 15] = [
-        ("mode", Self::Mode),
-        ("command", Self::Command),
-        ("command-known", Self::CommandKnown),
-        ("unknown-flags", Self::UnknownFlags),
-        ("argv", Self::Argv),
-        ("env", Self::Env),
-        ("version", Self::Version),
-        ("exit", Self::Exit),
-        ("signal", Self::Signal),
-        ("timed-out", Self::TimedOut),
-        ("stdout", Self::Stdout),
-        ("stderr", Self::Stderr),
-        ("framing", Self::Framing),
-        ("messages", Self::Messages),
-        ("kinds", Self::Kinds),
-    ];
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, fact)| *fact)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, fact)| *fact == self).map_or("", |(name, _)| name)
-    }
-
     pub(crate) fn names() -> Vec<&'static str> {
-        Self::ALL.iter().map(|(name, _)| *name).collect()
+        Self::ALL.iter().map(|fact| fact.name()).collect()
     }
 
     /// Whether the fact is known only when the run is over.

@@ -25,6 +25,7 @@ mod known_failures;
 mod learn;
 mod library;
 mod load;
+mod named;
 mod pass;
 pub mod policy;
 mod rule;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::super::shape::Shape;
 use super::{Comparison, Place, Run, Sides};
 use crate::golden::{DOCUMENT, Entry};
+use crate::json::shape::Shape;
 use crate::schema::policy::Kind;
 
 /// One kind of message in all runs of a side.

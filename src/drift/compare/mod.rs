@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::change::{Change, Evidence};
 use super::policy::CasePolicy;
 use super::rows::Rows;
-use super::shape::Shape;
 use crate::golden::Normal;
+use crate::json::shape::Shape;
 use crate::schema::policy::{Effect, Kind};
 
 /// A run of a case, and the name of its file.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::super::shape::{Scalars, Shape, Types, is_data};
 use super::{Comparison, Sides, plain};
 use crate::json::pointer::{escape, join};
+use crate::json::shape::{Scalars, Shape, Types, is_data};
 use crate::schema::policy::Kind;
 
 impl Comparison<'_> {

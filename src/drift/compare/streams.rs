@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::shape::shortened;
 use super::{Comparison, Run, Sides};
 use crate::golden::Entry;
+use crate::json::shape::shortened;
 use crate::schema::policy::Kind;
 
 impl<'r> Comparison<'r> {

@@ -17,7 +17,7 @@ use super::fixture::Sample;
 pub use fit::Fit;
 pub use write::Learned;
 
-use shape::Shape;
+use crate::json::shape::Shape;
 
 /// Gathers messages until there are enough to learn from.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ impl Learner {
                 .groups
                 .entry(key)
                 .or_insert_with(|| Group { shape: Shape::default(), sample: sample.clone() });
-            group.shape.see(message);
+            group.shape.add(message, 0);
             if sample.stdout.len() < group.sample.stdout.len() {
                 group.sample = sample.clone();
             }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::contract::Protocol;
 use super::super::fixture::Sample;
-use super::{Group, Key, Learner};
+use super::{Group, Key, Learner, shape};
 
 /// The files of a learned contract, by their path in its directory.
 pub type Learned = Vec<(String, String)>;
@@ -45,7 +45,7 @@ impl Learner {
                 "title": format!("{name}, as seen in {source}"),
             });
             let mut schema = schema.as_object().cloned().unwrap_or_default();
-            schema.extend(group.shape.schema().as_object().cloned().unwrap_or_default());
+            schema.extend(shape::schema(&group.shape));
             files.push((format!("{name}.schema.json"), format!("{:#}\n", Value::Object(schema))));
             let _ = write!(
                 toml,
@@ -198,7 +198,7 @@ fn run(sample: &Sample) -> String {
 }
 
 fn fixture(name: &str, group: &Group, own: Option<&String>, line: usize) -> String {
-    let required = group.shape.required();
+    let required = shape::required(&group.shape);
     // The fields that name a kind are no use for a bad run: without them it is another kind.
     let names = ["type", "subtype", "kind", "action", "status"];
     let tells = |field: &str| names.contains(&field) || own.is_some_and(|own| own == field);

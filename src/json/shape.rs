@@ -1,9 +1,11 @@
-//! The shape of the values that stand at one place: their types, members, elements, and the words among them.
+//! The shape that samples have in common: the types of the values at one place, their members and elements, and the
+//! words among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::text::clip;
 use serde_json::Value;
+
+use crate::text::clip;
 
 /// A place with more words than this holds no enumeration.
 const MOST_WORDS: usize = 64;
@@ -14,13 +16,13 @@ const SHOWN: usize = 300;
 
 /// The types of JSON, as bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Types(u8);
+pub(crate) struct Types(u8);
 
 impl Types {
-    pub(super) const NULL: Self = Self(1);
-    pub(super) const NAMES: [&'static str; 6] = ["null", "boolean", "number", "string", "array", "object"];
+    pub(crate) const NULL: Self = Self(1);
+    pub(crate) const NAMES: [&'static str; 6] = ["null", "boolean", "number", "string", "array", "object"];
 
-    pub(super) fn of(value: &Value) -> Self {
+    pub(crate) fn of(value: &Value) -> Self {
         Self(match value {
             Value::Null => 1,
             Value::Bool(_) => 2,
@@ -33,62 +35,72 @@ impl Types {
         })
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.0 |= other.0;
     }
 
-    pub(super) fn without(self, other: Self) -> Self {
+    pub(crate) fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 
-    pub(super) fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    pub(super) fn names(self) -> String {
+    pub(crate) fn names(self) -> String {
         let names = Self::NAMES.iter().enumerate().filter(|(at, _)| self.0 >> at & 1 == 1);
         names.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
     }
 
+    /// Whether the type of this name is among them.
+    pub(crate) fn has(self, name: &str) -> bool {
+        Self::parse(name).is_some_and(|wanted| self.0 & wanted.0 != 0)
+    }
+
     /// Reads one of the names.
-    pub(super) fn parse(name: &str) -> Option<Self> {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::NAMES.iter().position(|known| *known == name).map(|at| Self(1 << at))
     }
 }
 
 /// The values at one place.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// How many values there are.
-    pub(super) count: usize,
+    pub(crate) count: usize,
     /// How many of them are objects.
-    pub(super) objects: usize,
-    pub(super) types: Types,
+    pub(crate) objects: usize,
+    pub(crate) types: Types,
     /// Words, booleans and numbers as they are written; `None` when there are too many, or texts among them.
-    pub(super) scalars: Scalars,
-    pub(super) fields: BTreeMap<String, Shape>,
+    pub(crate) scalars: Scalars,
+    pub(crate) fields: BTreeMap<String, Shape>,
     /// Elements of lists, by the `type` that they name.
-    pub(super) items: BTreeMap<String, Shape>,
+    pub(crate) items: BTreeMap<String, Shape>,
     /// One of the values, cut, and its line.
-    pub(super) example: Value,
-    pub(super) line: usize,
+    pub(crate) example: Value,
+    pub(crate) line: usize,
 }
 
 /// The scalar values at one place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Scalars {
-    pub(super) booleans: BTreeSet<bool>,
-    pub(super) words: BTreeSet<String>,
-    pub(super) numbers: BTreeSet<String>,
+pub(crate) struct Scalars {
+    pub(crate) booleans: BTreeSet<bool>,
+    pub(crate) words: BTreeSet<String>,
+    pub(crate) numbers: BTreeSet<String>,
     /// Texts, of which the first is kept.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
     /// Whether some were left out.
-    pub(super) overflow: bool,
+    pub(crate) overflow: bool,
+    /// Whether a number has a fraction.
+    pub(crate) fraction: bool,
+    /// How many strings there are, and whether placeholders are among them.
+    pub(crate) strings: usize,
+    pub(crate) placeholder: bool,
 }
 
 impl Shape {
     /// Adds a value that was seen on this line.
-    pub(super) fn add(&mut self, value: &Value, line: usize) {
+    pub(crate) fn add(&mut self, value: &Value, line: usize) {
         if self.count == 0 || (self.example.is_null() && !value.is_null()) {
             self.example = shortened(value);
             self.line = line;
@@ -120,21 +132,28 @@ impl Shape {
     }
 
     /// Names of its members that are the data's own, such as a model's or a path, rather than the program's.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &String> {
         self.fields.keys().filter(|key| is_data(key))
     }
 
     /// Whether all of its members are objects, as the entries of a map are.
-    pub(super) fn holds_objects(&self) -> bool {
+    pub(crate) fn holds_objects(&self) -> bool {
         self.fields.values().all(|shape| shape.objects == shape.count)
     }
 
     /// The members that `is_entry` names, as if they were one.
-    pub(super) fn entries(&self, is_entry: impl Fn(&str) -> bool) -> Shape {
+    pub(crate) fn entries(&self, is_entry: impl Fn(&str) -> bool) -> Shape {
         let mut all = Shape::default();
         for (_, shape) in self.fields.iter().filter(|(key, _)| is_entry(key)) {
             all.merge(shape);
         }
+        all
+    }
+
+    /// The elements of lists, whatever type they name, as if they were one.
+    pub(crate) fn elements(&self) -> Shape {
+        let mut all = Shape::default();
+        self.items.values().for_each(|shape| all.merge(shape));
         all
     }
 
@@ -157,13 +176,18 @@ impl Shape {
 
 impl Scalars {
     fn add(&mut self, scalar: &Value) {
+        self.strings += usize::from(scalar.is_string());
         match scalar {
             Value::Bool(value) => _ = self.booleans.insert(*value),
-            Value::Number(number) => self.note(number.to_string(), |words| &mut words.numbers),
+            Value::Number(number) => {
+                self.fraction |= number.is_f64();
+                self.note(number.to_string(), |words| &mut words.numbers);
+            }
             Value::String(text) if is_word(text) => self.note(text.clone(), |words| &mut words.words),
             Value::String(text) if !text.starts_with('<') || !text.ends_with('>') || text.contains(' ') => {
                 self.text.get_or_insert_with(|| text.chars().take(SHOWN).collect());
             }
+            Value::String(_) => self.placeholder = true,
             _ => {}
         }
     }
@@ -184,11 +208,14 @@ impl Scalars {
             self.text.clone_from(&other.text);
         }
         self.overflow |= other.overflow;
+        self.fraction |= other.fraction;
+        self.strings += other.strings;
+        self.placeholder |= other.placeholder;
     }
 }
 
 /// Whether a key names data: `claude-opus-4-8[1m]`, `/etc/passwd`, `<uuid:1>`; and not `cache-hits` or `maxTokens`.
-pub(super) fn is_data(key: &str) -> bool {
+pub(crate) fn is_data(key: &str) -> bool {
     let is_odd = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '$' | '-');
     key.chars().any(is_odd) || (key.contains('-') && key.contains(|c: char| c.is_ascii_digit()))
 }
@@ -201,7 +228,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// A value small enough for a report.
-pub(super) fn shortened(value: &Value) -> Value {
+pub(crate) fn shortened(value: &Value) -> Value {
     match value {
         Value::String(text) => clip(text, SHOWN).into(),
         Value::Array(_) | Value::Object(_) => {
