@@ -9,7 +9,7 @@ use crate::schema::policy::{Effect, Kind};
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Change {
-    /// What changed.
+    /// What kind of change it is.
     pub kind: Kind,
     /// What it does to a reader.
     pub effect: Effect,

@@ -29,10 +29,9 @@ use crate::text::glob;
 /// The manifests that are built in.
 const BUILT_IN: [(&str, &str); 1] = [("documented", include_str!("../../consumers/documented.toml"))];
 
-/// A reader.
+/// A program that reads what a target prints, and what it needs of that.
 #[derive(Debug, Clone)]
 pub(crate) struct Consumer {
-    /// Its name.
     pub name: String,
     reads_exit_code: bool,
     skips_text: bool,
@@ -59,11 +58,10 @@ struct Accepts {
 /// A change that breaks a reader.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Broken {
-    /// What changed.
     pub kind: Kind,
     /// The kind of message.
     pub message: Option<String>,
-    /// Where in it.
+    /// Where in the message, as a JSON pointer.
     pub pointer: Option<String>,
     /// Why that breaks the reader.
     pub because: String,

@@ -20,7 +20,7 @@ use crate::text::glob;
 use crate::text::nearest;
 use crate::time::is_day;
 
-/// The list.
+/// The changes that a list accepts.
 #[derive(Debug)]
 pub(crate) struct KnownChanges<'t> {
     entries: Vec<Entry<'t>>,

@@ -23,7 +23,6 @@ pub(crate) struct Found {
     pub since: String,
     /// Whether no version lies between them.
     pub exact: bool,
-    /// The change.
     pub change: Change,
 }
 

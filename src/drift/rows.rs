@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::change::Change;
 use crate::schema::policy::{Effect, Kind, Policy};
 
-/// Everything that changed.
+/// Everything that changed between two sides.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Drift {

@@ -24,9 +24,7 @@ pub struct CaseSet {
 /// Where a run of a case is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// A recording's directory.
     Recording(PathBuf),
-    /// A golden snapshot.
     Snapshot(PathBuf),
     /// A file of JSON: a document, or a message a line.
     Fixture(PathBuf),
@@ -45,7 +43,7 @@ pub enum SourceError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The file that cannot be read.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,

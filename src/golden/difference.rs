@@ -37,49 +37,40 @@ pub(crate) struct DiffLine {
     pub old: Option<usize>,
     /// Its number in the new one.
     pub new: Option<usize>,
-    /// The line.
     pub text: String,
 }
 
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tag {
-    /// As it was.
     Same,
-    /// Gone.
     Removed,
-    /// New.
     Added,
 }
 
 /// Counts the difference, and names where it begins.
 pub(crate) fn difference(old: &str, new: &str) -> Difference {
+    let hunks = hunks(old, new, AROUND);
     let mut found = Difference {
         removed: 0,
         added: 0,
         line: 0,
         first_removed: None,
         first_added: None,
-        lines: as_diff(&hunks(old, new, AROUND)),
+        lines: as_diff(&hunks),
     };
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
-    let mut line = 0;
-    for change in diff.iter_all_changes() {
-        line = change.old_index().map_or(line, |index| index + 1);
-        let text = || change.value().trim_end().to_owned();
-        match change.tag() {
-            ChangeTag::Equal => continue,
-            ChangeTag::Delete => {
-                found.removed += 1;
-                found.first_removed.get_or_insert_with(text);
-            }
-            ChangeTag::Insert => {
-                found.added += 1;
-                found.first_added.get_or_insert_with(text);
-            }
-        }
+    let mut at = 1;
+    for line in hunks.iter().flatten() {
+        at = line.old.unwrap_or(at);
+        let (count, first) = match line.tag {
+            Tag::Same => continue,
+            Tag::Removed => (&mut found.removed, &mut found.first_removed),
+            Tag::Added => (&mut found.added, &mut found.first_added),
+        };
+        *count += 1;
+        first.get_or_insert_with(|| line.text.trim_end().to_owned());
         if found.line == 0 {
-            found.line = line.max(1);
+            found.line = at;
         }
     }
     found

@@ -14,7 +14,6 @@ pub(crate) enum Entry {
     Message {
         /// What kind of message it is: `system/init`, `result/success`, the topic of an event, or [`DOCUMENT`].
         kind: String,
-        /// The value.
         value: Value,
         /// The line on which it begins, from 1; in a snapshot its position.
         line: usize,

@@ -12,70 +12,49 @@ pub(crate) fn lay_out(value: &Value) -> String {
     out
 }
 
-/// Writes a value at this depth; `taken` is what already stands on its first line, and `None` when it does not fit.
+/// Writes a value at this depth; `taken` is what already stands on its first line.
 fn write(value: &Value, depth: usize, taken: usize, out: &mut String) {
     if let Some(line) = one_line(value, WIDTH.saturating_sub(taken)) {
         out.push_str(&line);
         return;
     }
+    let Some(([open, close], members)) = members(value) else { return out.push_str(&escaped(value)) };
     let indent = "  ".repeat(depth + 1);
-    let end = "  ".repeat(depth);
-    match value {
-        Value::Object(fields) => {
-            out.push_str("{\n");
-            for (at, (key, value)) in fields.iter().enumerate() {
-                let key = Value::from(key.as_str()).to_string();
-                out.push_str(&indent);
-                out.push_str(&key);
-                out.push_str(": ");
-                write(value, depth + 1, indent.len() + key.len() + 3, out);
-                out.push_str(if at + 1 < fields.len() { ",\n" } else { "\n" });
-            }
-            out.push_str(&end);
-            out.push('}');
-        }
-        Value::Array(items) => {
-            out.push_str("[\n");
-            for (at, item) in items.iter().enumerate() {
-                out.push_str(&indent);
-                write(item, depth + 1, indent.len() + 1, out);
-                out.push_str(if at + 1 < items.len() { ",\n" } else { "\n" });
-            }
-            out.push_str(&end);
-            out.push(']');
-        }
-        scalar => out.push_str(&escaped(scalar)),
+    out.push(open);
+    for (at, (key, value)) in members.iter().enumerate() {
+        out.push_str(if at > 0 { ",\n" } else { "\n" });
+        out.push_str(&indent);
+        out.push_str(key);
+        write(value, depth + 1, indent.len() + key.len() + 1, out);
     }
+    out.push('\n');
+    out.push_str(&"  ".repeat(depth));
+    out.push(close);
 }
 
 /// The value on one line, when it is a scalar or short enough.
 fn one_line(value: &Value, room: usize) -> Option<String> {
-    let line = match value {
-        Value::Object(fields) => {
-            let mut line = String::from("{");
-            for (at, (key, value)) in fields.iter().enumerate() {
-                if at > 0 {
-                    line.push_str(", ");
-                }
-                line.push_str(&Value::from(key.as_str()).to_string());
-                line.push_str(": ");
-                line.push_str(&one_line(value, room.checked_sub(line.len())?)?);
-            }
-            line + "}"
-        }
-        Value::Array(items) => {
-            let mut line = String::from("[");
-            for (at, item) in items.iter().enumerate() {
-                if at > 0 {
-                    line.push_str(", ");
-                }
-                line.push_str(&one_line(item, room.checked_sub(line.len())?)?);
-            }
-            line + "]"
-        }
-        scalar => return Some(escaped(scalar)).filter(|line| line.len() <= room),
+    let Some(([open, close], members)) = members(value) else {
+        return Some(escaped(value)).filter(|line| line.len() <= room);
     };
+    let mut line = String::from(open);
+    for (at, (key, value)) in members.iter().enumerate() {
+        line.push_str(if at > 0 { ", " } else { "" });
+        line.push_str(key);
+        line.push_str(&one_line(value, room.checked_sub(line.len())?)?);
+    }
+    line.push(close);
     (line.len() <= room).then_some(line)
+}
+
+/// The brackets of an object or a list, and what stands in them: each value after its key, if it has one.
+fn members(value: &Value) -> Option<([char; 2], Vec<(String, &Value)>)> {
+    let named = |(key, value)| (format!("{}: ", Value::String(String::clone(key))), value);
+    match value {
+        Value::Object(fields) => Some((['{', '}'], fields.iter().map(named).collect())),
+        Value::Array(items) => Some((['[', ']'], items.iter().map(|item| (String::new(), item)).collect())),
+        _ => None,
+    }
 }
 
 /// A scalar as JSON in which nothing controls a terminal or turns the direction of a text.

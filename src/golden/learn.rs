@@ -22,14 +22,11 @@ pub(crate) struct Proposal {
 /// A case that differs in its messages, texts, requests or files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unsteady {
-    /// The case.
     pub case: String,
-    /// What differs.
     pub what: String,
 }
 
 impl Proposal {
-    /// Whether nothing differs.
     pub(crate) fn is_empty(&self) -> bool {
         self.rules.is_empty() && self.unsteady.is_empty()
     }

@@ -26,9 +26,7 @@ const MOST_OUTPUT: u64 = 64 << 20;
 /// A recording without what differs from run to run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Normal {
-    /// The target's name.
     pub target: String,
-    /// The scenario's name.
     pub scenario: String,
     /// The contract that it promises, if that is known.
     pub contract: Option<String>,
@@ -36,13 +34,13 @@ pub(crate) struct Normal {
     pub owner: Option<String>,
     /// How the process ended; none when that is not known.
     pub exit: Option<Value>,
-    /// What it printed.
+    /// What it printed to standard output.
     pub stdout: Vec<Entry>,
     /// What it printed to standard error.
     pub stderr: Vec<Entry>,
     /// What it asked the API.
     pub requests: Vec<Value>,
-    /// What it wrote.
+    /// The files that it wrote.
     pub files: Vec<Value>,
 }
 

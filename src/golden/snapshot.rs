@@ -45,7 +45,7 @@ pub enum SnapshotError {
     /// It has no header.
     #[error("no golden snapshot: it does not begin with a header between `---`")]
     Header,
-    /// It was cut.
+    /// It ends before its last line, as a file does that was cut while it was written.
     #[error("half a snapshot: its last line is not `{END}`")]
     Cut,
     /// It comes from a newer version.
@@ -54,12 +54,12 @@ pub enum SnapshotError {
         /// The format that the file states.
         found: u64,
     },
-    /// It is damaged.
+    /// Something in it is not as clawgate writes it.
     #[error("line {line}: {reason}")]
     Damaged {
         /// The line, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong there.
         reason: String,
     },
 }
@@ -104,7 +104,7 @@ impl Normal {
         text
     }
 
-    /// Reads a snapshot.
+    /// Reads the text of a snapshot back.
     pub(crate) fn from_snapshot(text: &str) -> Result<Self, SnapshotError> {
         let text = text.replace("\r\n", "\n");
         let rest = text.strip_prefix("---\n").ok_or(SnapshotError::Header)?;

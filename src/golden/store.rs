@@ -40,11 +40,10 @@ pub(crate) enum Mode {
 /// What a run is, beside its snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The same.
     Same,
     /// There is no snapshot yet.
     New,
-    /// Another.
+    /// It did something else than its snapshot says.
     Changed(Difference),
     /// It is the snapshot now.
     Updated,
@@ -53,7 +52,6 @@ pub(crate) enum Outcome {
 /// A snapshot that no case has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Orphan {
-    /// The snapshot.
     pub path: PathBuf,
     /// The file of a scenario outside of the project that it belongs to, and that is not here: it is left alone.
     pub kept_for: Option<String>,
@@ -99,7 +97,6 @@ impl Store {
         Self { root: root.into(), is_secret }
     }
 
-    /// The folder.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -316,7 +313,7 @@ pub(crate) fn read(path: &Path) -> Result<String, StoreError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads a snapshot.
+/// Reads the snapshot in a file.
 pub(crate) fn open(path: &Path) -> Result<Normal, StoreError> {
     let text = read(path)?;
     Normal::from_snapshot(&text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })

@@ -41,11 +41,11 @@ struct Rule {
 pub enum Class {
     /// A duration: a number, zero or more.
     Milliseconds,
-    /// Any number.
+    /// Any number, also a negative one.
     Number,
     /// A time: RFC 3339, or seconds or milliseconds since 1970.
     Time,
-    /// Any string.
+    /// Any string, whatever it says.
     Text,
     /// A string that means the same wherever it stands.
     Id(String),
@@ -85,7 +85,7 @@ impl Class {
 }
 
 impl Volatile {
-    /// Reads `[[volatile]]`.
+    /// Reads the `[[volatile]]` tables of a target's file.
     pub fn read(items: Vec<Item<'_>>) -> Result<Self, DocumentError> {
         let mut all = Self::default();
         for item in items {

@@ -97,7 +97,6 @@ impl Declared {
 }
 
 impl Branches {
-    /// Every branch.
     pub(super) fn all(&self) -> impl Iterator<Item = &Branch> {
         self.all.keys()
     }

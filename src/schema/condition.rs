@@ -55,13 +55,13 @@ pub(crate) enum Truth {
 /// Where a condition may stand, and so what it may look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Pointers only.
+    /// Only pointers into the message can be used.
     Message,
     /// Pointers, and facts that are known at the start.
     Early,
     /// Pointers and all facts.
     Both,
-    /// Facts only.
+    /// Only facts of the run can be used.
     Run,
 }
 

@@ -40,10 +40,10 @@ pub struct Contract {
     pub(crate) by_kind: Vec<Vec<usize>>,
 }
 
-/// What stdout holds.
+/// What a contract says that stdout holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// One JSON document.
+    /// One JSON document, and nothing else.
     Document,
     /// NDJSON: one message a line.
     Stream,
@@ -115,7 +115,7 @@ pub(crate) struct Detect {
     pub(crate) invocation: Invocation,
 }
 
-/// One testable statement.
+/// One testable statement of a contract.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Clause {
@@ -129,7 +129,7 @@ pub struct Clause {
     pub since: String,
     /// The statement, in one sentence.
     pub text: String,
-    /// Why it matters.
+    /// Why a reader of the output needs it.
     pub why: String,
     /// How to keep it.
     pub fix: String,
@@ -180,7 +180,7 @@ impl Clause {
 }
 
 impl Contract {
-    /// The contract's name.
+    /// The name that users and findings know it by.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -190,7 +190,7 @@ impl Contract {
         &self.title
     }
 
-    /// What stdout holds.
+    /// What the contract says that stdout holds.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }

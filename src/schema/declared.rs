@@ -11,7 +11,7 @@ use crate::events;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Declared {
-    /// The commands.
+    /// The commands that a run can name.
     pub commands: BTreeSet<String>,
     /// The kinds of message.
     pub kinds: BTreeSet<String>,

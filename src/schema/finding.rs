@@ -18,7 +18,7 @@ pub enum Level {
     Indeterminate,
     /// Promised by one document and contradicted by another.
     Ambiguous,
-    /// Expected; warns.
+    /// Expected by readers; a broken one warns.
     Should,
     /// Promised; fails the gate.
     Must,
@@ -58,7 +58,7 @@ impl fmt::Display for Level {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// `<contract>/<clause>`.
+    /// The id of the clause, as `<contract>/<clause>`.
     pub clause: String,
     /// How much it weighs.
     pub level: Level,

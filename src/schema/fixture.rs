@@ -26,13 +26,13 @@ pub struct Sample {
     pub argv: Option<Vec<String>>,
     /// Names of the variables that were set; none when they are not known.
     pub env: Option<Vec<String>>,
-    /// The target's version.
+    /// The version of the target; none when it is not known.
     pub version: Option<String>,
     /// The reading that an event log is held to; none is the strict one.
     pub profile: Option<Profile>,
     /// How the run ended; none when it is not known.
     pub exit: Option<Exit>,
-    /// What it printed.
+    /// What it printed to standard output.
     pub stdout: Vec<u8>,
     /// What it complained about; none when it is not known.
     pub stderr: Option<Vec<u8>>,

@@ -85,7 +85,7 @@ impl ContractSet {
         named.unwrap_or_else(|| Family::of_protocol(self.protocol()))
     }
 
-    /// What stdout holds.
+    /// What the first contract says that stdout holds.
     pub fn protocol(&self) -> Protocol {
         self.contracts.first().map_or(Protocol::Document, |contract| contract.protocol)
     }
@@ -101,7 +101,7 @@ impl ContractSet {
     }
 }
 
-/// Recognises built-in contracts.
+/// Recognises which of the built-in contracts a run speaks.
 #[derive(Debug)]
 pub(crate) struct Detector {
     known: Vec<(&'static str, Option<Family>, Option<Detect>)>,

@@ -31,7 +31,7 @@ pub struct Tally {
     pub killed: usize,
 }
 
-/// A broken run.
+/// A run that was broken on purpose, and who noticed.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Mutant {
@@ -47,7 +47,7 @@ pub struct Mutant {
     pub noticed_by: BTreeSet<String>,
     /// The level of the gravest of them, or of what only noted it; none when nobody said anything.
     pub level: Option<Level>,
-    /// The run itself.
+    /// The broken run, to look at or to judge again.
     pub sample: Sample,
 }
 

@@ -55,7 +55,7 @@ impl Change {
     }
 }
 
-/// Everything that differs.
+/// Everything that differs between two contracts.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Diff {

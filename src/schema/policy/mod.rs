@@ -16,7 +16,7 @@ use crate::text::did_you_mean;
 
 const STANDARD: &str = include_str!("../../../schemas/policy.toml");
 
-/// A versioning policy.
+/// What a change of a program's output does to its readers, as a contract or the default says it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Policy {
