@@ -296,16 +296,15 @@ impl RunArgs {
     ) -> Result<Outcome, CommandError> {
         let mut sinks = self.reports.open(self.out())?;
         let session = start()?;
-        let setting = session
-            .setting(self.out())
-            .with_network(match self.network.unwrap_or(Network::Auto) {
-                Network::Auto => NetworkMode::Auto,
-                Network::Require => NetworkMode::Require,
-                Network::Off => NetworkMode::Off,
-            })
-            .with_fail_on(self.fail_on.unwrap_or(FailOn::Must).level())
-            .with_wall(self.timeout)
-            .with_golden(golden);
+        let mut context = session.context(self.out());
+        context.recorder.network = match self.network.unwrap_or(Network::Auto) {
+            Network::Auto => NetworkMode::Auto,
+            Network::Require => NetworkMode::Require,
+            Network::Off => NetworkMode::Off,
+        };
+        context.fail_on = self.fail_on.unwrap_or(FailOn::Must).level();
+        context.wall = self.timeout;
+        context.golden = golden;
         let mut options = RunOptions::default();
         options.jobs = jobs.unwrap_or(options.jobs);
         options.retries = self.retries.unwrap_or(0);
@@ -313,7 +312,7 @@ impl RunArgs {
         options.started_at = time::rfc3339(time::now());
         options.plan = whole;
         let progress = Progress::start(self.reports.shows_progress());
-        let finished = run_cases(planned, &setting, &options, last, &mut |event| {
+        let finished = run_cases(planned, &context, &options, last, &mut |event| {
             progress.around(event, || sinks.on_event(event));
         });
         drop(progress);

@@ -171,9 +171,10 @@ fn answers(located: &Located, project: &Project) -> Result<(), String> {
     planned.truncate(1);
     let out = tempfile::tempdir().map_err(|error| error.to_string())?;
     let session = start().map_err(|error| error.to_string())?;
-    let setting = session.setting(out.path()).with_wall(Some(Duration::from_secs(60)));
+    let mut context = session.context(out.path());
+    context.wall = Some(Duration::from_secs(60));
     let mut reason = None;
-    run_cases(planned, &setting, &RunOptions::default(), &mut LastRun::default(), &mut |event| {
+    run_cases(planned, &context, &RunOptions::default(), &mut LastRun::default(), &mut |event| {
         if let crate::run::Event::CaseFinished(case) = event {
             reason = case.failures.first().map(|failure| failure.message.clone());
         }

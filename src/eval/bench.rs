@@ -8,12 +8,13 @@ use super::runner::{ExecuteError, Executor, Request};
 use super::skill::Skill;
 use super::spec::{Input, ScriptRule, Spec};
 use super::trial::Arm;
+use crate::harness::RecordError;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::scenario::{Case, RunPart};
 use crate::harness::target::{Located, Speaks};
 use crate::judge::Contracts;
-use crate::run::{AttemptError, Planned, Setting};
+use crate::run::{AttemptError, Planned, RunContext};
 
 /// The contract that trials are run under.
 const CONTRACT: &str = "claude-stream-json";
@@ -29,7 +30,7 @@ pub(crate) enum Api {
 
 /// Runs trials on a target.
 pub(crate) struct Bench<'b> {
-    setting: Setting<'b>,
+    context: RunContext<'b>,
     spec: &'b Spec,
     target: Arc<Located>,
     speaks: Speaks,
@@ -58,7 +59,7 @@ pub(crate) enum BenchError {
 impl<'b> Bench<'b> {
     /// A bench for this evaluation.
     pub(crate) fn new(
-        setting: Setting<'b>,
+        context: RunContext<'b>,
         spec: &'b Spec,
         skill: &Skill,
         target: Arc<Located>,
@@ -71,8 +72,8 @@ impl<'b> Bench<'b> {
             return Err(BenchError::NoScript);
         }
         let speaks = speaks.clone();
-        let scratch = setting.out;
-        Ok(Self { skill_files: skill.staged(&spec.skill)?, setting, spec, target, speaks, api, scratch })
+        let scratch = context.recorder.out;
+        Ok(Self { skill_files: skill.staged(&spec.skill)?, context, spec, target, speaks, api, scratch })
     }
 
     fn planned(&self, request: &Request<'_>) -> Planned {
@@ -122,32 +123,32 @@ impl<'b> Bench<'b> {
     }
 
     fn run(&self, request: &Request<'_>) -> RunPart {
-        let settings = &self.spec.run;
+        let contexts = &self.spec.run;
         let mut run = RunPart { prompt: Some(request.prompt.to_owned()), ..RunPart::default() };
         let mut flag = |name: &str, value: &str| run.args.extend([name.to_owned(), value.to_owned()]);
         if let Some(model) = self.model(request) {
             flag("--model", model);
         }
-        flag("--max-budget-usd", &settings.max_cost_usd.to_string());
+        flag("--max-budget-usd", &contexts.max_cost_usd.to_string());
         if let Some(schema) = request.judge {
             flag("--max-turns", "8");
             flag("--permission-mode", "default");
             flag("--json-schema", &schema.to_string());
         } else {
-            flag("--max-turns", &settings.max_turns.to_string());
-            flag("--permission-mode", &settings.permission_mode);
-            if !settings.allowed_tools.is_empty() {
-                flag("--allowedTools", &settings.allowed_tools.join(","));
+            flag("--max-turns", &contexts.max_turns.to_string());
+            flag("--permission-mode", &contexts.permission_mode);
+            if !contexts.allowed_tools.is_empty() {
+                flag("--allowedTools", &contexts.allowed_tools.join(","));
             }
-            if !settings.disallowed_tools.is_empty() {
-                flag("--disallowedTools", &settings.disallowed_tools.join(","));
+            if !contexts.disallowed_tools.is_empty() {
+                flag("--disallowedTools", &contexts.disallowed_tools.join(","));
             }
-            if let Some(prompt) = &settings.system_prompt {
+            if let Some(prompt) = &contexts.system_prompt {
                 flag("--append-system-prompt", prompt);
             }
-            run.args.extend(settings.args.iter().cloned());
-            run.env.clone_from(&settings.env);
-            if settings.sync_tasks {
+            run.args.extend(contexts.args.iter().cloned());
+            run.env.clone_from(&contexts.env);
+            if contexts.sync_tasks {
                 run.env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), "1".into()));
             }
             run.files.extend(request.case.files.iter().map(staged));
@@ -155,7 +156,7 @@ impl<'b> Bench<'b> {
                 run.files.extend(self.skill_files.iter().cloned());
             }
         }
-        let wall = settings.timeout_seconds.saturating_mul(1000);
+        let wall = contexts.timeout_seconds.saturating_mul(1000);
         // A model thinks longer than a script does, and only the whole is limited.
         run.timers = [Some(wall), Some(wall), Some(wall), None];
         run
@@ -183,14 +184,14 @@ impl Executor for Bench<'_> {
         debug_assert!(request.place.starts_with(self.scratch), "recordings are made where they stay");
         // The contract is judged again when the recording is read, by the same code.
         let contracts = Contracts::built_in();
-        match self.setting.attempt(&self.planned(request), &contracts, request.number) {
+        match self.context.attempt(&self.planned(request), &contracts, request.number) {
             Ok(attempt) if attempt.cancelled => {
                 // What was cut short says nothing, and must not be found by a later run.
-                _ = std::fs::remove_dir_all(&attempt.recording);
+                _ = std::fs::remove_dir_all(&attempt.place);
                 Err(ExecuteError::Stopped)
             }
             Ok(_) => Ok(()),
-            Err(AttemptError::Unfit(reason)) => Err(ExecuteError::Unfit(reason)),
+            Err(AttemptError::Record(RecordError::Unfit(reason))) => Err(ExecuteError::Unfit(reason)),
             Err(error) => Err(ExecuteError::Harness(error.to_string())),
         }
     }

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::urls::{self, Reached};
 use crate::classify::Verdict;
+use crate::harness::KEPT_FILES;
 use crate::judge::{Contracts, JudgeError, Options, watched_recording};
 use crate::recording::{Exit, Recording, RecordingError};
-use crate::run::KEPT_FILES;
 use crate::stream_json::{Assistant, Line, Message, RunResult, Session};
 
 /// More tool calls than this are counted, not kept.
@@ -288,5 +288,21 @@ impl Seen {
         if let Some(structured) = result.structured_output().filter(|output| !output.is_null()) {
             self.structured = Some(structured.to_value());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_log_is_refused_rather_than_given_a_verdict() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = r#"{"schema_version":1,"target":"reference","target_version":"","scenario":"s","exit":{"code":0},
+            "contract":"claws-events"}"#;
+        let facts = crate::recording::Facts::parse(facts.as_bytes()).unwrap();
+        Recording::new(facts, b"{}\n".to_vec(), Vec::new()).save(folder.path()).unwrap();
+        let refused = Observed::read(folder.path(), &Contracts::built_in(), true);
+        assert!(matches!(refused, Err(ObserveError::EventLog)));
     }
 }

@@ -2,13 +2,21 @@
 //! asynchronous runtime.
 
 pub(crate) mod capture;
+mod command_line;
+mod live;
 pub(crate) mod mock;
+mod record;
 pub(crate) mod room;
 pub(crate) mod scenario;
 pub(crate) mod secrets;
+pub(crate) mod stop;
 pub(crate) mod supervise;
 pub(crate) mod surroundings;
 pub(crate) mod target;
 pub(crate) mod terminal;
 pub(crate) mod timers;
 pub(crate) mod user;
+
+pub(crate) use live::Listener;
+pub(crate) use record::RecordError;
+pub(crate) use record::{Job, KEPT_FILES, Recorded, Recorder};

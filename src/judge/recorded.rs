@@ -133,3 +133,93 @@ fn push_all(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Profile;
+    use crate::recording::{Facts, STDERR_HEAD};
+    use serde_json::{Value, json};
+
+    fn made(more: &Value, stdout: &str, stderr: Vec<u8>) -> Recording {
+        let mut facts = json!({
+            "schema_version": 1, "target": "reference", "target_version": "", "scenario": "s", "exit": {"code": 0},
+        });
+        facts.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let facts = Facts::parse(facts.to_string().as_bytes()).unwrap();
+        Recording::new(facts, stdout.into(), stderr)
+    }
+
+    fn judged(recording: &Recording, contracts: &Contracts) -> Judgement {
+        super::recording(recording, contracts, &Options::default()).unwrap()
+    }
+
+    #[test]
+    fn an_event_log_has_findings_and_no_verdict() {
+        let log = made(&json!({"contract": "claws-events", "profile": "origin"}), "no record\n", Vec::new());
+        let judgement = judged(&log, &Contracts::built_in());
+        assert!(judgement.verdict.is_none() && judgement.run.is_none());
+        assert_eq!(judgement.findings[0].clause, "claws-events/lg-01");
+        assert_eq!(judgement.log.map(|(profile, _)| profile), Some(Profile::Origin), "as recorded");
+        // Whoever names the contract gets the same.
+        let named = judged(&log, &Contracts::only("claws-events").unwrap());
+        assert_eq!(format!("{:?}", named.findings), format!("{:?}", judgement.findings));
+    }
+
+    #[test]
+    fn background_work_that_was_disabled_is_not_missed() {
+        let stream = concat!(
+            r#"{"type":"assistant","message":{"content":[{"type":"tool_use","name":"Task","input":{"run_in_background":true}}]}}"#,
+            "\n",
+            r#"{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"Started."}"#,
+            "\n",
+        );
+        let argv = json!(["claude", "--output-format", "stream-json"]);
+        let category = |env: Value| {
+            let run = made(&json!({"target": "claude", "argv": argv, "env_public": env}), stream, Vec::new());
+            judged(&run, &Contracts::built_in()).run.unwrap().error_category
+        };
+        assert!(category(json!({})).is_some());
+        assert!(category(json!({"CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1"})).is_none());
+    }
+
+    #[test]
+    fn the_same_start_of_standard_error_is_judged_wherever_it_comes_from() {
+        let argv = json!(["claw", "--output-format", "json", "status"]);
+        let facts = json!({"target": "claw", "argv": argv, "exit": {"code": 1}});
+        let verdict = |stderr: Vec<u8>| judged(&made(&facts, "", stderr), &Contracts::built_in()).verdict;
+        let trace = b"Traceback (most recent call last):\n  File \"x\", line 1\nValueError: x\n";
+        let noise = b"a line\n".repeat(STDERR_HEAD / 7 + 1);
+        let late = [noise.as_slice(), trace].concat();
+        let text = |verdict: Option<crate::classify::Verdict>| format!("{verdict:?}");
+        assert_ne!(text(verdict(trace.to_vec())), text(verdict(noise.clone())));
+        assert_eq!(text(verdict(late.clone())), text(verdict(noise.clone())));
+        let mut options = Options::default();
+        options.stderr = Some(late);
+        let given = recording(&made(&facts, "", Vec::new()), &Contracts::built_in(), &options).unwrap();
+        assert_eq!(text(given.verdict), text(verdict(noise)));
+    }
+
+    #[test]
+    fn a_contract_without_a_family_gets_that_of_its_parents_or_of_its_protocol() {
+        use crate::schema::{ContractSet, Family};
+        let family = |name: &str| ContractSet::open(name).unwrap().family();
+        assert_eq!(family("claude-json"), Family::Claude);
+        assert_eq!(family("claw-head"), Family::Claw);
+        assert_eq!(family("claws-events"), Family::EventLog);
+        let folder = tempfile::tempdir().unwrap();
+        let own = |name: &str, head: &str| {
+            let place = folder.path().join(name);
+            std::fs::create_dir(&place).unwrap();
+            let clause = "id = \"a\"\nlevel = \"must\"\nsource = \"s\"\nsince = \"1\"\ntext = \"t\"\nwhy = \"w\"\nfix = \"f\"\ncheck = { framing = [\"empty\"] }";
+            let text =
+                format!("[contract]\nname = \"{name}\"\ntitle = \"t\"\n{head}\n[[clause]]\n{clause}\n");
+            std::fs::write(place.join("contract.toml"), text).unwrap();
+            ContractSet::open(&place.display().to_string()).unwrap().family()
+        };
+        assert_eq!(own("mine", "protocol = \"stream\""), Family::Stream);
+        assert_eq!(own("page", "protocol = \"document\""), Family::Document);
+        assert_eq!(own("like", "protocol = \"stream\"\nextends = [\"claude-stream-json\"]"), Family::Claude);
+        assert_eq!(own("said", "protocol = \"stream\"\nfamily = \"claude\""), Family::Claude);
+    }
+}

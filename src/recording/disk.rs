@@ -74,11 +74,16 @@ impl Recording {
         let path = directory.join(FACTS_FILE);
         let text = fs::read(&path).map_err(|source| RecordingError::Io { path: path.clone(), source })?;
         let facts = Facts::parse(&text).map_err(|source| RecordingError::Facts { path, source })?;
-        Ok(Self {
+        Ok(Self::at(directory, facts))
+    }
+
+    /// The recording in this directory, of which the facts are known.
+    pub(crate) fn at(directory: &Path, facts: Facts) -> Self {
+        Self {
             facts,
             stdout: Output::File(directory.join("stdout")),
             stderr: Output::File(directory.join("stderr")),
-        })
+        }
     }
 
     /// Where its output is, for complaints; empty for one in memory.

@@ -44,6 +44,9 @@ impl World {
     }
 }
 
+/// The variable that makes the reference target misbehave in the way that it names.
+pub(crate) const MISBEHAVE: &str = "CLAWGATE_MISBEHAVE";
+
 /// Runs this process as the reference target.
 pub(crate) fn main(role: &str) -> ExitCode {
     ExitCode::from(perform(role))
@@ -52,7 +55,7 @@ pub(crate) fn main(role: &str) -> ExitCode {
 /// Does what the reference target does; the answer is its exit code.
 pub(crate) fn perform(role: &str) -> u8 {
     let variable = |name: &str| std::env::var(name).ok();
-    let wrong = variable(crate::run::MISBEHAVE).and_then(|name| name.parse().ok());
+    let wrong = variable(MISBEHAVE).and_then(|name| name.parse().ok());
     let world = World { args: std::env::args().skip(1).collect(), variables: variable, wrong };
     process::at_start(&world);
     let code = match role {

@@ -69,7 +69,7 @@ fn leave_socket() {
     let Ok(own) = std::env::current_exe() else { return };
     let child = Command::new(own)
         .env(super::ACT_AS, "listener")
-        .env_remove(crate::run::MISBEHAVE)
+        .env_remove(super::MISBEHAVE)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

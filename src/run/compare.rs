@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Word;
 use crate::classify::{Class, Verdict};
-use crate::harness::capture::Captured;
+use crate::harness::Recorded;
 use crate::harness::mock::Journal;
 use crate::harness::room::Room;
 use crate::harness::scenario::{Expect, ExpectedFile};
@@ -108,34 +108,28 @@ impl FailureKind {
 }
 
 /// Everything that was observed.
-#[derive(Debug)]
 pub(super) struct Observed<'o> {
     pub(super) judged: &'o Judgement,
-    pub(super) captured: &'o Captured,
-    pub(super) journal: &'o Journal,
-    pub(super) room: &'o Room,
-    pub(super) stdout_start: &'o [u8],
-    pub(super) stderr_start: &'o [u8],
-    /// How many secrets the target printed.
-    pub(super) masked: u64,
+    pub(super) recorded: &'o Recorded,
 }
 
 /// Every way in which a run was not as expected. A clause of level `fail_on` or above has to hold.
 pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) -> Vec<Failure> {
     let mut failures = Vec::new();
+    let Recorded { captured, printed, journal, room, .. } = observed.recorded;
     match &observed.judged.verdict {
         Some(found) => verdict(expect, found, &mut failures),
         None => ended(expect, observed, &mut failures),
     }
     exit(expect, observed, &mut failures);
     findings(expect, observed.judged, fail_on, &mut failures);
-    requests(expect, observed.journal, &mut failures);
+    requests(expect, journal, &mut failures);
     for file in &expect.files {
-        failures.extend(check_file(file, observed.room));
+        failures.extend(check_file(file, room));
     }
     for (kind, wanted, bytes) in [
-        (FailureKind::Stdout, &expect.stdout_contains, observed.stdout_start),
-        (FailureKind::Stderr, &expect.stderr_contains, observed.stderr_start),
+        (FailureKind::Stdout, &expect.stdout_contains, &printed.stdout_head),
+        (FailureKind::Stderr, &expect.stderr_contains, &printed.stderr_head),
     ] {
         if let Some(wanted) = wanted
             && memchr::memmem::find(bytes, wanted.as_bytes()).is_none()
@@ -144,12 +138,12 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
             failures.push(Failure::new(kind, format!("{channel} does not contain {wanted:?}")));
         }
     }
-    if observed.masked > 0 {
+    if printed.masked > 0 {
         let message =
-            format!("{} times a credential was printed; the recording has it masked", observed.masked);
+            format!("{} times a credential was printed; the recording has it masked", printed.masked);
         failures.push(Failure::new(FailureKind::Secret, message));
     }
-    let ended = &observed.captured.ended;
+    let ended = &captured.ended;
     if !expect.leftovers {
         for left in &ended.leftovers {
             failures.push(Failure::new(
@@ -184,7 +178,7 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
 
 /// An event log has no verdict: its writer has to have ended by itself, and well unless another end is expected.
 fn ended(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
-    let exit = &observed.captured.exit;
+    let exit = &observed.recorded.captured.exit;
     if expect.verdict != Class::Ok {
         failures
             .push(Failure::new(FailureKind::Verdict, "an event log has no verdict that could be expected"));
@@ -227,7 +221,7 @@ fn verdict(expect: &Expect, verdict: &Verdict, failures: &mut Vec<Failure>) {
 }
 
 fn exit(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
-    let exit = &observed.captured.exit;
+    let exit = &observed.recorded.captured.exit;
     if let Some(wanted) = expect.exit
         && exit.code != Some(wanted)
     {

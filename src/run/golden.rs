@@ -45,7 +45,12 @@ impl Golden {
     }
 
     /// What is wrong with a run; `as_expected` when nothing else is. What is not as expected is never written down.
-    pub(super) fn compare(&self, planned: &Planned, recording: &Path, as_expected: bool) -> Option<Failure> {
+    pub(super) fn compare(
+        &self,
+        planned: &Planned,
+        recording: &Recording,
+        as_expected: bool,
+    ) -> Option<Failure> {
         let target = &planned.target.choice.target;
         if !self.covers(&target.name) || planned.case.golden.skip.is_some() {
             return None;
@@ -57,15 +62,11 @@ impl Golden {
             mode => mode,
         };
         let failure = |message: String| Some(Failure::new(FailureKind::Golden, message));
-        let normal = match Recording::open(recording).map_err(|error| error.to_string()) {
-            Ok(recording) => normalise(&recording, &target.volatile).map_err(|error| error.to_string()),
-            Err(message) => Err(message),
-        };
-        let normal = match normal {
+        let normal = match normalise(recording, &target.volatile) {
             Ok(normal) => normal.owned_by(
                 planned.case.source.as_ref().map(|source| self.store.owner(Path::new(&source.file))),
             ),
-            Err(message) => return failure(format!("cannot be compared: {}", printable(&message))),
+            Err(error) => return failure(format!("cannot be compared: {}", printable(&error.to_string()))),
         };
         let path = self.store.path(&normal.target, &normal.scenario);
         let outcome = self.store.check(&normal, mode).or_else(|error| match error {

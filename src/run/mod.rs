@@ -5,13 +5,10 @@
 //! ```
 
 mod attempt;
-mod command_line;
 mod compare;
 mod contracts;
 mod event;
 mod golden;
-mod journal;
-mod live;
 mod memory;
 mod orphans;
 mod plan;
@@ -21,12 +18,10 @@ mod select;
 mod session;
 mod shard;
 mod since;
-mod stop;
 mod suite;
 
-pub(crate) use attempt::KEPT_FILES;
-pub(crate) use attempt::{Attempt, AttemptError, Setting};
-pub(crate) use command_line::MISBEHAVE;
+pub use crate::harness::stop::Stop;
+pub(crate) use attempt::{Attempt, AttemptError, RunContext};
 pub(crate) use compare::{Failure, FailureKind};
 pub(crate) use contracts::ContractCache;
 pub use event::Event;
@@ -46,5 +41,4 @@ pub(crate) use select::{NoCase, cases_on, idle_filter, select};
 pub(crate) use session::{RecordError, Session};
 pub(crate) use shard::{Shard, cut};
 pub(crate) use since::Touched;
-pub use stop::Stop;
 pub(crate) use suite::{Suite, SuiteError};

@@ -116,4 +116,20 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn recorded_event_logs_are_judged_as_everywhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = r#"{"schema_version":1,"target":"reference","target_version":"","scenario":"s","exit":{"code":0},
+            "contract":"claws-events","profile":"lenient"}"#;
+        let recording =
+            Recording::new(Facts::parse(facts.as_bytes()).unwrap(), b"no record\n".to_vec(), Vec::new());
+        recording.save(&folder.path().join("a")).unwrap();
+        let wanted = RecordedFolder { contract: "claws-events".into(), folder: folder.path().to_owned() };
+        let found: Vec<_> =
+            wanted.judge().unwrap().cases[0].findings.iter().map(|finding| finding.clause.clone()).collect();
+        let judged = judge::recording(&recording, &Contracts::built_in(), &Options::default()).unwrap();
+        assert_eq!(found, judged.findings.iter().map(|finding| finding.clause.clone()).collect::<Vec<_>>());
+        assert!(!found.is_empty());
+    }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::attempt::{AttemptError, Setting, milliseconds_since};
+use super::attempt::{AttemptError, RunContext, milliseconds_since};
 use super::compare::{Failure, FailureKind};
 use super::contracts::ContractCache;
 use super::event::{
@@ -15,6 +15,7 @@ use super::event::{
 };
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
+use crate::harness::RecordError;
 use crate::printable::printable;
 
 /// How cases are run.
@@ -42,7 +43,7 @@ impl Default for RunOptions {
 /// Runs the cases; `on_event` hears of everything, in order, on this thread.
 pub(crate) fn run(
     planned: Vec<Planned>,
-    setting: &Setting<'_>,
+    context: &RunContext<'_>,
     options: &RunOptions,
     last: &mut LastRun,
     on_event: &mut dyn FnMut(&Event),
@@ -61,7 +62,7 @@ pub(crate) fn run(
         jobs,
         clawgate: env!("CARGO_PKG_VERSION").to_owned(),
         started_at: options.started_at.clone(),
-        out: setting.out.display().to_string(),
+        out: context.recorder.out.display().to_string(),
         plan: options.plan.clone(),
     }));
     let mut queue = planned;
@@ -75,7 +76,7 @@ pub(crate) fn run(
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             let (tell, queue, halt) = (tell.clone(), &queue, &halt);
-            scope.spawn(move || work(queue, halt, setting, options, &tell));
+            scope.spawn(move || work(queue, halt, context, options, &tell));
         }
         drop(tell);
         for event in hear {
@@ -86,7 +87,7 @@ pub(crate) fn run(
             on_event(&event);
         }
     });
-    let reason = if setting.stop.is_wanted() {
+    let reason = if context.recorder.stop.is_wanted() {
         "not run: interrupted"
     } else {
         "not run after a failure (--fail-fast)"
@@ -96,7 +97,7 @@ pub(crate) fn run(
         finished.count(&case);
         on_event(&Event::CaseFinished(Box::new(case)));
     }
-    finished.interrupted = setting.stop.is_wanted();
+    finished.interrupted = context.recorder.stop.is_wanted();
     finished.duration_ms = milliseconds_since(started);
     finished.exit_code = finished.code();
     on_event(&Event::RunFinished(finished.clone()));
@@ -106,19 +107,19 @@ pub(crate) fn run(
 fn work(
     queue: &Mutex<VecDeque<Planned>>,
     halt: &AtomicBool,
-    setting: &Setting<'_>,
+    context: &RunContext<'_>,
     options: &RunOptions,
     tell: &Sender<Event>,
 ) {
     let mut contracts = ContractCache::new();
     loop {
-        if setting.stop.is_wanted() || halt.load(Ordering::SeqCst) {
+        if context.recorder.stop.is_wanted() || halt.load(Ordering::SeqCst) {
             return;
         }
         let Some(planned) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else { return };
         let case = match &planned.skip {
             Some(reason) => skipped(&planned, reason),
-            None => perform(&planned, setting, options, &mut contracts, tell),
+            None => perform(&planned, context, options, &mut contracts, tell),
         };
         if options.fail_fast && case.status == Status::Fail {
             halt.store(true, Ordering::SeqCst);
@@ -131,7 +132,7 @@ fn work(
 /// Tries a case until it passes or the attempts are used up.
 fn perform(
     planned: &Planned,
-    setting: &Setting<'_>,
+    context: &RunContext<'_>,
     options: &RunOptions,
     contracts: &mut ContractCache,
     tell: &Sender<Event>,
@@ -151,12 +152,12 @@ fn perform(
         let attempt = contracts
             .get(planned.speaks.contract_at.as_deref())
             .map_err(AttemptError::from)
-            .and_then(|contracts| setting.attempt(planned, contracts, number));
+            .and_then(|contracts| context.attempt(planned, contracts, number));
         match attempt {
             Ok(attempt) if attempt.cancelled => {
                 case.status = Status::Skipped;
                 case.reason = Some("ended: interrupted".into());
-                case.recording = Some(attempt.recording.display().to_string());
+                case.recording = Some(attempt.place.display().to_string());
                 return case;
             }
             Ok(attempt) => {
@@ -166,9 +167,9 @@ fn perform(
                 case.failures = attempt.failures;
                 case.duration_ms = milliseconds(attempt.duration);
                 case.verdict_ms = milliseconds(attempt.to_verdict);
-                case.recording = Some(attempt.recording.display().to_string());
+                case.recording = Some(attempt.place.display().to_string());
             }
-            Err(AttemptError::Unfit(reason)) => return skipped(planned, &reason),
+            Err(AttemptError::Record(RecordError::Unfit(reason))) => return skipped(planned, &reason),
             Err(error) => {
                 case.status = Status::Fail;
                 case.failures = vec![Failure::new(FailureKind::Harness, printable(&error.to_string()))];
@@ -177,7 +178,7 @@ fn perform(
         if case.status == Status::Pass && number > 1 {
             case.status = Status::Flaky;
         }
-        if case.status != Status::Fail || number > options.retries || setting.stop.is_wanted() {
+        if case.status != Status::Fail || number > options.retries || context.recorder.stop.is_wanted() {
             return case;
         }
         earlier.push(EarlierAttempt {

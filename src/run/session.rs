@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Event, LastRun, Planned, RunOptions, Setting, Stop, run};
+use super::{Event, LastRun, Planned, RunContext, RunOptions, Stop, run};
 use crate::exit_code;
 use crate::harness::supervise::Containment;
 
@@ -58,8 +58,8 @@ impl Session {
     }
 
     /// What cases share whose recordings go below `out`.
-    pub(crate) fn setting<'s>(&'s self, out: &'s Path) -> Setting<'s> {
-        Setting::new(self.runtime.handle().clone(), self.containment.clone(), out, &self.stop)
+    pub(crate) fn context<'s>(&'s self, out: &'s Path) -> RunContext<'s> {
+        RunContext::new(self.runtime.handle().clone(), self.containment.clone(), out, &self.stop)
     }
 
     /// An error when the user wants to stop.
@@ -78,7 +78,7 @@ impl Session {
         self.go_on()?;
         let mut options = RunOptions::default();
         options.jobs = jobs.unwrap_or(options.jobs);
-        let finished = run(planned, &self.setting(out), &options, &mut LastRun::default(), on_event);
+        let finished = run(planned, &self.context(out), &options, &mut LastRun::default(), on_event);
         match finished.harness_failures {
             _ if finished.interrupted => Err(RecordError::Interrupted),
             0 => Ok(()),

@@ -13,8 +13,8 @@ use crate::harness::room::RoomFile;
 use crate::harness::scenario::{Case, RunPart};
 use crate::harness::supervise::{Containment, NetworkMode};
 use crate::harness::target::{Choice, ChoiceError, LocateError};
-use crate::recording::{Recording, RecordingError};
-use crate::run::{AttemptError, ContractCache, Planned, Setting, Stop};
+use crate::recording::Recording;
+use crate::run::{AttemptError, ContractCache, Planned, RunContext, Stop};
 use crate::schema::FileError;
 
 /// A command line to be run once, against an API that answers as it is told.
@@ -91,9 +91,6 @@ pub enum Error {
     /// The contract cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The recording cannot be read back.
-    #[error(transparent)]
-    Recording(#[from] RecordingError),
     /// The operating system refused something.
     #[error("cannot run: {0}")]
     Io(#[from] io::Error),
@@ -228,10 +225,11 @@ impl Cli {
         let mut planned = Planned::new(Arc::new(case), Arc::new(script), Arc::clone(&located), speaks);
         planned.keep_files = true;
         let stop = Stop::new()?;
-        let setting = setting(folder.path(), &stop)?.with_network(network);
+        let mut context = context(folder.path(), &stop)?;
+        context.recorder.network = network;
         let mut contracts = ContractCache::new();
         let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
-        let attempt = setting.attempt(&planned, contracts, 1)?;
+        let attempt = context.attempt(&planned, contracts, 1)?;
         Outcome::read(folder, attempt, &target.volatile)
     }
 
@@ -254,7 +252,7 @@ impl Cli {
 }
 
 /// What the runs of a test share: the strongest containment there is, and one runtime for all scripted APIs.
-pub(super) fn setting<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<Setting<'s>> {
+pub(super) fn context<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<RunContext<'s>> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = if let Some(runtime) = RUNTIME.get() {
         runtime
@@ -264,7 +262,7 @@ pub(super) fn setting<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<Setting<'
         RUNTIME.get_or_init(|| made)
     };
     let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
-    Ok(Setting::new(runtime.handle().clone(), containment, out, stop))
+    Ok(RunContext::new(runtime.handle().clone(), containment, out, stop))
 }
 
 /// Brings a recording to where it outlives the test, since somebody will want to look at it; says where it is then.

@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::cli::{Error, Folder, rescue};
 use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
+use crate::harness::KEPT_FILES;
 use crate::judge::Judgement;
 use crate::printable::printable;
 use crate::recording::{Exit, Recording};
-use crate::run::{Attempt, FailureKind, KEPT_FILES};
+use crate::run::{Attempt, FailureKind};
 use crate::schema::{Finding, Level};
 use crate::stream_json::StreamReader;
 
@@ -69,7 +70,7 @@ const STRAY: [FailureKind; 7] = [
 
 impl Outcome {
     pub(super) fn read(folder: Folder, attempt: Attempt, volatile: &Volatile) -> Result<Self, Error> {
-        let recording = Recording::open(&attempt.recording)?;
+        let recording = attempt.recording;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         recording.stdout()?.read_to_end(&mut stdout)?;
         recording.stderr()?.read_to_end(&mut stderr)?;
@@ -79,7 +80,7 @@ impl Outcome {
         let normalised = normalise(&recording, volatile)?.to_snapshot();
         Ok(Self {
             folder,
-            place: attempt.recording,
+            place: attempt.place,
             recording,
             judgement: attempt.judgement,
             stdout,

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 
-use super::cli::{Error, rescue, setting};
+use super::cli::{Error, context, rescue};
 use crate::harness::target::Choice;
-use crate::recording::Recording;
 use crate::run::{ContractCache, Planned, Stop, Suite, SuiteError, plan};
 
 /// A directory of scenario files, each case a test.
@@ -98,19 +97,17 @@ fn perform(planned: &Planned) -> Result<(), String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let out = tempfile::Builder::new().prefix("clawgate-test-").tempdir().map_err(|error| text(&error))?;
     let stop = Stop::new().map_err(|error| text(&error))?;
-    let setting = setting(out.path(), &stop).map_err(|error| text(&error))?;
+    let context = context(out.path(), &stop).map_err(|error| text(&error))?;
     let mut contracts = ContractCache::new();
     let contracts = contracts.get(planned.speaks.contract_at.as_deref()).map_err(|error| text(&error))?;
-    let attempt = setting.attempt(planned, contracts, 1).map_err(|error| text(&error))?;
+    let attempt = context.attempt(planned, contracts, 1).map_err(|error| text(&error))?;
     if attempt.failures.is_empty() {
         return Ok(());
     }
     let lines = attempt.failures.iter().map(|failure| format!("{}: {}", failure.kind, failure.message));
     let mut lines: Vec<String> = lines.collect();
-    if let Ok(recording) = Recording::open(&attempt.recording) {
-        let kept = rescue(&recording, &attempt.recording, out.path().file_name().unwrap_or_default());
-        lines.push(format!("recording: {}", kept.display()));
-    }
+    let kept = rescue(&attempt.recording, &attempt.place, out.path().file_name().unwrap_or_default());
+    lines.push(format!("recording: {}", kept.display()));
     lines.push(format!("again: {}", planned.replay()));
     Err(lines.join("\n"))
 }

@@ -50,6 +50,23 @@ fn a_fault_gives_its_verdict_with_evidence() {
 }
 
 #[test]
+fn an_event_log_has_findings_and_no_verdict() {
+    let run = agent().contract("claws-events").arg("work").run().unwrap();
+    assert!(run.verdict().is_none(), "{run}");
+    run.assert_no_findings().assert_exit(0);
+    let judgement = clawgate::judge::recording(
+        &clawgate::recording::Recording::open(run.recording()).unwrap(),
+        &clawgate::judge::Contracts::built_in(),
+        &clawgate::judge::Options::default(),
+    )
+    .unwrap();
+    let clauses = |findings: &[clawgate::schema::Finding]| -> Vec<String> {
+        findings.iter().map(|finding| finding.clause.clone()).collect()
+    };
+    assert_eq!(clauses(run.findings()), clauses(&judgement.findings));
+}
+
+#[test]
 fn a_broken_contract_is_a_finding_and_a_failed_assertion_says_why() {
     let run = agent_that("+no-result").prompt("Hello?").api(Script::new().text("Hi.")).run().unwrap();
     assert_ne!(run.verdict().unwrap().class.name(), "ok");

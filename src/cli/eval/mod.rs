@@ -311,8 +311,8 @@ impl EvalArgs {
         };
         // Absolute: what a target is started with does not depend on where we stand.
         let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
-        let setting = one.session.setting(&iteration.folder);
-        let bench = Bench::new(setting, one.spec, one.skill, Arc::clone(one.target), one.api.clone());
+        let context = one.session.context(&iteration.folder);
+        let bench = Bench::new(context, one.spec, one.skill, Arc::clone(one.target), one.api.clone());
         let bench = bench.inspect_err(|_| {
             // Nothing was run, so nothing is kept.
             _ = std::fs::remove_dir_all(&folder);

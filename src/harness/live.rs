@@ -1,21 +1,27 @@
-//! What listens to a running target: masks secrets, writes the recording's files, and judges on the way.
+//! The output of a running target: its secrets are masked, it is written to the recording's files, and a listener hears it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::Path;
 
-use crate::harness::capture::{Seen, Sink};
-use crate::harness::secrets::Masker;
-use crate::judge::Judge;
-use crate::recording::STDERR_HEAD;
-use crate::stream_json::{Line, Message};
+use super::capture::{Seen, Sink};
+use super::secrets::Masker;
+use crate::recording::{Facts, Recording, STDERR_HEAD};
 
 /// Of standard error this much is recorded; the rest is counted.
 const MOST_STDERR: u64 = 16 << 20;
 
-/// Listens to one run.
-pub(super) struct Live<'s> {
-    judge: Judge<'s>,
+/// Who hears what a target prints, with its secrets masked.
+pub(crate) trait Listener {
+    /// The next bytes of standard output; answers with what they mean for the timers.
+    fn stdout(&mut self, bytes: &[u8]) -> Seen;
+    /// Whether what looked like the result is one.
+    fn has_result(&mut self) -> bool;
+}
+
+/// The output of a running target on its way to the recording's files and to a listener.
+pub(super) struct Live<'l> {
+    listener: &'l mut dyn Listener,
     out: Channel,
     err: Channel,
 }
@@ -30,33 +36,47 @@ struct Channel {
     most: u64,
 }
 
-/// What is left of a run once it is over.
-pub(super) struct Heard<'s> {
-    pub(super) judge: Judge<'s>,
-    pub(super) stdout_head: Vec<u8>,
-    pub(super) stderr_head: Vec<u8>,
-    pub(super) stderr_bytes: u64,
-    pub(super) masked: u64,
+/// What a target printed: the start of both streams, and how much there was.
+#[derive(Debug)]
+pub(crate) struct Printed {
+    pub(crate) stdout_head: Vec<u8>,
+    pub(crate) stderr_head: Vec<u8>,
+    pub(crate) stderr_bytes: u64,
+    /// How many secrets were printed.
+    pub(crate) masked: u64,
+    /// Whether the heads are all that was recorded.
+    is_whole: bool,
 }
 
-impl<'s> Live<'s> {
-    pub(super) fn new(judge: Judge<'s>, masker: &Masker, folder: &Path) -> io::Result<Self> {
+impl Printed {
+    /// The recording that was made at this place, read from memory if all of it is there.
+    pub(super) fn recording(&self, facts: Facts, place: &Path) -> Recording {
+        if self.is_whole {
+            Recording::new(facts, self.stdout_head.clone(), self.stderr_head.clone())
+        } else {
+            Recording::at(place, facts)
+        }
+    }
+}
+
+impl<'l> Live<'l> {
+    pub(super) fn new(listener: &'l mut dyn Listener, masker: &Masker, folder: &Path) -> io::Result<Self> {
         Ok(Self {
-            judge,
+            listener,
             out: Channel::new(&folder.join("stdout"), masker.clone(), u64::MAX)?,
             err: Channel::new(&folder.join("stderr"), masker.clone(), MOST_STDERR)?,
         })
     }
 
     /// The target is gone: what may have been the beginning of a secret was none.
-    pub(super) fn finish(mut self) -> io::Result<Heard<'s>> {
+    pub(super) fn finish(mut self) -> io::Result<Printed> {
         let mut rest = Vec::new();
         self.out.finish(&mut rest)?;
-        self.judge.push(&rest, &mut |_| {});
+        self.listener.stdout(&rest);
         self.err.finish(&mut Vec::new())?;
-        Ok(Heard {
-            judge: self.judge,
+        Ok(Printed {
             masked: self.out.masker.masked() + self.err.masker.masked(),
+            is_whole: self.out.is_whole() && self.err.is_whole(),
             stdout_head: self.out.head,
             stderr_head: self.err.head,
             stderr_bytes: self.err.bytes,
@@ -67,13 +87,7 @@ impl<'s> Live<'s> {
 impl Sink for Live<'_> {
     fn stdout(&mut self, bytes: &[u8]) -> io::Result<Seen> {
         let clear = self.out.take(bytes)?;
-        let mut seen = Seen::Output;
-        self.judge.push(&clear, &mut |line| seen = meaning(line).unwrap_or(seen));
-        if self.judge.is_document() {
-            let ends = clear.trim_ascii_end().last().is_some_and(|byte| matches!(byte, b'}' | b']'));
-            seen = if ends { Seen::Result } else { Seen::GoesOn };
-        }
-        Ok(seen)
+        Ok(self.listener.stdout(&clear))
     }
 
     fn stderr(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -81,20 +95,7 @@ impl Sink for Live<'_> {
     }
 
     fn has_result(&mut self) -> bool {
-        if !self.judge.is_document() {
-            return true;
-        }
-        // Asked once, when the target has long been silent.
-        self.judge.has_document()
-    }
-}
-
-/// What a line means for the timers.
-fn meaning(line: &Line<'_>) -> Option<Seen> {
-    match line.message()?.view() {
-        Message::Result(_) => Some(Seen::Result),
-        Message::Init(_) | Message::Assistant(_) | Message::User(_) => Some(Seen::GoesOn),
-        _ => None,
+        self.listener.has_result()
     }
 }
 
@@ -120,6 +121,11 @@ impl Channel {
         self.masker.finish(rest);
         self.write(rest)?;
         self.file.flush()
+    }
+
+    /// Whether everything that was written is in memory too.
+    fn is_whole(&self) -> bool {
+        self.written == self.head.len() as u64
     }
 
     fn write(&mut self, clear: &[u8]) -> io::Result<()> {

@@ -1,15 +1,13 @@
 //! What a target is started with: arguments, environment, standard input.
 
-use crate::harness::room::Room;
-use crate::harness::scenario::OutputMode;
-use crate::harness::target;
-
-use super::plan::Planned;
+use super::record::Job;
+use super::room::Room;
+use super::scenario::OutputMode;
+use super::target;
+use crate::reference::MISBEHAVE;
 
 /// As long as one argument may be on Linux, with room to spare.
 const LONGEST_ARGUMENT: usize = 100 << 10;
-/// What makes the reference target misbehave.
-pub(crate) const MISBEHAVE: &str = "CLAWGATE_MISBEHAVE";
 
 /// What a target is started with.
 #[derive(Debug, Default)]
@@ -25,10 +23,11 @@ pub(super) struct CommandLine {
     pub(super) secrets: Vec<String>,
 }
 
-/// Puts it together; the reason when the target cannot be asked that way. `api` is the scripted API, if it is used.
-pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result<CommandLine, String> {
+/// The command line of a job in this room; an error when the target cannot be asked that way. `api` is the address of the
+/// scripted API, if it is used.
+pub(super) fn build(job: &Job<'_>, room: &Room, api: Option<&str>) -> Result<CommandLine, String> {
     let (is_real, api) = (api.is_none(), api.unwrap_or_default());
-    let (run, speaks, chosen) = (&planned.run, &planned.speaks, &planned.target.choice.target);
+    let (run, speaks, chosen) = (job.run, job.speaks, &job.target.choice.target);
     let mut line = CommandLine {
         program: match &run.program {
             Some(other) if other == "{clawgate}" => {
@@ -36,7 +35,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
                 own.ok_or("clawgate does not know its own path")?.display().to_string()
             }
             Some(other) => fill(other, room, api),
-            None => planned.target.program.display().to_string(),
+            None => job.target.program.display().to_string(),
         },
         stdin: run.stdin.clone(),
         ..CommandLine::default()
@@ -78,8 +77,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         }
         line.set(name, &fill(value, room, api), !value.contains('{'));
     }
-    let own = planned.real_api.as_deref();
-    for (name, value) in own.unwrap_or(&chosen.secrets) {
+    for (name, value) in job.real_api.unwrap_or(&chosen.secrets) {
         line.set(name, value, false);
         line.secrets.push(value.clone());
     }
@@ -91,7 +89,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
             line.set(name, &fill(value, room, api), !value.contains('{'));
         }
     }
-    if let Some(wrong) = planned.target.choice.misbehaviour {
+    if let Some(wrong) = job.target.choice.misbehaviour {
         line.set(MISBEHAVE, wrong.name(), true);
     }
     Ok(line)

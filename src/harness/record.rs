@@ -1,0 +1,396 @@
+//! Records one run of a target: a clean room, a scripted API, a supervised process, and everything that was observed.
+//!
+//! ```text
+//! Recorder::prepare(Job) ─► Prepared ─► run(listener) ─► Ran ─► save ─► Recorded
+//! ```
+
+use std::fs;
+use std::io::{self, Seek as _, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use super::capture::{self, Captured, Outlets, Watch};
+use super::command_line::{self, CommandLine};
+use super::live::{Listener, Live, Printed};
+use super::mock::fault::FaultKind;
+use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
+use super::room::{self, Room, RoomError};
+use super::scenario::RunPart;
+use super::secrets::Masker;
+use super::stop::Stop;
+use super::supervise::{
+    Isolation, NetworkMode, Pool, Start, Streams, SuperviseError, Supervisor, end_strays,
+};
+use super::target::{Located, Speaks};
+use super::terminal;
+use super::timers::Limits;
+use super::user::{Action, Cue};
+use crate::recording::{FACTS_FILE, Facts, Recording};
+
+/// How long a target may take to end after TERM, and what it started after that.
+const GRACE: (u64, u64) = (50, 40);
+
+/// The folder of a recording that holds what the target wrote.
+pub(crate) const KEPT_FILES: &str = "outputs";
+/// More than this is not kept of what a target wrote.
+const MOST_KEPT_BYTES: u64 = 64 << 20;
+
+/// What all recordings of a run share.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorder<'r> {
+    /// The runtime of the scripted APIs.
+    pub(crate) runtime: Handle,
+    /// What holds the targets.
+    pub(crate) pool: Arc<Pool>,
+    /// Whether they are kept away from the network.
+    pub(crate) network: NetworkMode,
+    /// Where recordings are made.
+    pub(crate) out: &'r Path,
+    pub(crate) stop: &'r Stop,
+}
+
+/// One run that is to be recorded.
+#[derive(Debug)]
+pub(crate) struct Job<'j> {
+    pub(crate) target: &'j Located,
+    /// How the target is asked.
+    pub(crate) speaks: &'j Speaks,
+    pub(crate) run: &'j RunPart,
+    /// What the API answers, and what goes wrong besides what the script says.
+    pub(crate) script: &'j Script,
+    pub(crate) faults: &'j [Fault],
+    /// What the target is given to reach the real API, instead of the scripted one.
+    pub(crate) real_api: Option<&'j [(String, String)]>,
+    pub(crate) limits: Limits,
+    /// What is known of the run before its command line is.
+    pub(crate) facts: Facts,
+    /// Where the recording goes once it is whole.
+    pub(crate) place: PathBuf,
+    /// Whether what the target wrote into its working directory is kept beside the recording.
+    pub(crate) keep_files: bool,
+}
+
+/// Why a run could not be recorded: not the target's doing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// There is no clean room.
+    #[error(transparent)]
+    Room(#[from] RoomError),
+    /// There is no supervisor.
+    #[error(transparent)]
+    Supervise(#[from] SuperviseError),
+    /// There is no scripted API.
+    #[error("the scripted API: {0}")]
+    Api(#[from] StartError),
+    /// There is no place for the recording.
+    #[error("cannot write the recording: {0}")]
+    Disk(#[from] io::Error),
+    /// The target cannot be asked that way.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// A run that has all it needs to begin.
+pub(crate) struct Prepared<'r> {
+    /// What is known before the start.
+    pub(crate) facts: Facts,
+    recorder: &'r Recorder<'r>,
+    job: Job<'r>,
+    room: Room,
+    streams: Streams,
+    outlets: Outlets,
+    /// The target's end of standard input, and the user's.
+    stdin: (Option<OwnedFd>, Option<OwnedFd>),
+    mode: NetworkMode,
+    supervisor: Supervisor,
+    isolation: Isolation,
+    api: Option<MockApi>,
+    api_started: Instant,
+    requests: Option<OwnedFd>,
+    line: CommandLine,
+    masker: Masker,
+    partial: Partial,
+}
+
+/// A run whose target has ended, and that is not yet written down.
+pub(crate) struct Ran<'r> {
+    /// What is known so far, with the exit.
+    pub(crate) facts: Facts,
+    pub(crate) captured: Captured,
+    pub(crate) printed: Printed,
+    recorder: &'r Recorder<'r>,
+    room: Room,
+    isolation: Isolation,
+    api: Option<MockApi>,
+    keep_files: bool,
+    partial: Partial,
+}
+
+/// A run that is recorded.
+pub(crate) struct Recorded {
+    pub(crate) captured: Captured,
+    pub(crate) printed: Printed,
+    pub(crate) journal: Journal,
+    /// The room as the target left it, which goes with this.
+    pub(crate) room: Room,
+    /// What was recorded; what the target printed is read from memory if it fits.
+    pub(crate) recording: Recording,
+    /// Where it is.
+    pub(crate) place: PathBuf,
+}
+
+impl Recorder<'_> {
+    /// Makes the room, the API and the supervisor, and works out the command line.
+    pub(crate) fn prepare<'r>(&'r self, job: Job<'r>) -> Result<Prepared<'r>, RecordError> {
+        let room = Room::new(&job.run.files)?;
+        let (streams, outlets, screen) = if job.run.terminal {
+            let (streams, outlets, line, keyboard) = capture::terminal()?;
+            (streams, outlets, Some((line, keyboard)))
+        } else {
+            let (streams, outlets) = capture::pipes()?;
+            (streams, outlets, None)
+        };
+        let is_real = job.real_api.is_some();
+        let network = if is_real || needs_own_socket(&job) { NetworkMode::Off } else { self.network };
+        let prepared = self.pool.prepare(network, room.root())?;
+        let mode = prepared.mode();
+        let options =
+            Options { listener: prepared.listener, faults: job.faults.to_vec(), ..Options::default() };
+        let api = if is_real {
+            None
+        } else {
+            Some(self.runtime.block_on(MockApi::start(job.script.clone(), options))?)
+        };
+        let api_started = Instant::now();
+        let requests = self.requests(job.run, api.as_ref())?;
+        let base_url = api.as_ref().map(MockApi::base_url);
+        let line = command_line::build(&job, &room, base_url.as_deref()).map_err(RecordError::Unfit)?;
+        let masker = Masker::new(line.secrets.iter().map(String::as_str));
+        let stdin = match screen {
+            Some((line, keyboard)) => (Some(line), Some(keyboard)),
+            None => stdin(&job, &line)?,
+        };
+        let facts = known_facts(&job, &line, &masker);
+        let partial = Partial::new(self.out, job.place.clone())?;
+        Ok(Prepared {
+            facts,
+            recorder: self,
+            job,
+            room,
+            streams,
+            outlets,
+            stdin,
+            mode,
+            supervisor: prepared.supervisor,
+            isolation: prepared.isolation,
+            api,
+            api_started,
+            requests,
+            line,
+            masker,
+            partial,
+        })
+    }
+
+    /// What tells of requests, where a step of the user waits for one.
+    fn requests(&self, run: &RunPart, api: Option<&MockApi>) -> io::Result<Option<OwnedFd>> {
+        let awaited = run.steps.iter().filter_map(|step| match step.cue {
+            Cue::Asked(count) => Some(count),
+            _ => None,
+        });
+        let (Some(most), Some(api)) = (awaited.max(), api) else { return Ok(None) };
+        let _runtime = self.runtime.enter();
+        api.tell_of_requests(most).map(Some)
+    }
+}
+
+impl<'r> Prepared<'r> {
+    /// Starts the target and stays until nothing of it is left. `listener` sees its output as it comes.
+    pub(crate) fn run(self, listener: &mut dyn Listener) -> Result<Ran<'r>, RecordError> {
+        let Self { mut facts, recorder, job, room, mut supervisor, api, partial, .. } = self;
+        let mut live = Live::new(listener, &self.masker, &partial.folder)?;
+        let api_port = api.as_ref().map_or(0, |api| api.address().port());
+        let (stdin, typing) = self.stdin;
+        supervisor.launch(start(&job, self.line, &room, api_port), self.streams, stdin)?;
+        // The journal counts from the start of the API, arrivals from the start of the target.
+        let lead = self.api_started.elapsed();
+        let watch = Watch {
+            limits: job.limits,
+            most_stdout: job.run.most_stdout.unwrap_or(job.target.choice.target.most_stdout),
+            steps: job.run.steps.clone(),
+            stdin: typing,
+            terminal: job.run.terminal,
+            requests: self.requests,
+            cancel: recorder.stop.as_fd(),
+        };
+        let captured = capture::watch(&mut supervisor, self.outlets, watch, &mut live)
+            .inspect_err(|_| end_strays(room.root()))?;
+        if !captured.ended.survivors {
+            recorder.pool.give_back(self.mode, supervisor);
+        }
+        let printed = live.finish()?;
+        facts.exit = captured.exit.clone();
+        facts.duration_ms = Some(captured.duration.as_millis() as u64);
+        facts.other.insert("api_lead_ms".into(), json!(milliseconds(lead)));
+        let (isolation, keep_files) = (self.isolation, job.keep_files);
+        Ok(Ran { facts, captured, printed, recorder, room, isolation, api, keep_files, partial })
+    }
+}
+
+impl Ran<'_> {
+    /// Ends the API and writes everything down.
+    pub(crate) fn save(self) -> Result<Recorded, RecordError> {
+        let Self { mut facts, captured, printed, recorder, room, isolation, api, keep_files, partial } = self;
+        let journal = api.map_or_else(Journal::default, |api| recorder.runtime.block_on(api.stop()));
+        let arrival = |(offset, time): &(u64, Duration)| json!([offset, milliseconds(*time)]);
+        let observed: [(&str, Value); 12] = [
+            ("arrivals", captured.arrivals.iter().map(arrival).collect()),
+            ("files", json!(room.written())),
+            ("leftovers", json!(captured.ended.leftovers)),
+            ("listening", json!(captured.ended.listening)),
+            ("outside", json!(captured.ended.outside)),
+            ("core_dumped", captured.core_dumped.into()),
+            ("isolation", json!(isolation)),
+            ("containment", recorder.pool.containment().name().into()),
+            ("room", json!(room.root())),
+            ("counts", json!({"stderr_bytes": printed.stderr_bytes, "masked": printed.masked})),
+            ("requests", serde_json::to_value(&journal.requests).unwrap_or_default()),
+            (
+                "api",
+                json!({
+                    "not_kept": journal.not_kept,
+                    "not_http": journal.not_http,
+                    "unused_turns": journal.unused,
+                }),
+            ),
+        ];
+        facts.other.extend(observed.map(|(name, value)| (name.to_owned(), value)));
+        if keep_files {
+            copy_written(&room, &partial.folder.join(KEPT_FILES))?;
+        }
+        let place = partial.keep(&facts)?;
+        let recording = printed.recording(facts, &place);
+        Ok(Recorded { captured, printed, journal, room, recording, place })
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e5).round() / 100.0
+}
+
+/// What is known before the start.
+fn known_facts(job: &Job<'_>, line: &CommandLine, masker: &Masker) -> Facts {
+    let mut facts = job.facts.clone();
+    facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
+    facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
+    facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
+    if job.run.terminal {
+        let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});
+        facts.other.insert("terminal".into(), size);
+    }
+    if let Some(first) = &line.first {
+        facts.other.insert("first".into(), first.iter().map(|word| masker.mask(word)).collect());
+    }
+    facts
+}
+
+/// A port that refuses for a while has to be made again, which only its own network can do.
+fn needs_own_socket(job: &Job<'_>) -> bool {
+    let mut faults = job.faults.iter().chain(&job.script.server_faults);
+    faults.any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
+}
+
+fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start {
+    let work = room.work();
+    let cwd = job.run.cwd.as_ref().map_or(work.clone(), |cwd| work.join(cwd));
+    Start {
+        program: line.program,
+        args: line.args,
+        env: line.env,
+        cwd: cwd.to_string_lossy().into_owned(),
+        term_grace_ms: GRACE.0,
+        leftover_grace_ms: GRACE.1,
+        api_port,
+        terminal: job.run.terminal,
+        first: line.first,
+    }
+}
+
+/// The target's end of standard input, and the user's. Text that stands there from the start is a file, which no
+/// target can fail to read in time.
+fn stdin(job: &Job<'_>, line: &CommandLine) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
+    let types = job.run.steps.iter().any(|step| matches!(step.action, Action::Type(_) | Action::CloseStdin));
+    if types {
+        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        let mut write = fs::File::from(write);
+        if let Some(text) = &line.stdin {
+            write.write_all(text.as_bytes())?;
+        }
+        return Ok((Some(read), Some(write.into())));
+    }
+    let Some(text) = &line.stdin else { return Ok((None, None)) };
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok((Some(file.into()), None))
+}
+
+/// A recording in the making. It gets its name when it is whole, so that there is no half of one.
+struct Partial {
+    folder: PathBuf,
+    final_name: PathBuf,
+}
+
+impl Partial {
+    fn new(out: &Path, final_name: PathBuf) -> io::Result<Self> {
+        fs::create_dir_all(out)?;
+        let folder = tempfile::Builder::new().prefix(".partial-").tempdir_in(out)?.keep();
+        Ok(Self { folder, final_name })
+    }
+
+    fn keep(self, facts: &Facts) -> io::Result<PathBuf> {
+        fs::write(self.folder.join(FACTS_FILE), format!("{:#}\n", facts.to_value()))?;
+        if let Some(parent) = self.final_name.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        // Only what is a recording is replaced.
+        if Recording::is_at(&self.final_name) {
+            fs::remove_dir_all(&self.final_name)?;
+        }
+        fs::rename(&self.folder, &self.final_name)?;
+        Ok(self.final_name.clone())
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Kept ones have gone to their final name.
+        _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Copies what a run wrote into its working directory, up to a limit.
+fn copy_written(from: &Room, to: &Path) -> io::Result<()> {
+    let mut left = MOST_KEPT_BYTES;
+    for file in from.written() {
+        let Some(name) = file.path.strip_prefix("work/") else { continue };
+        // A link leads to what the run did not write, and a pipe would be waited for.
+        if file.kind.is_some() {
+            continue;
+        }
+        let Some(rest) = left.checked_sub(file.bytes) else { continue };
+        left = rest;
+        let copy = to.join(name);
+        if let Some(folder) = copy.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        room::copy(&from.work().join(name), &copy)?;
+    }
+    Ok(())
+}
