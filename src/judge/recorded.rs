@@ -211,7 +211,7 @@ mod tests {
         let own = |name: &str, head: &str| {
             let place = folder.path().join(name);
             std::fs::create_dir(&place).unwrap();
-            let clause = "id = \"a\"\nlevel = \"must\"\nsource = \"s\"\nsince = \"1\"\ntext = \"t\"\nwhy = \"w\"\nfix = \"f\"\ncheck = { framing = [\"empty\"] }";
+            let clause = "id = \"a\"\nlevel = \"must\"\nsource = \"s\"\nsince = \"1\"\ntext = \"t\"\nwhy = \"w\"\nfix = \"f\"\ncheck = { rule = \"framing\", oddity = \"empty\" }";
             let text =
                 format!("[contract]\nname = \"{name}\"\ntitle = \"t\"\n{head}\n[[clause]]\n{clause}\n");
             std::fs::write(place.join("contract.toml"), text).unwrap();
