@@ -52,7 +52,6 @@ fn besides(part: &Audit) -> String {
     if parts.is_empty() { String::new() } else { format!(" {FAINT}({}){FAINT:#}", parts.join(", ")) }
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
     let names = if args.contracts.is_empty() {
         built_in().map(str::to_string).collect()

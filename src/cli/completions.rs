@@ -20,7 +20,6 @@ pub(super) struct CompletionsArgs {
     shell: Shell,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &CompletionsArgs) -> Result<Outcome, CommandError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut definition(), "clawgate", &mut text);

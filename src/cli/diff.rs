@@ -74,7 +74,6 @@ enum DiffFormat {
     Markdown,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let consumers = args.consumer.iter().map(|name| consumer(name)).collect::<Result<Vec<_>, _>>()?;
     let known_text = args.known_changes.as_ref().map(|path| {

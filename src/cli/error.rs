@@ -10,7 +10,7 @@ use crate::eval::BenchError;
 use crate::exit_code::Outcome;
 use crate::golden;
 use crate::harness::target::{ChoiceError, LocateError, NpmError};
-use crate::judge::InputError;
+use crate::judge::{InputError, JudgeError};
 use crate::recording::RecordingError;
 use crate::report::merge::MergeError;
 use crate::run::{NoCase, RecordError, SuiteError};
@@ -40,6 +40,8 @@ pub(super) enum CommandError {
     Document(#[from] DocumentError),
     #[error(transparent)]
     Input(#[from] InputError),
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
     #[error(transparent)]
     Locate(#[from] LocateError),
     #[error(transparent)]
@@ -78,6 +80,7 @@ impl From<&CommandError> for Outcome {
             | E::Contract(_)
             | E::Document(_)
             | E::Input(_)
+            | E::Judge(_)
             | E::Npm(NpmError::NoVersion(_) | NpmError::Unpublished(_) | NpmError::NotCovered { .. })
             | E::Recording(_)
             | E::Snapshot(golden::StoreError::Snapshot { .. })

@@ -73,7 +73,6 @@ struct WatchArgs {
 /// How often a log is looked at.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &EventsArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         EventsCommand::Timeline(args) => timeline(args),

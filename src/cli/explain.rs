@@ -28,7 +28,6 @@ pub(super) struct ExplainArgs {
     format: FormatArg,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &ExplainArgs) -> Result<Outcome, CommandError> {
     let mut out = args.format.format.stdout();
     match &args.clause {

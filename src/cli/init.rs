@@ -65,7 +65,6 @@ const EXAMPLE: &str = include_str!("starter/example.toml");
 const GITHUB: &str = include_str!("starter/github.yml");
 const GITLAB: &str = include_str!("starter/gitlab.yml");
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
     if !args.folder.is_dir() {
         let reason = "is not a folder: name the project's, or make it first";

@@ -1,22 +1,24 @@
 //! `clawgate judge`: what happened in a run, from a file, a recording or a pipe.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::classify::Class;
 use crate::events::Profile;
-use crate::exit_code;
-use crate::judge::{Contracts, InputError, Judgement, Options, Source, find};
+use crate::exit_code::Outcome;
+use crate::judge::{Contracts, Judgement, Options, Source, find};
 use crate::recording::{Exit, STDERR_HEAD};
 use crate::report::style::FAINT;
 use crate::report::{judgement_json, live_line, write_judgement};
 use crate::schema::{Finding, KnownFailures};
 use crate::stream_json::Line;
 
-use super::Format;
+use super::error::unreadable;
+use super::output::tell;
+use super::{CommandError, Format, complain};
 use crate::time;
 
 /// Say what happened in a run, whose fault it was, and on what evidence
@@ -77,18 +79,14 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     Ok((name.to_owned(), value.to_owned()))
 }
 
-/// Runs the command and returns its exit code.
-pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
+pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
     let mut inputs = Vec::new();
-    let mut code = exit_code::OK;
+    let mut outcome = Outcome::Ok;
     for path in &args.inputs {
         let found = find(path)?;
         if found.is_empty() {
-            super::complain(&format!(
-                "{}: there is no recording and no .ndjson, .jsonl or .json file in it",
-                path.display()
-            ));
-            code = exit_code::NOTHING_SELECTED;
+            let reason = "there is no recording and no .ndjson, .jsonl or .json file in it";
+            outcome.add(CommandError::NothingSelected(format!("{}: {reason}", path.display())).told());
         }
         inputs.extend(found);
     }
@@ -103,11 +101,9 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
     for (i, input) in inputs.iter().enumerate() {
         let show =
             matches!(input.source, Source::Stdin) && !args.quiet && args.format.format == Format::Human;
-        let mut live = anstream::stderr();
         let mut watch = |line: &Line<'_>| {
             if show && let Some(text) = live_line(line) {
-                // Whether the live view can be shown does not matter to the judgement.
-                let _ = writeln!(live, "{FAINT}{text}{FAINT:#}");
+                tell(format_args!("{FAINT}{text}{FAINT:#}"));
             }
         };
         // One unreadable input does not hide what is wrong with the others.
@@ -125,38 +121,33 @@ pub(super) fn run(args: &JudgeArgs) -> Result<u8, super::Failure> {
                     Format::Human => write_judgement(&mut out, &input.name, &judgement)?,
                 }
                 out.flush()?;
-                code = exit_code::worst(code, args.outcome(&judgement));
+                outcome.add(args.outcome(&judgement));
             }
-            Err(error) => {
-                super::complain(&error.to_string());
-                code = exit_code::worst(code, exit_code::USAGE);
-            }
+            Err(error) => outcome.add(CommandError::from(error).told()),
         }
     }
     for complaint in known.iter().flat_map(|known| known.complaints(&today)) {
-        super::complain(&complaint.to_string());
-        code = exit_code::worst(code, exit_code::FINDINGS);
+        complain(&complaint.to_string());
+        outcome.add(Outcome::Findings);
     }
-    Ok(code)
+    Ok(outcome)
 }
 
-fn read_known(path: &Path, contracts: &Contracts) -> Result<KnownFailures, super::Failure> {
-    let text = std::fs::read_to_string(path).map_err(at(path))?;
+fn read_known(path: &Path, contracts: &Contracts) -> Result<KnownFailures, CommandError> {
+    let text = std::fs::read_to_string(path).map_err(unreadable(path))?;
     Ok(KnownFailures::parse(&path.display().to_string(), &text, &|clause| contracts.has_clause(clause))?)
 }
 
 impl JudgeArgs {
-    fn outcome(&self, judgement: &Judgement) -> u8 {
+    fn outcome(&self, judgement: &Judgement) -> Outcome {
         let is_fine = |class: Class| class == Class::Ok || self.allow.contains(&class);
         let is_broken = judgement.findings.iter().any(Finding::fails);
-        match &judgement.verdict {
-            Some(verdict) if !is_fine(verdict.class) => exit_code::FINDINGS,
-            _ if is_broken => exit_code::FINDINGS,
-            _ => exit_code::OK,
-        }
+        Outcome::of_findings(
+            is_broken || judgement.verdict.as_ref().is_some_and(|verdict| !is_fine(verdict.class)),
+        )
     }
 
-    fn options(&self) -> Result<Options, InputError> {
+    fn options(&self) -> Result<Options, CommandError> {
         let mut options = Options::default();
         let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
         options.heuristics = !self.no_heuristics;
@@ -165,15 +156,10 @@ impl JudgeArgs {
         options.exit = self.exit_code.map(Exit::with_code);
         if let Some(path) = &self.stderr {
             let mut stderr = Vec::new();
-            let file = File::open(path).map_err(at(path))?;
-            file.take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(at(path))?;
+            let file = File::open(path).map_err(unreadable(path))?;
+            file.take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(unreadable(path))?;
             options.stderr = Some(stderr);
         }
         Ok(options)
     }
-}
-
-fn at(path: &Path) -> impl Fn(io::Error) -> InputError {
-    let path = path.to_owned();
-    move |source| InputError::Io { path: path.clone(), source }
 }

@@ -20,7 +20,6 @@ pub(super) struct ManArgs {
     out: Option<PathBuf>,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &ManArgs) -> Result<Outcome, CommandError> {
     let Some(out) = &args.out else {
         let mut out = Format::Json.stdout();

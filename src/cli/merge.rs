@@ -32,7 +32,6 @@ pub(super) struct MergeArgs {
     reports: ReportArgs,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome, CommandError> {
     let events = read(args)?;
     let mut sinks = args.reports.open(&args.out)?;

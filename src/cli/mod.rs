@@ -30,11 +30,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::events::Profile;
-use crate::exit_code::Outcome;
 use crate::harness::supervise::{self, Containment};
 use crate::reference;
 use error::CommandError;
-use error::CommandError as Failure;
 use output::{Format, FormatArg, complain};
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
@@ -93,7 +91,7 @@ pub fn main() -> ExitCode {
     }
     let result = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
-        Command::Judge(args) => judge::run(&args).map(Outcome::from),
+        Command::Judge(args) => judge::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Golden(args) => golden::run(&args),

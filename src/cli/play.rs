@@ -80,7 +80,6 @@ impl FromStr for PlayFault {
     }
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &PlayArgs) -> Result<Outcome, CommandError> {
     let recording = Recording::open(&args.recording)?;
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());

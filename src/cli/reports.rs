@@ -3,8 +3,8 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
-use super::{Failure, Format, complain};
-use crate::exit_code;
+use super::{CommandError, Format};
+use crate::exit_code::Outcome;
 use crate::report::merge::EVENTS_FILE;
 use crate::report::{
     Baseline, Context, Kind, Measure, Options, ReportRequest, Sinks, Terminal, Verbosity, columns_of,
@@ -54,8 +54,8 @@ impl ReportArgs {
     }
 
     /// Opens the reports that are not the output itself; none when there are none.
-    pub(super) fn open_beside(&self, out: &Path) -> Result<Option<Sinks>, Failure> {
-        let mut wishes = self.wishes(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
+    pub(super) fn open_beside(&self, out: &Path) -> Result<Option<Sinks>, CommandError> {
+        let mut wishes = self.wishes(|name| std::env::var(name).ok()).map_err(CommandError::Usage)?;
         wishes.retain(|wish| !matches!(wish.kind, Kind::Terminal | Kind::Json));
         if wishes.is_empty() { Ok(None) } else { self.open_these(&wishes, out).map(Some) }
     }
@@ -80,28 +80,28 @@ impl ReportArgs {
     }
 
     /// Opens the reports; `out` is where those go that have no path of their own.
-    pub(super) fn open(&self, out: &Path) -> Result<Sinks, Failure> {
+    pub(super) fn open(&self, out: &Path) -> Result<Sinks, CommandError> {
         let events = ReportRequest::to_file(Kind::Json, out.join(EVENTS_FILE));
-        let mut wishes = self.wishes(|name| std::env::var(name).ok()).map_err(Failure::Usage)?;
+        let mut wishes = self.wishes(|name| std::env::var(name).ok()).map_err(CommandError::Usage)?;
         wishes.push(events);
         self.open_these(&wishes, out)
     }
 
     /// Opens exactly these reports.
-    fn open_these(&self, wishes: &[ReportRequest], out: &Path) -> Result<Sinks, Failure> {
+    fn open_these(&self, wishes: &[ReportRequest], out: &Path) -> Result<Sinks, CommandError> {
         let mut options = Options::default();
         out.clone_into(&mut options.out);
         // The folder is ours; what cannot be made is told by whoever needs it.
         _ = std::fs::create_dir_all(out);
         options.terminal = Some(Terminal::new(columns(), self.verbosity()));
         options.step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").map(PathBuf::from);
-        options.baseline = self.baseline.as_deref().map(baseline).transpose().map_err(Failure::Usage)?;
+        options.baseline = self.baseline.as_deref().map(baseline).transpose().map_err(CommandError::Usage)?;
         if !self.recorded.is_empty() && wishes.iter().all(|wish| wish.kind != Kind::Conformance) {
             let reason = "--recorded is for the conformance report: add --report conformance=PATH";
-            return Err(Failure::Usage(reason.into()));
+            return Err(CommandError::Usage(reason.into()));
         }
         for folder in &self.recorded {
-            let judged = folder.judge().map_err(|error| Failure::Usage(error.to_string()))?;
+            let judged = folder.judge().map_err(|error| CommandError::Usage(error.to_string()))?;
             options.recorded.push(judged);
         }
         let here = std::env::current_dir()?;
@@ -171,26 +171,27 @@ fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected per cent, such as 80".into())
 }
 
-/// Ends the reports, tells of those that are lost, and answers with the exit code that follows from that alone.
-pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> u8 {
+/// Ends the reports, tells of those that are lost, and answers with the outcome that follows from that alone.
+pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> Outcome {
     let (whole, lost) = sinks.finish();
-    let mut code = exit_code::OK;
+    let mut outcome = Outcome::Ok;
     if let (Some(wanted), Ok(here)) = (args.min_coverage, std::env::current_dir()) {
         let (judged, exercised) = Measure::of(&whole, &Context::new(here)).clauses();
         let share = if judged == 0 { 0.0 } else { exercised as f64 / judged as f64 * 100.0 };
         if share < wanted {
-            complain(&format!(
+            let message = format!(
                 "too little was measured: {exercised} of {judged} clauses ({share:.1} %), and --min-coverage is {wanted} %"
-            ));
-            code = exit_code::ENVIRONMENT;
+            );
+            outcome = CommandError::Environment(message).told();
         }
     }
     // Whoever closed the pipe has seen enough; the verdict stands.
     for lost in lost.iter().filter(|lost| !lost.unread) {
-        complain(&format!("the report {} is lost: {}: {}", lost.kind.name(), lost.destination, lost.reason));
-        code = exit_code::ENVIRONMENT;
+        let message =
+            format!("the report {} is lost: {}: {}", lost.kind.name(), lost.destination, lost.reason);
+        outcome = CommandError::Environment(message).told();
     }
-    code
+    outcome
 }
 
 fn baseline(path: &Path) -> Result<Baseline, String> {

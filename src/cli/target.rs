@@ -50,7 +50,6 @@ enum TargetCommand {
     },
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &TargetArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         TargetCommand::List { misbehaviours: true, format } => list_misbehaviours(format.format),

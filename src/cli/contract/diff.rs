@@ -31,7 +31,6 @@ pub(super) struct DiffArgs {
     format: FormatArg,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let diff = Diff::between(&open(&args.old)?, &open(&args.new)?)?;
     let count = |effect| diff.changes.iter().filter(|change| change.effect == effect).count();

@@ -50,7 +50,6 @@ pub(super) struct LearnArgs {
     format: FormatArg,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let mut samples = Vec::new();
     for path in &args.recordings {

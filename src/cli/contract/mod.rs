@@ -48,7 +48,6 @@ struct ShowArgs {
     format: FormatArg,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &ContractArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         ContractCommand::List(args) => list(args.format.format),

@@ -170,7 +170,6 @@ fn dollars(text: &str) -> Result<f64, String> {
     number.filter(|number| *number > 0.0).ok_or_else(|| "expected dollars, such as 2.50".into())
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &EvalArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         Some(Other::Lint { skills, strict, format }) => lint_skills(skills, *strict, format.format),
@@ -356,7 +355,7 @@ impl EvalArgs {
         let version = target.speaks.iter().find_map(|speaks| speaks.version.clone());
         let script_digest = match one.api {
             Api::Scripted => one.spec.model.digest.clone(),
-            _ => None,
+            Api::Real(_) => None,
         };
         let settings = serde_json::to_value(&one.spec.run)?;
         let version = version.unwrap_or_else(|| one.target.version.clone());

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::cli::reports::{ReportArgs, finish};
-use crate::cli::{Failure, Format};
-use crate::exit_code;
+use crate::cli::{CommandError, Format};
+use crate::exit_code::Outcome;
 use crate::report::{Evaluated, Kind, ReportRequest, Sinks, evaluations};
 
 #[derive(Debug, clap::Args)]
@@ -44,16 +44,18 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    pub(super) fn open(wishes: &EvalReportArg, format: Format, out: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(wishes: &EvalReportArg, format: Format, out: &Path) -> Result<Self, CommandError> {
         let args = ReportArgs::beside(wishes.report.clone(), format);
         Ok(Self { sinks: args.open_beside(out)?, args, started: Instant::now() })
     }
 
     /// Writes them, and answers with the exit code that follows from that alone.
-    pub(super) fn write(self, done: &[Evaluated]) -> u8 {
-        let Some(mut sinks) = self.sinks else { return exit_code::OK };
+    pub(super) fn write(self, done: &[Evaluated]) -> Outcome {
+        let Some(mut sinks) = self.sinks else { return Outcome::Ok };
         let duration_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        evaluations(done, duration_ms).iter().for_each(|event| sinks.on_event(event));
+        for event in &evaluations(done, duration_ms) {
+            sinks.on_event(event);
+        }
         finish(&self.args, sinks)
     }
 }

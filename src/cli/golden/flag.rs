@@ -79,7 +79,7 @@ pub(crate) fn tell_orphans(
 ) -> Result<Outcome, CommandError> {
     let mut outcome = Outcome::Ok;
     for target in targets {
-        let orphans = orphans(golden.store(), suite, target).map_err(unreadable_snapshot)?;
+        let orphans = orphans(golden.store(), suite, target).map_err(|error| unreadable_snapshot(&error))?;
         for orphan in orphans.into_iter().filter(|orphan| orphan.kept_for.is_none()) {
             let place = orphan.path.display();
             let message =
@@ -96,6 +96,6 @@ pub(crate) fn tell_orphans(
 }
 
 /// Snapshots that cannot even be looked through are an unreadable input, whatever is wrong with them.
-pub(super) fn unreadable_snapshot(error: StoreError) -> CommandError {
+pub(super) fn unreadable_snapshot(error: &StoreError) -> CommandError {
     CommandError::Usage(error.to_string())
 }

@@ -79,7 +79,6 @@ struct PruneArgs {
     format: FormatArg,
 }
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &GoldenArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         GoldenCommand::Review(args) => review::run(args),
@@ -99,7 +98,7 @@ impl PendingArgs {
 
     /// What waits and is meant.
     fn pending(&self, store: &Store) -> Result<Vec<PathBuf>, CommandError> {
-        let mut pending = store.pending().map_err(unreadable_snapshot)?;
+        let mut pending = store.pending().map_err(|error| unreadable_snapshot(&error))?;
         let waiting = pending.len();
         pending.retain(|path| {
             let path = path.to_string_lossy();
@@ -160,7 +159,9 @@ fn prune(args: &PruneArgs) -> Result<Outcome, CommandError> {
         };
         // Which cases there are does not depend on where the program is.
         let located = Arc::new(Located::unlocated(choice));
-        for Orphan { path, kept_for } in orphans(&store, &suite, &located).map_err(unreadable_snapshot)? {
+        for Orphan { path, kept_for } in
+            orphans(&store, &suite, &located).map_err(|error| unreadable_snapshot(&error))?
+        {
             if let Some(owner) = kept_for {
                 note(&format!("{}: left alone: it belongs to {owner}, which is not here", path.display()));
                 continue;

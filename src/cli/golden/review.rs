@@ -19,7 +19,6 @@ const MOST_LINES: usize = 400;
 /// Lines around each difference.
 const CONTEXT: usize = 3;
 
-/// Runs the command and returns its exit code.
 pub(super) fn run(args: &PendingArgs) -> Result<Outcome, CommandError> {
     let store = args.store();
     let pending = args.pending(&store)?;
