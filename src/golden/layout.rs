@@ -47,8 +47,11 @@ fn one_line(value: &Value, room: usize) -> Option<String> {
     (line.len() <= room).then_some(line)
 }
 
-/// The brackets of an object or a list, and what stands in them: each value after its key, if it has one.
-fn members(value: &Value) -> Option<([char; 2], Vec<(String, &Value)>)> {
+/// A value inside an object or a list, after its key if it has one.
+type Member<'v> = (String, &'v Value);
+
+/// The brackets of an object or a list, and what stands in them.
+fn members(value: &Value) -> Option<([char; 2], Vec<Member<'_>>)> {
     let named = |(key, value)| (format!("{}: ", Value::String(String::clone(key))), value);
     match value {
         Value::Object(fields) => Some((['{', '}'], fields.iter().map(named).collect())),

@@ -268,7 +268,7 @@ fn shrink(value: &Value, room: &mut usize) -> Value {
         }
         Value::String(text) => {
             let shown = clip(text, (*room).min(80));
-            *room = room.saturating_sub(shown.len());
+            *room = room.saturating_sub(shown.trim_end_matches('…').len());
             shown.into()
         }
         other => other.clone(),

@@ -20,8 +20,11 @@ impl Rule for Unjudged {
 
 impl Watch for &Unjudged {}
 
+/// The name of a check, and what stands in for it.
+type Named = (&'static str, Box<dyn Rule>);
+
 /// Loads a check of the form `{ events = RULE }`, `{ live = REASON }` or `{ unjudged = REASON }`, with its name.
-pub(super) fn load(fields: &Fields<'_>) -> Result<Option<(&'static str, Box<dyn Rule>)>, FileError> {
+pub(super) fn load(fields: &Fields<'_>) -> Result<Option<Named>, FileError> {
     for key in ["events", "live", "unjudged"] {
         let Some(node) = fields.get(key) else { continue };
         node.text()?;
