@@ -7,9 +7,9 @@ use super::{CommandError, Format};
 use crate::exit_code::Outcome;
 use crate::report::merge::EVENTS_FILE;
 use crate::report::{
-    Baseline, Context, Kind, Measure, Options, ReportRequest, Sinks, Terminal, Verbosity, columns_of,
+    Baseline, Context, Kind, Options, ReportRequest, Sinks, Terminal, Verbosity, columns_of,
 };
-use crate::run::RecordedFolder;
+use crate::run::{RecordedFolder, Tested};
 
 /// Columns where nobody looks at a terminal.
 const COLUMNS: usize = 100;
@@ -173,10 +173,10 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Ends the reports, tells of those that are lost, and answers with the outcome that follows from that alone.
 pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> Outcome {
-    let (whole, lost) = sinks.finish();
+    let (report, lost) = sinks.finish();
     let mut outcome = Outcome::Ok;
     if let (Some(wanted), Ok(here)) = (args.min_coverage, std::env::current_dir()) {
-        let (judged, exercised) = Measure::of(&whole, &Context::new(here)).clauses();
+        let (judged, exercised) = Tested::of(&report.cases, &here).clauses();
         let share = if judged == 0 { 0.0 } else { exercised as f64 / judged as f64 * 100.0 };
         if share < wanted {
             let message = format!(

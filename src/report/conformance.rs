@@ -8,12 +8,11 @@ use std::fmt::Write as _;
 use super::context::Context;
 use super::document::RenderError;
 use super::markdown::{code, plain};
-use super::measure::Measure;
 use super::numbers::counted;
 use super::problem::{Problem, Weight, problems};
 use super::run_report::RunReport;
-use crate::run::Recorded;
 use crate::run::Status;
+use crate::run::{Recorded, Tested};
 use crate::schema::{Clause, Contract, Coverage, Declared, Level};
 
 /// Lines of a list of gaps; the rest is counted.
@@ -21,16 +20,16 @@ const MOST: usize = 40;
 
 /// The report of a run, and of recordings beside it.
 pub(super) fn render(
-    whole: &RunReport,
+    run: &RunReport,
     recorded: &[Recorded],
     context: &Context,
 ) -> Result<String, RenderError> {
-    let mut all = whole.clone();
+    let mut all = run.clone();
     for recorded in recorded {
         all.started.targets.extend(recorded.targets.iter().cloned());
         all.cases.extend(recorded.cases.iter().cloned());
     }
-    let page = Page { measure: Measure::of(&all, context), whole: &all, recorded, context };
+    let page = Page { tested: Tested::of(&all.cases, context.here()), run: &all, recorded, context };
     let mut out = String::new();
     page.write(&mut out).map_err(|error| RenderError(error.to_string()))?;
     Ok(out)
@@ -38,9 +37,9 @@ pub(super) fn render(
 
 struct Page<'r> {
     /// The run, with what was recorded as further cases of further targets.
-    whole: &'r RunReport,
+    run: &'r RunReport,
     recorded: &'r [Recorded],
-    measure: Measure,
+    tested: Tested,
     context: &'r Context,
 }
 
@@ -54,7 +53,7 @@ impl Page<'_> {
              condition, that held. Made by `clawgate run --report conformance=conformance.md`; do not edit.\n"
         )?;
         self.targets(out)?;
-        let (judged, exercised) = self.measure.clauses();
+        let (judged, exercised) = self.tested.clauses();
         writeln!(
             out,
             "\nClauses put to the test: **{exercised} of {judged}** ({:.1} %).\n",
@@ -70,27 +69,27 @@ impl Page<'_> {
              | ❔ | ambiguous: broken, and the documents contradict each other |\n\
              | · | not exercised: no run was about it |\n"
         )?;
-        let problems = problems(self.whole);
+        let problems = problems(self.run);
         let mut broken: BTreeMap<(&str, &str), Vec<&Problem<'_>>> = BTreeMap::new();
         for problem in &problems {
             broken.entry((&problem.rule, &problem.case.target)).or_default().push(problem);
         }
-        for (contract, _) in self.measure.contracts() {
+        for (contract, _) in self.tested.contracts() {
             self.clauses(out, contract, &broken)?;
         }
         self.deviations(out, &problems)?;
         self.left_out(out)?;
         writeln!(out, "## What no run has shown\n")?;
-        for (contract, declared) in self.measure.contracts() {
-            for info in &self.whole.started.targets {
-                if let Some(seen) = self.measure.coverage(&info.target, contract.name()) {
+        for (contract, declared) in self.tested.contracts() {
+            for info in &self.run.started.targets {
+                if let Some(seen) = self.tested.coverage(&info.target, contract.name()) {
                     gaps(out, contract, declared, seen, &info.target)?;
                 }
             }
         }
-        if !self.measure.unread.is_empty() {
+        if !self.tested.unread.is_empty() {
             writeln!(out, "Not looked at, since their recordings could not be read whole:\n")?;
-            for case in &self.measure.unread {
+            for case in &self.tested.unread {
                 writeln!(out, "- {}", code(case))?;
             }
         }
@@ -102,9 +101,9 @@ impl Page<'_> {
             out,
             "| target | version | judged from | cases | failed | left out |\n|---|---|---|--:|--:|--:|"
         )?;
-        for info in &self.whole.started.targets {
+        for info in &self.run.started.targets {
             let count = |status: Option<Status>| {
-                let of = self.whole.cases.iter().filter(|case| case.target == info.target);
+                let of = self.run.cases.iter().filter(|case| case.target == info.target);
                 of.filter(|case| status.is_none_or(|status| case.status == status)).count()
             };
             let kept = self.recorded.iter().find(|recorded| recorded.targets.contains(info));
@@ -136,8 +135,8 @@ impl Page<'_> {
         let name = contract.name();
         writeln!(out, "## {}\n\n{}\n", plain(name), plain(contract.title()))?;
         // Only who promises it.
-        let promise = |target: &&str| self.measure.coverage(target, name).is_some();
-        let targets = self.whole.started.targets.iter().map(|info| info.target.as_str());
+        let promise = |target: &&str| self.tested.coverage(target, name).is_some();
+        let targets = self.run.started.targets.iter().map(|info| info.target.as_str());
         let targets: Vec<&str> = targets.filter(promise).collect();
         let heads: String =
             targets.iter().fold(String::new(), |text, target| text + " " + &code(target) + " |");
@@ -172,7 +171,7 @@ impl Page<'_> {
         if !found.is_empty() {
             return if clause.level == Level::Ambiguous { "❔" } else { "⚠️" };
         }
-        match self.measure.coverage(target, contract.name()) {
+        match self.tested.coverage(target, contract.name()) {
             Some(seen) if seen.clauses.contains(&clause.id) => "✅",
             _ => "·",
         }
@@ -197,7 +196,7 @@ impl Page<'_> {
             let mut cases: BTreeMap<usize, (&str, BTreeSet<&str>)> = BTreeMap::new();
             for problem in &problems {
                 let target = problem.case.target.as_str();
-                let all = &self.whole.started.targets;
+                let all = &self.run.started.targets;
                 let rank = all.iter().position(|info| info.target == target).unwrap_or(all.len());
                 cases.entry(rank).or_insert((target, BTreeSet::new())).1.insert(&problem.case.case);
             }
@@ -244,7 +243,7 @@ impl Page<'_> {
     /// Cases that were not run on a target, by the reason.
     fn left_out(&self, out: &mut String) -> std::fmt::Result {
         let mut rows: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
-        for case in self.whole.cases.iter().filter(|case| case.status == Status::Skipped) {
+        for case in self.run.cases.iter().filter(|case| case.status == Status::Skipped) {
             let reason = case.reason.as_deref().unwrap_or("not run");
             rows.entry(reason).or_default().entry(&case.case).or_default().insert(&case.target);
         }

@@ -42,6 +42,11 @@ impl Context {
         Self { here, root, catalogue: RefCell::default() }
     }
 
+    /// The folder that paths in the events start from.
+    pub(super) fn here(&self) -> &Path {
+        &self.here
+    }
+
     /// A path of an event, from where we are.
     pub fn path(&self, named: &str) -> PathBuf {
         self.here.join(named)

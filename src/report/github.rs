@@ -12,9 +12,9 @@ use crate::run::CaseFinished;
 const MOST: usize = 10;
 
 /// The annotations of a run, a line each: one for each case that failed.
-pub(super) fn annotations(whole: &RunReport, context: &Context) -> String {
-    let problems = problems(whole);
-    let failed: Vec<&CaseFinished> = whole.failed().collect();
+pub(super) fn annotations(run: &RunReport, context: &Context) -> String {
+    let problems = problems(run);
+    let failed: Vec<&CaseFinished> = run.failed().collect();
     let shown = if failed.len() > MOST { MOST - 1 } else { MOST };
     let mut text = String::new();
     for case in failed.iter().take(shown) {

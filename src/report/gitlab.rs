@@ -8,9 +8,9 @@ use super::run_report::RunReport;
 use crate::printable::printable;
 
 /// The report of a run.
-pub(super) fn render(whole: &RunReport, context: &Context) -> String {
+pub(super) fn render(run: &RunReport, context: &Context) -> String {
     let mut issues = Vec::new();
-    for problem in problems(whole).iter().filter(|problem| problem.accepted.is_none()) {
+    for problem in problems(run).iter().filter(|problem| problem.accepted.is_none()) {
         let place = problem.place(context);
         let case = problem.case;
         let severity = match problem.weight {

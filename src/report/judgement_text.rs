@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 
-use crate::classify::{Basis, Class, Evidence, Verdict};
+use crate::classify::{Class, Evidence, Verdict};
 use crate::judge::Judgement;
 use crate::schema::Finding;
 use crate::stream_json::{Session, Summary};
@@ -13,6 +13,7 @@ use super::log_judgement::write_log;
 use super::numbers::{counted, grouped};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::printable::printable;
+use crate::run::Word;
 
 /// Findings shown of one input; `--format json` has all of them.
 const MAX_FINDINGS: usize = 12;
@@ -115,12 +116,7 @@ fn evidence_line(evidence: &Evidence) -> String {
         Value::String(text) => format!("\"{}\"", printable(text)),
         other => printable(&other.to_string()).into_owned(),
     };
-    let basis = match evidence.basis {
-        Basis::Structured => "structured",
-        Basis::Keyword => "keyword",
-        Basis::Heuristic => "heuristic",
-        Basis::Process => "process",
-    };
+    let basis = Word::from(evidence.basis);
     format!("{place}{value}  {FAINT}{} · {basis}{FAINT:#}", evidence.rule)
 }
 

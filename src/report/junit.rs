@@ -15,16 +15,15 @@ use crate::run::{CaseFinished, Failure, Status};
 const OUTPUT: usize = 16 << 10;
 
 /// The report of a run.
-pub(super) fn render(whole: &RunReport, context: &Context) -> Result<String, RenderError> {
+pub(super) fn render(run: &RunReport, context: &Context) -> Result<String, RenderError> {
     let mut report = Report::new("clawgate");
-    report.set_time(Duration::from_millis(whole.finished.duration_ms));
-    for info in &whole.started.targets {
+    report.set_time(Duration::from_millis(run.finished.duration_ms));
+    for info in &run.started.targets {
         let mut suite = TestSuite::new(&*printable(&info.target));
-        let cases: Vec<&CaseFinished> =
-            whole.cases.iter().filter(|case| case.target == info.target).collect();
+        let cases: Vec<&CaseFinished> = run.cases.iter().filter(|case| case.target == info.target).collect();
         suite.set_time(seconds(cases.iter().map(|case| case.duration_ms).sum()));
         suite.add_property(Property::new("version", &*printable(&info.version)));
-        suite.add_property(Property::new("clawgate", whole.started.clawgate.as_str()));
+        suite.add_property(Property::new("clawgate", run.started.clawgate.as_str()));
         for case in cases {
             suite.add_test_case(test_case(case, context));
         }

@@ -17,34 +17,34 @@ const MOST_TOLD: usize = 50;
 const MOST_COLUMNS: usize = 8;
 
 /// The report of a run.
-pub(super) fn render(whole: &RunReport, context: &Context) -> Result<String, RenderError> {
+pub(super) fn render(run: &RunReport, context: &Context) -> Result<String, RenderError> {
     let mut out = String::new();
-    write(&mut out, whole, context).map_err(|error| RenderError(error.to_string()))?;
+    write(&mut out, run, context).map_err(|error| RenderError(error.to_string()))?;
     Ok(out)
 }
 
-fn write(out: &mut String, whole: &RunReport, context: &Context) -> std::fmt::Result {
-    let finished = &whole.finished;
+fn write(out: &mut String, run: &RunReport, context: &Context) -> std::fmt::Result {
+    let finished = &run.finished;
     let mark = match finished.exit_code {
         0 => "✅",
         100 => "❌",
         _ => "⚠️",
     };
-    writeln!(out, "# {mark} clawgate: {}\n", whole.headline())?;
-    let targets: Vec<String> = whole.targets().iter().map(|target| code(target)).collect();
+    writeln!(out, "# {mark} clawgate: {}\n", run.headline())?;
+    let targets: Vec<String> = run.targets().iter().map(|target| code(target)).collect();
     writeln!(
         out,
         "{} on {} in {:.1} s.\n",
-        counted(whole.cases.len() as u64, "case", "cases"),
+        counted(run.cases.len() as u64, "case", "cases"),
         targets.join(", "),
         finished.duration_ms as f64 / 1000.0
     )?;
-    let problems = problems(whole);
+    let problems = problems(run);
     let failing: Vec<&Problem<'_>> = problems.iter().filter(|problem| problem.fails()).collect();
     if !failing.is_empty() {
         table(out, &failing, context)?;
         writeln!(out, "## Failures\n")?;
-        let failed: Vec<_> = whole.failed().collect();
+        let failed: Vec<_> = run.failed().collect();
         for case in failed.iter().take(MOST_TOLD) {
             writeln!(
                 out,
@@ -62,7 +62,7 @@ fn write(out: &mut String, whole: &RunReport, context: &Context) -> std::fmt::Re
             writeln!(out, "and {} more.\n", failed.len() - MOST_TOLD)?;
         }
     }
-    let others = whole.cases.iter().filter(|case| matches!(case.status, Status::Flaky | Status::Skipped));
+    let others = run.cases.iter().filter(|case| matches!(case.status, Status::Flaky | Status::Skipped));
     let others: Vec<String> = others
         .map(|case| {
             let why = case.reason.as_deref().unwrap_or("failed at first, then passed");

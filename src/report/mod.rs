@@ -17,7 +17,6 @@ mod junit;
 mod live;
 mod log_judgement;
 mod markdown;
-mod measure;
 pub mod merge;
 mod numbers;
 mod output;
@@ -37,7 +36,6 @@ pub(crate) use evaluation::{Evaluated, EvaluationText, evaluations, write_evalua
 pub use judgement_json::judgement_json;
 pub(crate) use judgement_text::write_judgement;
 pub(crate) use live::live_line;
-pub(crate) use measure::Measure;
 pub(crate) use progress::{Progress, columns_of};
 pub(crate) use sarif::Baseline;
 pub use sinks::Kind;

@@ -51,10 +51,10 @@ impl Problem<'_> {
 }
 
 /// Every problem of a run, in the order of its cases.
-pub(super) fn problems(whole: &RunReport) -> Vec<Problem<'_>> {
+pub(super) fn problems(run: &RunReport) -> Vec<Problem<'_>> {
     let mut seen: HashMap<String, u32> = HashMap::new();
     let mut all = Vec::new();
-    for case in &whole.cases {
+    for case in &run.cases {
         for mut problem in of_case(case) {
             // The second of the same kind is told from the first by its number.
             let count = seen.entry(problem.fingerprint.clone()).or_default();

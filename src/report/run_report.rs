@@ -1,7 +1,6 @@
 //! A whole run, gathered for reports that are written when it is over.
 
 use crate::run::{CaseFinished, Event, RunFinished, RunStarted, Status};
-use std::collections::BTreeMap;
 
 /// Everything that a run said.
 #[derive(Debug, Clone, Default)]
@@ -31,14 +30,10 @@ impl RunReport {
 
     /// Cases finish in any order; reports have one.
     fn sort(&mut self) {
-        let rank: BTreeMap<&str, usize> = self
-            .started
-            .targets
-            .iter()
-            .enumerate()
-            .map(|(rank, info)| (info.target.as_str(), rank))
-            .collect();
-        let rank = |case: &CaseFinished| rank.get(case.target.as_str()).copied().unwrap_or(usize::MAX);
+        let targets: Vec<&str> = self.started.targets.iter().map(|info| info.target.as_str()).collect();
+        let rank = |case: &CaseFinished| {
+            targets.iter().position(|target| *target == case.target).unwrap_or(usize::MAX)
+        };
         self.cases.sort_by(|a, b| (rank(a), &a.case, a.repetition).cmp(&(rank(b), &b.case, b.repetition)));
     }
 
@@ -47,26 +42,26 @@ impl RunReport {
         self.cases.iter().filter(|case| case.status == Status::Fail)
     }
 
-    /// One sentence: what became of it.
+    /// What became of it, in a few words.
     pub fn headline(&self) -> String {
-        let finished = &self.finished;
-        let mut parts = Vec::new();
-        for (count, word) in [
-            (finished.failed, "failed"),
-            (finished.flaky, "flaky"),
-            (finished.passed, "passed"),
-            (finished.skipped, "skipped"),
-        ] {
-            if count > 0 || (word == "passed" && finished.failed == 0) {
-                parts.push(format!("{count} {word}"));
-            }
-        }
-        let interrupted = if finished.interrupted { ", interrupted" } else { "" };
-        format!("{}{interrupted}", parts.join(", "))
+        let interrupted = if self.finished.interrupted { ", interrupted" } else { "" };
+        format!("{}{interrupted}", counts(&self.finished).join(", "))
     }
 
     /// The targets with their versions.
     pub fn targets(&self) -> Vec<String> {
         self.started.targets.iter().map(ToString::to_string).collect()
     }
+}
+
+/// How many cases ended in each way, what matters most first.
+pub(super) fn counts(finished: &RunFinished) -> Vec<String> {
+    let counts = [
+        (finished.failed, "failed"),
+        (finished.flaky, "flaky"),
+        (finished.passed, "passed"),
+        (finished.skipped, "skipped"),
+    ];
+    let is_told = |(count, word): &(usize, &str)| *count > 0 || (*word == "passed" && finished.failed == 0);
+    counts.into_iter().filter(is_told).map(|(count, word)| format!("{count} {word}")).collect()
 }

@@ -38,8 +38,8 @@ impl Baseline {
 }
 
 /// The report of a run.
-pub(super) fn render(whole: &RunReport, context: &Context, baseline: Option<&Baseline>) -> String {
-    let problems = problems(whole);
+pub(super) fn render(run: &RunReport, context: &Context, baseline: Option<&Baseline>) -> String {
+    let problems = problems(run);
     let names: BTreeSet<&str> = problems.iter().map(|problem| problem.rule.as_str()).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let mut results = Vec::new();
@@ -61,11 +61,11 @@ pub(super) fn render(whole: &RunReport, context: &Context, baseline: Option<&Bas
         }
     }
     let mut invocation = Map::new();
-    let completed = !whole.finished.interrupted && whole.finished.harness_failures == 0;
+    let completed = !run.finished.interrupted && run.finished.harness_failures == 0;
     invocation.insert("executionSuccessful".into(), completed.into());
-    invocation.insert("exitCode".into(), whole.finished.exit_code.into());
-    if !whole.started.started_at.is_empty() {
-        invocation.insert("startTimeUtc".into(), whole.started.started_at.clone().into());
+    invocation.insert("exitCode".into(), run.finished.exit_code.into());
+    if !run.started.started_at.is_empty() {
+        invocation.insert("startTimeUtc".into(), run.started.started_at.clone().into());
     }
     let report = json!({
         "$schema": SCHEMA,
@@ -73,7 +73,7 @@ pub(super) fn render(whole: &RunReport, context: &Context, baseline: Option<&Bas
         "runs": [{
             "tool": {"driver": {
                 "name": "clawgate",
-                "semanticVersion": whole.started.clawgate,
+                "semanticVersion": run.started.clawgate,
                 "rules": rules,
             }},
             "automationDetails": {"id": "clawgate/"},

@@ -300,9 +300,9 @@ impl Sink {
         self.error = Some((error.to_string(), unread));
     }
 
-    fn write(&self, whole: &RunReport, context: &Context, options: &Options) -> Result<(), (String, bool)> {
+    fn write(&self, run: &RunReport, context: &Context, options: &Options) -> Result<(), (String, bool)> {
         let told = |error: &io::Error| (error.to_string(), error.kind() == io::ErrorKind::BrokenPipe);
-        let text = self.render(whole, context, options).map_err(|error| (error.to_string(), false))?;
+        let text = self.render(run, context, options).map_err(|error| (error.to_string(), false))?;
         match &self.destination {
             Destination::Stdout => {
                 let mut out = io::stdout().lock();
@@ -318,21 +318,21 @@ impl Sink {
         if self.kind == Kind::Github
             && let Some(summary) = &options.step_summary
         {
-            let text = markdown::render(whole, context).map_err(|error| (error.to_string(), false))?;
+            let text = markdown::render(run, context).map_err(|error| (error.to_string(), false))?;
             append(summary, &text).map_err(|error| (format!("{}: {error}", summary.display()), false))?;
         }
         Ok(())
     }
 
-    fn render(&self, whole: &RunReport, context: &Context, options: &Options) -> Result<String, RenderError> {
+    fn render(&self, run: &RunReport, context: &Context, options: &Options) -> Result<String, RenderError> {
         match self.kind {
-            Kind::Junit => junit::render(whole, context),
-            Kind::Sarif => Ok(sarif::render(whole, context, options.baseline.as_ref())),
-            Kind::Github => Ok(github::annotations(whole, context)),
-            Kind::Gitlab => Ok(gitlab::render(whole, context)),
-            Kind::Markdown => markdown::render(whole, context),
-            Kind::Html => Ok(html::render(whole, context)),
-            Kind::Conformance => conformance::render(whole, &options.recorded, context),
+            Kind::Junit => junit::render(run, context),
+            Kind::Sarif => Ok(sarif::render(run, context, options.baseline.as_ref())),
+            Kind::Github => Ok(github::annotations(run, context)),
+            Kind::Gitlab => Ok(gitlab::render(run, context)),
+            Kind::Markdown => markdown::render(run, context),
+            Kind::Html => Ok(html::render(run, context)),
+            Kind::Conformance => conformance::render(run, &options.recorded, context),
             Kind::Terminal | Kind::Json => Ok(String::new()),
         }
     }

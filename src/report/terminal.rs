@@ -7,6 +7,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::context::Context;
 use super::quote::{first_columns, quote_file};
+use super::run_report::counts;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::printable::printable;
 use crate::run::{CaseFinished, Event, FailureKind, Finding, RunFinished, RunStarted, Status};
@@ -94,11 +95,11 @@ impl Terminal {
         let reason = case.reason.clone().unwrap_or_else(|| case.outcome());
         // " pass     48 ms  " is 17 columns; the name has to stand whole, the rest is cut.
         let room = self.columns.saturating_sub(17);
-        let (name, _) = cut(&printable(&case.title()), room);
+        let name = cut(&printable(&case.title()), room);
         let rest = format!("{} · {}", printable(&case.target), printable(&reason));
         let rest = match room.saturating_sub(name.width() + 1) {
             left if left < 8 => String::new(),
-            left => format!(" {}", cut(&rest, left).0),
+            left => format!(" {}", cut(&rest, left)),
         };
         writeln!(
             out,
@@ -107,7 +108,7 @@ impl Terminal {
         )?;
         if case.status == Status::Fail {
             for failure in case.failures.iter().take(2) {
-                let (text, _) = cut(
+                let text = cut(
                     &printable(&format!("{}: {}", failure.kind, failure.message)),
                     self.columns.saturating_sub(17),
                 );
@@ -136,7 +137,7 @@ impl Terminal {
             lines.push(format!("recording {recording}"));
         }
         for line in lines {
-            let (text, _) = cut(&printable(&line), self.columns.saturating_sub(17));
+            let text = cut(&printable(&line), self.columns.saturating_sub(17));
             writeln!(out, "{:17}{FAINT}{text}{FAINT:#}", "")?;
         }
         Ok(())
@@ -150,24 +151,13 @@ impl Terminal {
         if self.failed.len() > MOST_TOLD {
             writeln!(out, "\n{BAD}and {} more{BAD:#}", self.failed.len() - MOST_TOLD)?;
             for case in self.failed.iter().skip(MOST_TOLD) {
-                let (text, _) =
-                    cut(&printable(&format!("{} on {}", case.title(), case.target)), self.columns - 2);
+                let text = cut(&printable(&format!("{} on {}", case.title(), case.target)), self.columns - 2);
                 writeln!(out, "  {text}")?;
             }
         }
         writeln!(out)?;
         let style = if finished.failed > 0 || finished.interrupted { BAD } else { GOOD };
-        let mut parts = Vec::new();
-        for (count, word) in [
-            (finished.failed, "failed"),
-            (finished.flaky, "flaky"),
-            (finished.passed, "passed"),
-            (finished.skipped, "skipped"),
-        ] {
-            if count > 0 || (word == "passed" && finished.failed == 0) {
-                parts.push(format!("{count} {word}"));
-            }
-        }
+        let mut parts = counts(finished);
         let rest = parts.split_off(1).join(", ");
         let rest = if rest.is_empty() { rest } else { format!(", {rest}") };
         let first = parts.concat();
@@ -308,7 +298,7 @@ impl Terminal {
     /// A label, and a text beside it that is broken into lines.
     fn labelled(&self, out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
         let label = printable(label);
-        let (text, _) = cut(&printable(text), self.columns * 4);
+        let text = cut(&printable(text), self.columns * 4);
         let mut lines = broken(&text, self.columns.saturating_sub(13)).into_iter();
         let colon = if label.is_empty() { ' ' } else { ':' };
         let first = lines.next().unwrap_or_default();
@@ -328,11 +318,11 @@ impl Terminal {
 }
 
 /// As much as fits, with an ellipsis when there is more.
-fn cut(text: &str, columns: usize) -> (String, bool) {
+fn cut(text: &str, columns: usize) -> String {
     if text.width() <= columns {
-        return (text.to_owned(), false);
+        return text.to_owned();
     }
-    (first_columns(text, columns.saturating_sub(1)).0 + "…", true)
+    first_columns(text, columns.saturating_sub(1)).0 + "…"
 }
 
 /// The lines of a text, broken at blanks where there are any.

@@ -19,6 +19,7 @@ mod session;
 mod shard;
 mod since;
 mod suite;
+mod tested;
 
 pub use crate::harness::stop::Stop;
 pub(crate) use attempt::{Attempt, AttemptError, RunContext};
@@ -42,3 +43,4 @@ pub(crate) use session::{RecordError, Session};
 pub(crate) use shard::{Shard, cut};
 pub(crate) use since::Touched;
 pub(crate) use suite::{Suite, SuiteError};
+pub(crate) use tested::Tested;

@@ -19,9 +19,9 @@ struct Tally {
 }
 
 /// Groups of cases against targets.
-pub(super) fn groups(whole: &RunReport) -> Markup {
+pub(super) fn groups(run: &RunReport) -> Markup {
     let mut rows: BTreeMap<&str, BTreeMap<&str, Tally>> = BTreeMap::new();
-    for case in &whole.cases {
+    for case in &run.cases {
         let group = case.case.rsplit_once('/').map_or(case.case.as_str(), |(group, _)| group);
         let tally = rows.entry(group).or_default().entry(&case.target).or_default();
         match case.status {
@@ -30,7 +30,7 @@ pub(super) fn groups(whole: &RunReport) -> Markup {
             Status::Skipped => tally.skipped += 1,
         }
     }
-    if let [only] = whole.started.targets.as_slice() {
+    if let [only] = run.started.targets.as_slice() {
         // One column of a table would push the cases off the screen.
         return html! {
             section aria-labelledby="overview" {
@@ -51,13 +51,13 @@ pub(super) fn groups(whole: &RunReport) -> Markup {
             div.scroll tabindex="0" role="region" aria-labelledby="overview" {
                 table.matrix {
                     thead { tr { th scope="col" { "scenario" }
-                        @for info in &whole.started.targets { th scope="col" { (shown(&info.target)) small { (shown(&info.version)) } } }
+                        @for info in &run.started.targets { th scope="col" { (shown(&info.target)) small { (shown(&info.version)) } } }
                     } }
                     tbody {
                         @for (group, tallies) in &rows {
                             tr {
                                 th scope="row" { (link(group)) }
-                                @for info in &whole.started.targets {
+                                @for info in &run.started.targets {
                                     @match tallies.get(info.target.as_str()) {
                                         None => td.void { span aria-label="not promised" { "·" } },
                                         Some(tally) => (cell(*tally)),
@@ -107,8 +107,8 @@ impl Tally {
 }
 
 /// Clauses against targets: those that were broken anywhere.
-pub(super) fn clauses(whole: &RunReport, context: &Context) -> Markup {
-    let problems = problems(whole);
+pub(super) fn clauses(run: &RunReport, context: &Context) -> Markup {
+    let problems = problems(run);
     let mut rows = ClauseRows::new();
     let gravity =
         |rule: &str| match problems.iter().filter(|p| p.rule == rule).map(|p| (p.fails(), p.weight)).max() {
@@ -139,10 +139,10 @@ pub(super) fn clauses(whole: &RunReport, context: &Context) -> Markup {
                 details.lesser {
                     summary { "No clause was broken that fails the gate; "
                         (counted(rows.len() as u64, "other is", "others are")) " expected, known or noticed only" }
-                    (clause_table(whole, &rows, context))
+                    (clause_table(run, &rows, context))
                 }
             } @else {
-                (clause_table(whole, &rows, context))
+                (clause_table(run, &rows, context))
             }
         }
     }
@@ -151,12 +151,12 @@ pub(super) fn clauses(whole: &RunReport, context: &Context) -> Markup {
 /// Failing, accepted, and others that are only noticed, for each clause by gravity and each target.
 type ClauseRows<'r> = BTreeMap<(u8, &'r str), BTreeMap<&'r str, [usize; 3]>>;
 
-fn clause_table(whole: &RunReport, rows: &ClauseRows<'_>, context: &Context) -> Markup {
+fn clause_table(run: &RunReport, rows: &ClauseRows<'_>, context: &Context) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-labelledby="clauses" {
             table.matrix.clauses {
                 thead { tr { th scope="col" { "clause" }
-                    @for info in &whole.started.targets { th scope="col" { (shown(&info.target)) } }
+                    @for info in &run.started.targets { th scope="col" { (shown(&info.target)) } }
                 } }
                 tbody {
                     @for ((_, rule), targets) in rows {
@@ -165,7 +165,7 @@ fn clause_table(whole: &RunReport, rows: &ClauseRows<'_>, context: &Context) -> 
                                 code { (rule) }
                                 span.words { (promise(rule, context)) }
                             }
-                            @for info in &whole.started.targets { (clause_cell(targets.get(info.target.as_str()))) }
+                            @for info in &run.started.targets { (clause_cell(targets.get(info.target.as_str()))) }
                         }
                     }
                 }

@@ -20,17 +20,17 @@ use crate::run::{RunFinished, Status};
 const SCRIPT: &str = include_str!("script.js");
 
 /// The report of a run.
-pub(super) fn render(whole: &RunReport, context: &Context) -> String {
+pub(super) fn render(run: &RunReport, context: &Context) -> String {
     let mut budget = case::Budget::default();
     // Failures first, so that what matters is never what does not fit.
-    let mut order: Vec<usize> = (0..whole.cases.len()).collect();
-    order.sort_by_key(|index| rank(whole.cases[*index].status));
+    let mut order: Vec<usize> = (0..run.cases.len()).collect();
+    order.sort_by_key(|index| rank(run.cases[*index].status));
     let cases: Vec<Markup> = order
         .iter()
         .enumerate()
-        .map(|(place, index)| case::render(&whole.cases[*index], *index, place, context, &mut budget))
+        .map(|(place, index)| case::render(&run.cases[*index], *index, place, context, &mut budget))
         .collect();
-    let (state, title) = verdict(&whole.finished);
+    let (state, title) = verdict(&run.finished);
     let body = html! {
                 a.skip href="#cases" { "Skip to the cases" }
                 header.top {
@@ -38,18 +38,18 @@ pub(super) fn render(whole: &RunReport, context: &Context) -> String {
                     button.theme type="button" hidden aria-label="Switch between light and dark" { "◐" }
                 }
                 main {
-                    (hero(whole, state, &title))
-                    (matrix::groups(whole))
-                    (matrix::clauses(whole, context))
+                    (hero(run, state, &title))
+                    (matrix::groups(run))
+                    (matrix::clauses(run, context))
                     section.cases aria-labelledby="cases" {
                         h2 #cases { "Cases" }
-                        (filters(whole))
+                        (filters(run))
                         @for case in &cases { (case) }
                         p.none hidden { "No case is like that." }
                     }
                 }
                 footer {
-                    p { "Made by clawgate " (whole.started.clawgate) ". Keys: "
+                    p { "Made by clawgate " (run.started.clawgate) ". Keys: "
                         kbd { "/" } " search, " kbd { "j" } " " kbd { "k" } " next and previous case, "
                         kbd { "Enter" } " open, " kbd { "n" } " next failure." }
                 }
@@ -83,9 +83,9 @@ fn verdict(finished: &RunFinished) -> (&'static str, String) {
     }
 }
 
-fn hero(whole: &RunReport, state: &str, title: &str) -> Markup {
-    let finished = &whole.finished;
-    let plan = &whole.started.plan;
+fn hero(run: &RunReport, state: &str, title: &str) -> Markup {
+    let finished = &run.finished;
+    let plan = &run.started.plan;
     let counts = [
         ("fail", "failed", finished.failed),
         ("flaky", "flaky", finished.flaky),
@@ -96,16 +96,16 @@ fn hero(whole: &RunReport, state: &str, title: &str) -> Markup {
         section class={ "hero " (state) } {
             h1 { (title) }
             p.facts {
-                @for (i, target) in whole.targets().iter().enumerate() {
+                @for (i, target) in run.targets().iter().enumerate() {
                     @if i > 0 { ", " }
                     b { (shown(target)) }
                 }
                 " · " (format!("{:.1} s", finished.duration_ms as f64 / 1000.0))
-                @if !whole.started.started_at.is_empty() { " · " (moment(&whole.started.started_at)) }
+                @if !run.started.started_at.is_empty() { " · " (moment(&run.started.started_at)) }
                 @if plan.of > 1 { " · part " (plan.shard) " of " (plan.of) }
                 " · exit code " (finished.exit_code)
             }
-            div.bar role="img" aria-label=(whole.headline()) {
+            div.bar role="img" aria-label=(run.headline()) {
                 @for (class, _, count) in counts {
                     @if count > 0 { span class=(class) style={ "flex-grow:" (count) } {} }
                 }
@@ -132,10 +132,10 @@ fn moment(time: &str) -> Markup {
     }
 }
 
-fn filters(whole: &RunReport) -> Markup {
-    let finished = &whole.finished;
+fn filters(run: &RunReport) -> Markup {
+    let finished = &run.finished;
     let choices = [
-        ("all", "All", whole.cases.len()),
+        ("all", "All", run.cases.len()),
         ("fail", "Failed", finished.failed),
         ("flaky", "Flaky", finished.flaky),
         ("pass", "Passed", finished.passed),
@@ -151,11 +151,11 @@ fn filters(whole: &RunReport) -> Markup {
                     label for={ "show-" (value) } class=(value) { (word) " " small { (grouped(count as i64)) } }
                 }
             }
-            @if whole.started.targets.len() > 1 {
+            @if run.started.targets.len() > 1 {
                 label.script hidden { span.hidden { "Target" }
                     select name="target" {
                         option value="" { "all targets" }
-                        @for info in &whole.started.targets { option { (shown(&info.target)) } }
+                        @for info in &run.started.targets { option { (shown(&info.target)) } }
                     }
                 }
             }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
+use std::path::Path;
 
-use super::context::Context;
-use super::run_report::RunReport;
+use super::event::CaseFinished;
 use crate::recording::Recording;
 use crate::schema::{Contract, ContractSet, Coverage, Declared, Run, Survey};
 
@@ -13,7 +13,7 @@ const MOST: u64 = 16 << 20;
 
 /// What the runs on each target showed of each contract.
 #[derive(Debug, Default)]
-pub(crate) struct Measure {
+pub(crate) struct Tested {
     surveys: BTreeMap<String, Survey>,
     /// By target, then by contract.
     targets: BTreeMap<String, BTreeMap<String, Coverage>>,
@@ -21,16 +21,16 @@ pub(crate) struct Measure {
     pub unread: Vec<String>,
 }
 
-impl Measure {
-    /// Reads the recordings of a run.
-    pub(crate) fn of(whole: &RunReport, context: &Context) -> Self {
-        let mut measure = Self::default();
-        for case in whole.cases.iter().filter(|case| case.recording.is_some() && !case.contract.is_empty()) {
-            if !measure.surveys.contains_key(&case.contract) {
+impl Tested {
+    /// Reads the recordings of cases, whose paths start from a folder.
+    pub(crate) fn of(cases: &[CaseFinished], here: &Path) -> Self {
+        let mut tested = Self::default();
+        for case in cases.iter().filter(|case| case.recording.is_some() && !case.contract.is_empty()) {
+            if !tested.surveys.contains_key(&case.contract) {
                 let Ok(set) = ContractSet::open(&case.contract) else { continue };
-                measure.surveys.insert(case.contract.clone(), Survey::new(set));
+                tested.surveys.insert(case.contract.clone(), Survey::new(set));
             }
-            let folder = context.path(case.recording.as_deref().unwrap_or_default());
+            let folder = here.join(case.recording.as_deref().unwrap_or_default());
             let read = || -> Option<(Run, _, Vec<u8>, Vec<u8>)> {
                 let recording = Recording::open(&folder).ok()?;
                 let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
@@ -40,13 +40,13 @@ impl Measure {
                 whole.then(|| (Run::of(&recording.facts), recording.facts.exit.clone(), stdout, stderr))
             };
             let Some((run, exit, stdout, stderr)) = read() else {
-                measure.unread.push(case.title());
+                tested.unread.push(case.title());
                 continue;
             };
-            let coverage = measure.targets.entry(case.target.clone()).or_default();
-            measure.surveys[&case.contract].cover(&run, Some(&exit), &stdout, Some(&stderr), coverage);
+            let coverage = tested.targets.entry(case.target.clone()).or_default();
+            tested.surveys[&case.contract].cover(&run, Some(&exit), &stdout, Some(&stderr), coverage);
         }
-        measure
+        tested
     }
 
     /// The contracts that were looked at, each once, by name, with what they declare.
