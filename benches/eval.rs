@@ -116,11 +116,11 @@ fn main() {
         let before = cpu_time();
         let report = evaluation.run(&mut |_| {}).expect("the disk has room");
         let ran = cpu_time().saturating_sub(before);
-        assert_eq!(report.overall.with_skill.pass_rate.passed, count as u64);
+        assert_eq!(report.measured.overall.with_skill.pass_rate.passed, count as u64);
         let before = cpu_time();
         let report = regrade(&spec, &iteration, &mut |_| {}).expect("the recordings are whole");
         let judged = cpu_time().saturating_sub(before);
-        assert_eq!(report.overall.with_skill.pass_rate.passed, count as u64);
+        assert_eq!(report.measured.overall.with_skill.pass_rate.passed, count as u64);
         println!(
             "{count} trials: judged from disk in {:.2} s of CPU ({:.2} ms each), written, judged and kept in {:.2} s; \
              peak memory so far {:.0} MB",

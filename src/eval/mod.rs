@@ -167,10 +167,10 @@ impl Evaluation<'_> {
         let value = serde_json::to_value(&report).unwrap_or_default();
         let finished = crate::time::rfc3339_seconds(now as i64);
         iteration.conclude(&value, plan, &summary, &finished)?;
-        let overall = &report.overall;
+        let overall = &report.measured.overall;
         self.store.remember(&json!({
-            "iteration": iteration.number, "finished": finished, "status": report.status, "stamp": report.stamp,
-            "complete": report.complete,
+            "iteration": iteration.number, "finished": finished, "status": report.conclusion.status, "stamp": report.subject.stamp,
+            "complete": report.conclusion.complete,
             "with_skill": overall.with_skill.pass_rate,
             "without_skill": overall.without_skill.as_ref().map(|arm| arm.pass_rate),
             "delta": overall.delta,
@@ -196,12 +196,12 @@ fn against(report: &Report, folder: &Path, earlier: &Value) -> BaselineReport {
     };
     let is_valid = |status: &Value| status == "pass" || status == "fail";
     baseline.not_compared = if is_valid(&earlier["status"]) {
-        report.stamp.differs(&stamp).or_else(|| mixed(report, earlier))
+        report.subject.stamp.differs(&stamp).or_else(|| mixed(report, earlier))
     } else {
         Some(format!("it is {}", earlier["status"].as_str().unwrap_or("damaged")))
     };
     if baseline.not_compared.is_none() {
-        baseline.change = Difference::of(&report.overall.with_skill.pass_rate, &rate);
+        baseline.change = Difference::of(&report.measured.overall.with_skill.pass_rate, &rate);
         baseline.regression = baseline.change.is_some_and(|change| change.high < 0.0);
     }
     baseline
@@ -209,8 +209,10 @@ fn against(report: &Report, folder: &Path, earlier: &Value) -> BaselineReport {
 
 /// What was asked for is one thing; what answered has to be the same too, and one alone.
 fn mixed(report: &Report, earlier: &Value) -> Option<String> {
-    let pairs =
-        [("model", &report.models, &earlier["models"]), ("version", &report.versions, &earlier["versions"])];
+    let pairs = [
+        ("model", &report.subject.models, &earlier["models"]),
+        ("version", &report.subject.versions, &earlier["versions"]),
+    ];
     pairs.into_iter().find_map(|(name, ours, theirs)| {
         if ours.len() > 1 || theirs.as_array().is_some_and(|names| names.len() > 1) {
             return Some(format!("trials ran on more than one {name}"));

@@ -115,15 +115,15 @@ fn a_limit_is_waited_for_until_it_ends() {
     let clock = Turned(Mutex::new((1_000_000, Vec::new())));
     let target = Limited { clock: &clock, resets_at: 2_500, asked: Mutex::default() };
     let report = evaluate(&project, &clock, &target, &one_at_a_time());
-    assert_eq!(report.exit_code, 0, "{report:?}");
-    assert_eq!(report.overall.with_skill.pass_rate.passed, 3);
+    assert_eq!(report.conclusion.exit_code, 0, "{report:?}");
+    assert_eq!(report.measured.overall.with_skill.pass_rate.passed, 3);
     // The first attempt met the limit; everything else came after its end, and no later.
     let waits = clock.0.lock().unwrap().1.clone();
     assert_eq!(waits, [2_500_000]);
     let asked = target.asked.lock().unwrap();
     assert_eq!(asked.iter().filter(|(_, now)| *now < 2_500_000).count(), 1);
     assert_eq!(asked.len(), 6);
-    assert!((report.spent.cost_usd - 2.5).abs() < 1e-9, "{:?}", report.spent);
+    assert!((report.measured.spent.cost_usd - 2.5).abs() < 1e-9, "{:?}", report.measured.spent);
 }
 
 #[test]
@@ -132,14 +132,22 @@ fn a_limit_that_lasts_too_long_is_left_for_later() {
     let clock = Turned(Mutex::new((1_000_000, Vec::new())));
     let target = Limited { clock: &clock, resets_at: 100_000, asked: Mutex::default() };
     let report = evaluate(&project, &clock, &target, &one_at_a_time());
-    assert_eq!((report.exit_code, report.complete), (3, false));
-    assert!(report.halted.as_deref().unwrap().contains("until 1970-01-02T03:46:40Z"), "{:?}", report.halted);
+    assert_eq!((report.conclusion.exit_code, report.conclusion.complete), (3, false));
+    assert!(
+        report.conclusion.halted.as_deref().unwrap().contains("until 1970-01-02T03:46:40Z"),
+        "{:?}",
+        report.conclusion.halted
+    );
     assert_eq!(target.asked.lock().unwrap().len(), 1, "nobody knocks at a closed door");
     // Later it goes on.
     clock.0.lock().unwrap().0 = 100_000_000;
     let report = evaluate(&project, &clock, &target, &one_at_a_time());
-    assert_eq!((report.exit_code, report.complete, report.number), (0, true, 1), "{report:?}");
-    assert!(Path::new(&report.iteration).join("control-pass/without_skill/run-1/attempt-2").is_dir());
+    assert_eq!(
+        (report.conclusion.exit_code, report.conclusion.complete, report.subject.number),
+        (0, true, 1),
+        "{report:?}"
+    );
+    assert!(Path::new(&report.subject.iteration).join("control-pass/without_skill/run-1/attempt-2").is_dir());
 }
 
 #[test]
@@ -152,15 +160,19 @@ fn trials_under_way_are_reckoned_with_before_they_say_what_they_cost() {
         let mut options = one_at_a_time();
         (options.jobs, options.max_total_cost_usd) = (jobs, Some(2.4));
         let report = evaluate(&project, &clock, &target, &options);
-        assert!(report.spent.cost_usd <= 2.4, "{jobs} at a time: {:?}", report.spent);
+        assert!(report.measured.spent.cost_usd <= 2.4, "{jobs} at a time: {:?}", report.measured.spent);
         assert_eq!(target.asked.lock().unwrap().len(), 4, "{jobs} at a time: nothing is left that fits");
-        assert_eq!((report.exit_code, report.complete), (3, false));
-        let halted = report.halted.unwrap();
+        assert_eq!((report.conclusion.exit_code, report.conclusion.complete), (3, false));
+        let halted = report.conclusion.halted.unwrap();
         assert!(halted.ends_with("$2.0000 of $2.4 are spent, and another may cost $0.5000"), "{halted}");
         // With more money it goes on where it was.
         options.max_total_cost_usd = Some(2.5);
         let report = evaluate(&project, &clock, &target, &options);
-        assert_eq!((report.exit_code, report.complete, report.number), (0, true, 1), "{report:?}");
+        assert_eq!(
+            (report.conclusion.exit_code, report.conclusion.complete, report.subject.number),
+            (0, true, 1),
+            "{report:?}"
+        );
         assert_eq!(target.asked.lock().unwrap().len(), 5);
     }
 }

@@ -226,7 +226,7 @@ impl EvalArgs {
             };
             match self.evaluate_one(&one) {
                 Ok(report) => {
-                    outcome.add(report.exit_code);
+                    outcome.add(report.conclusion.exit_code);
                     let again = self.again(&spec);
                     done.push(Evaluated::new(spec, report, again));
                 }
@@ -436,7 +436,7 @@ fn grade_again(
     let report = report.map_err(usage)?;
     reporter.hear(&Event::Finished(&report));
     reporter.finish()?;
-    let mut outcome = Outcome::from(report.exit_code);
+    let mut outcome = Outcome::from(report.conclusion.exit_code);
     let again = format!("clawgate eval grade {}", shell_word(&folder.display().to_string()));
     outcome.add(reports.write(&[Evaluated::new(spec, report, again)]));
     Ok(outcome)

@@ -1,8 +1,8 @@
 //! The gate: what was counted, held against what is wanted.
 
-use super::{ArmReport, BaselineReport, Report, ReportStatus};
+use super::{ArmReport, BaselineReport, Conclusion, Measured, Report, ReportStatus};
 use crate::eval::runner::Halt;
-use crate::eval::spec::{Spec, Thresholds};
+use crate::eval::spec::Thresholds;
 use crate::exit_code;
 use crate::time::rfc3339_seconds;
 
@@ -61,9 +61,77 @@ pub(super) fn describe(halt: &Halt) -> String {
     }
 }
 
+impl ReportStatus {
+    fn exit_code(self) -> u8 {
+        match self {
+            Self::Pass => exit_code::OK,
+            Self::Fail => exit_code::FINDINGS,
+            Self::Incomplete | Self::Invalid => exit_code::ENVIRONMENT,
+            Self::Interrupted => exit_code::INTERRUPTED,
+        }
+    }
+}
+
 impl Report {
-    pub(super) fn add_assertion_warnings(&mut self) {
-        for case in &self.cases {
+    /// Compares with the earlier evaluation; `gates` says whether a regression is a failure.
+    pub(in crate::eval) fn compare(&mut self, baseline: BaselineReport, gates: bool) {
+        let earlier = &baseline.iteration;
+        if baseline.regression && gates {
+            let change = baseline.change.map_or(0.0, |change| change.difference);
+            let message = format!("regression against {earlier}: pass rate {change:+.2}");
+            self.conclusion.fall_short(Scope::Whole, ShortfallKind::Threshold, message);
+        }
+        if gates && let Some(reason) = &baseline.not_compared {
+            let message = format!("{earlier} cannot be compared: {reason}");
+            self.conclusion.fall_short(Scope::Whole, ShortfallKind::Unmeasured, message);
+        }
+        self.conclusion.baseline = Some(baseline);
+    }
+}
+
+impl Conclusion {
+    /// Holds what was counted against what is wanted.
+    pub(super) fn gate(&mut self, measured: &Measured, thresholds: &Thresholds, interrupted: bool) {
+        self.warn_of_assertions(measured);
+        self.check_controls(measured);
+        if !self.complete {
+            let why = self.halted.clone().unwrap_or_else(|| "not every trial was run".into());
+            self.fall_short(Scope::Whole, ShortfallKind::Unmeasured, why);
+        }
+        self.check_cases(measured, thresholds);
+        self.check_whole(measured, thresholds);
+        self.check_triggers(measured, thresholds);
+        if interrupted {
+            self.raise(ReportStatus::Interrupted);
+        }
+    }
+
+    /// The gravest status wins, and decides the exit code.
+    fn raise(&mut self, status: ReportStatus) {
+        self.status = self.status.max(status);
+        self.exit_code = self.status.exit_code();
+    }
+
+    /// Notes something that is wanted and was not reached, also in words.
+    fn fall_short(&mut self, scope: Scope, kind: ShortfallKind, message: String) {
+        let shortfall = Shortfall { scope, kind, message };
+        let words = shortfall.in_words();
+        match kind {
+            ShortfallKind::Threshold => self.failures.push(words),
+            ShortfallKind::Unmeasured => self.warnings.push(format!("too little measured: {words}")),
+            // What makes everything else worthless comes first.
+            ShortfallKind::Control => self.warnings.insert(0, words),
+        }
+        self.raise(match kind {
+            ShortfallKind::Threshold => ReportStatus::Fail,
+            ShortfallKind::Unmeasured => ReportStatus::Incomplete,
+            ShortfallKind::Control => ReportStatus::Invalid,
+        });
+        self.shortfalls.push(shortfall);
+    }
+
+    fn warn_of_assertions(&mut self, measured: &Measured) {
+        for case in &measured.cases {
             for assertion in &case.assertions {
                 let name = format!("`{}` of case `{}`", assertion.id, case.case);
                 if assertion.flaky {
@@ -89,110 +157,46 @@ impl Report {
         }
     }
 
-    /// Compares with the earlier evaluation; `gates` says whether a regression is a failure.
-    pub(in crate::eval) fn compare(&mut self, baseline: BaselineReport, gates: bool) {
-        if baseline.regression && gates {
-            let change = baseline.change.map_or(0.0, |change| change.difference);
-            let message = format!("regression against {}: pass rate {change:+.2}", baseline.iteration);
-            self.fall_short(Scope::Whole, ShortfallKind::Threshold, message);
-            if self.status == ReportStatus::Pass {
-                self.status = ReportStatus::Fail;
-                self.exit_code = exit_code::FINDINGS;
-            }
-        }
-        if gates && let Some(reason) = &baseline.not_compared {
-            let message = format!("{} cannot be compared: {reason}", baseline.iteration);
-            self.fall_short(Scope::Whole, ShortfallKind::Unmeasured, message);
-            self.exit_code = exit_code::worst(self.exit_code, exit_code::ENVIRONMENT);
-            if self.status == ReportStatus::Pass {
-                self.status = ReportStatus::Incomplete;
-            }
-        }
-        self.baseline = Some(baseline);
-    }
-
-    /// Holds what was counted against what is wanted.
-    pub(super) fn gate(&mut self, spec: &Spec, interrupted: bool) {
-        self.check_controls();
-        if !self.complete {
-            let why = self.halted.clone().unwrap_or_else(|| "not every trial was run".into());
-            self.fall_short(Scope::Whole, ShortfallKind::Unmeasured, why);
-        }
-        self.check_cases(&spec.thresholds);
-        self.check_whole(&spec.thresholds);
-        self.check_triggers(&spec.thresholds);
-        let has = |kind: ShortfallKind| self.shortfalls.iter().any(|shortfall| shortfall.kind == kind);
-        let codes = [
-            (has(ShortfallKind::Threshold), exit_code::FINDINGS, ReportStatus::Fail),
-            (has(ShortfallKind::Unmeasured), exit_code::ENVIRONMENT, ReportStatus::Incomplete),
-            (has(ShortfallKind::Control), exit_code::ENVIRONMENT, ReportStatus::Invalid),
-            (interrupted, exit_code::INTERRUPTED, ReportStatus::Interrupted),
-        ];
-        for (holds, code, status) in codes {
-            if holds {
-                self.status = status;
-                self.exit_code = exit_code::worst(self.exit_code, code);
-            }
-        }
-    }
-
-    /// Notes something that is wanted and was not reached, also in words.
-    fn fall_short(&mut self, scope: Scope, kind: ShortfallKind, message: String) {
-        let shortfall = Shortfall { scope, kind, message };
-        let words = shortfall.in_words();
-        match kind {
-            ShortfallKind::Threshold => self.failures.push(words),
-            ShortfallKind::Unmeasured => self.warnings.push(format!("too little measured: {words}")),
-            // What makes everything else worthless comes first.
-            ShortfallKind::Control => self.warnings.insert(0, words),
-        }
-        self.shortfalls.push(shortfall);
-    }
-
-    fn check_controls(&mut self) {
-        for control in self.controls.clone() {
-            let scope = Scope::Control(control.case.clone());
-            match control.as_known {
-                Some(true) => {}
-                Some(false) => {
-                    let reason = control.reason.as_deref().unwrap_or("it passed");
+    fn check_controls(&mut self, measured: &Measured) {
+        for control in &measured.controls {
+            let (kind, message) = match (control.as_known, control.reason.as_deref()) {
+                (Some(true), _) => continue,
+                (Some(false), reason) => {
+                    let reason = reason.unwrap_or("it passed");
                     let message = format!("came out wrong ({reason}): nothing here can be believed");
-                    self.fall_short(scope, ShortfallKind::Control, message);
+                    (ShortfallKind::Control, message)
                 }
-                None => {
-                    let reason = control.reason.map_or(String::new(), |reason| format!(": {reason}"));
-                    let message = format!("could not be measured{reason}");
-                    self.fall_short(scope, ShortfallKind::Unmeasured, message);
+                (None, reason) => {
+                    let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
+                    (ShortfallKind::Unmeasured, format!("could not be measured{reason}"))
                 }
-            }
+            };
+            self.fall_short(Scope::Control(control.case.clone()), kind, message);
         }
     }
 
-    fn check_cases(&mut self, thresholds: &Thresholds) {
-        let mut found = Vec::new();
-        for case in &self.cases {
+    fn check_cases(&mut self, measured: &Measured, thresholds: &Thresholds) {
+        for case in &measured.cases {
             let with = &case.comparison.with_skill;
             let scope = Scope::Case(case.case.clone());
             if is_little(with, thresholds.min_measured) {
                 let message = format!("{} of {} trials measured", with.pass_rate.measured, with.planned);
-                found.push((scope, ShortfallKind::Unmeasured, message));
+                self.fall_short(scope, ShortfallKind::Unmeasured, message);
                 continue;
             }
             let rate = with.pass_rate.rate.unwrap_or_default();
             if rate < thresholds.min_pass_rate {
                 let wanted = thresholds.min_pass_rate * 100.0;
                 let message = format!("pass rate {:.0} %, at least {wanted:.0} % wanted", rate * 100.0);
-                found.push((scope, ShortfallKind::Threshold, message));
+                self.fall_short(scope, ShortfallKind::Threshold, message);
             }
-        }
-        for (scope, kind, message) in found {
-            self.fall_short(scope, kind, message);
         }
     }
 
-    fn check_whole(&mut self, thresholds: &Thresholds) {
+    fn check_whole(&mut self, measured: &Measured, thresholds: &Thresholds) {
+        let Measured { overall, .. } = measured;
         if let Some(least) = thresholds.min_delta {
-            match self.overall.delta {
+            match overall.delta {
                 Some(delta) if delta.difference < least => {
                     let message =
                         format!("the skill adds {:+.2}, at least {least:+.2} wanted", delta.difference);
@@ -206,8 +210,8 @@ impl Report {
             }
         }
         let medians = [
-            ("cost", self.overall.with_skill.median_cost_usd, thresholds.max_cost_usd, "$"),
-            ("time", self.overall.with_skill.median_seconds, thresholds.max_seconds, "s"),
+            ("cost", overall.with_skill.median_cost_usd, thresholds.max_cost_usd, "$"),
+            ("time", overall.with_skill.median_seconds, thresholds.max_seconds, "s"),
         ];
         for (name, found, most, unit) in medians {
             if let (Some(found), Some(most)) = (found, most)
@@ -219,16 +223,15 @@ impl Report {
         }
     }
 
-    fn check_triggers(&mut self, thresholds: &Thresholds) {
-        let Some(triggers) = &self.triggers else { return };
-        let mut found = Vec::new();
-        let measured = triggers.planned - triggers.not_measured;
-        if (measured as f64) < thresholds.min_measured * triggers.planned as f64 {
-            let message = format!("{measured} of {} trials measured", triggers.planned);
-            found.push((ShortfallKind::Unmeasured, message));
+    fn check_triggers(&mut self, measured: &Measured, thresholds: &Thresholds) {
+        let Some(triggers) = &measured.triggers else { return };
+        let seen = triggers.planned - triggers.not_measured;
+        if (seen as f64) < thresholds.min_measured * triggers.planned as f64 {
+            let message = format!("{seen} of {} trials measured", triggers.planned);
+            self.fall_short(Scope::Triggers, ShortfallKind::Unmeasured, message);
         } else if triggers.should_trigger > 0 && triggers.recall.measured == 0 {
             let message = "no prompt that should trigger the skill was measured".to_owned();
-            found.push((ShortfallKind::Unmeasured, message));
+            self.fall_short(Scope::Triggers, ShortfallKind::Unmeasured, message);
         }
         for (name, rate, least) in [
             ("precision", triggers.precision, thresholds.min_precision),
@@ -239,15 +242,172 @@ impl Report {
                 && rate < least
             {
                 let message = format!("{name} {rate:.2}, at least {least:.2} wanted");
-                found.push((ShortfallKind::Threshold, message));
+                self.fall_short(Scope::Triggers, ShortfallKind::Threshold, message);
             }
-        }
-        for (kind, message) in found {
-            self.fall_short(Scope::Triggers, kind, message);
         }
     }
 }
 
 fn is_little(arm: &ArmReport, least: f64) -> bool {
     arm.pass_rate.measured == 0 || (arm.pass_rate.measured as f64) < least * arm.planned as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::report::series::SeriesTally;
+    use crate::eval::report::{Comparison, ControlReport, TriggerReport};
+    use crate::eval::spec::Kind;
+    use crate::eval::statistics::Rate;
+
+    /// So many of so many trials passed, of those that were planned.
+    fn arm(passed: u64, measured: u64, planned: u64) -> ArmReport {
+        let pass_rate = Rate::of(passed, measured);
+        ArmReport { pass_rate, ..SeriesTally::default().report(planned) }
+    }
+
+    fn measured(overall: Comparison) -> Measured {
+        let case = crate::eval::report::CaseReport {
+            case: "greet".into(),
+            comparison: overall.clone(),
+            assertions: Vec::new(),
+            example: None,
+        };
+        let (cases, controls) = (vec![case], Vec::new());
+        Measured {
+            controls,
+            overall,
+            cases,
+            triggers: None,
+            not_measured: [].into(),
+            spent: Default::default(),
+        }
+    }
+
+    fn good() -> Measured {
+        measured(Comparison::of(arm(4, 4, 4), Some(arm(1, 4, 4))))
+    }
+
+    fn conclusion(complete: bool) -> Conclusion {
+        Conclusion {
+            status: ReportStatus::Pass,
+            exit_code: exit_code::OK,
+            complete,
+            halted: None,
+            failures: Vec::new(),
+            warnings: Vec::new(),
+            baseline: None,
+            shortfalls: Vec::new(),
+        }
+    }
+
+    fn gated(measured: &Measured, thresholds: &Thresholds) -> Conclusion {
+        let mut conclusion = conclusion(true);
+        conclusion.gate(measured, thresholds, false);
+        conclusion
+    }
+
+    #[test]
+    fn each_threshold_fails_below_and_passes_at_its_value() {
+        let default = Thresholds::default();
+        let triggers = |found: u64, right: u64| TriggerReport {
+            precision: Rate::of(right, found),
+            recall: Rate::of(right, 4),
+            planned: 8,
+            should_trigger: 4,
+            not_measured: 0,
+            wrong: Vec::new(),
+        };
+        let with = |change: fn(&mut Measured)| {
+            let mut measured = good();
+            change(&mut measured);
+            measured
+        };
+        for (measured, thresholds, message) in [
+            (good(), default.clone(), ""),
+            (
+                measured(Comparison::of(arm(3, 4, 4), None)),
+                default.clone(),
+                "case `greet`: pass rate 75 %, at least 100 % wanted",
+            ),
+            (
+                measured(Comparison::of(arm(3, 4, 4), None)),
+                Thresholds { min_pass_rate: 0.75, ..default.clone() },
+                "",
+            ),
+            (
+                good(),
+                Thresholds { min_delta: Some(0.76), ..default.clone() },
+                "the skill adds +0.75, at least +0.76 wanted",
+            ),
+            (good(), Thresholds { min_delta: Some(0.75), ..default.clone() }, ""),
+            (
+                with(|measured| measured.overall.with_skill.median_cost_usd = Some(0.2)),
+                Thresholds { max_cost_usd: Some(0.1), ..default.clone() },
+                "median cost 0.2000 $, at most 0.1 wanted",
+            ),
+            (
+                with(|measured| measured.overall.with_skill.median_seconds = Some(2.0)),
+                Thresholds { max_seconds: Some(2.0), ..default.clone() },
+                "",
+            ),
+            (
+                Measured { triggers: Some(triggers(4, 3)), ..good() },
+                default.clone(),
+                "triggers: precision 0.75, at least 1.00 wanted",
+            ),
+            (Measured { triggers: Some(triggers(4, 4)), ..good() }, default, ""),
+        ] {
+            let found = gated(&measured, &thresholds);
+            assert_eq!(found.failures.first().map_or("", String::as_str), message);
+            let expected =
+                if message.is_empty() { (ReportStatus::Pass, 0) } else { (ReportStatus::Fail, 100) };
+            assert_eq!((found.status, found.exit_code), expected, "{message}");
+        }
+    }
+
+    #[test]
+    fn too_little_measured_is_no_pass_and_no_failure() {
+        let default = Thresholds::default();
+        for (passed, measured_count, planned, expected) in [
+            (2, 2, 4, ReportStatus::Pass),
+            (1, 1, 4, ReportStatus::Incomplete),
+            (0, 0, 4, ReportStatus::Incomplete),
+        ] {
+            let found =
+                gated(&measured(Comparison::of(arm(passed, measured_count, planned), None)), &default);
+            assert_eq!(found.status, expected, "{measured_count} of {planned}");
+        }
+        let wanted = Thresholds { min_delta: Some(0.1), ..default.clone() };
+        assert_eq!(
+            gated(&measured(Comparison::of(arm(4, 4, 4), None)), &wanted).status,
+            ReportStatus::Incomplete
+        );
+        let mut halted = conclusion(false);
+        halted.gate(&good(), &default, false);
+        assert_eq!((halted.status, halted.exit_code), (ReportStatus::Incomplete, exit_code::ENVIRONMENT));
+    }
+
+    #[test]
+    fn the_gravest_decides() {
+        let control = |as_known| ControlReport {
+            case: "known".into(),
+            kind: Kind::ControlPass,
+            as_known,
+            reason: Some("it failed".into()),
+        };
+        let failed = measured(Comparison::of(arm(0, 4, 4), None));
+        for (as_known, interrupted, status, code) in [
+            (Some(true), false, ReportStatus::Fail, exit_code::FINDINGS),
+            (None, false, ReportStatus::Incomplete, exit_code::ENVIRONMENT),
+            (Some(false), false, ReportStatus::Invalid, exit_code::ENVIRONMENT),
+            (Some(false), true, ReportStatus::Interrupted, exit_code::INTERRUPTED),
+        ] {
+            let measured = Measured { controls: vec![control(as_known)], ..failed.clone() };
+            let mut found = conclusion(true);
+            found.gate(&measured, &Thresholds::default(), interrupted);
+            assert_eq!((found.status, found.exit_code), (status, code), "{as_known:?}");
+            assert_eq!(found.failures.len(), 1, "what else is wrong is told all the same");
+        }
+    }
 }

@@ -16,14 +16,43 @@ use super::spec::Kind;
 use super::statistics::{Difference, Rate};
 use super::store::Stamp;
 
-/// The whole of an evaluation.
+/// Everything that an evaluation found, as `report.json` has it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// The version of this form.
     pub schema_version: u64,
+    /// What was evaluated, and with what.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// What it comes to, and why.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// The numbers.
+    #[serde(flatten)]
+    pub measured: Measured,
+}
+
+/// What was evaluated, and with what.
+#[derive(Debug, Clone, Serialize)]
+pub struct Subject {
     /// The name of the skill that was evaluated.
     pub skill: String,
-    /// What it comes to.
+    /// The folder that holds the trials, the recordings and this report.
+    pub iteration: String,
+    /// Which iteration of this skill's evaluations it is, from 1.
+    pub number: u32,
+    /// What it was made with; evaluations with other stamps are not compared.
+    pub stamp: Stamp,
+    /// The models that answered, as the target said.
+    pub models: Vec<String>,
+    /// The versions of the target, as it said.
+    pub versions: Vec<String>,
+}
+
+/// What an evaluation comes to, and why.
+#[derive(Debug, Clone, Serialize)]
+pub struct Conclusion {
+    /// Whether it passed, failed, or says nothing.
     pub status: ReportStatus,
     /// The exit code of the command.
     pub exit_code: u8,
@@ -31,16 +60,20 @@ pub struct Report {
     pub complete: bool,
     /// Why trials were left undone.
     pub halted: Option<String>,
-    /// Where everything is kept.
-    pub iteration: String,
-    /// Which iteration of this skill's evaluations it is, from 1.
-    pub number: u32,
-    /// What it was made with.
-    pub stamp: Stamp,
-    /// The models that answered, as the target said.
-    pub models: Vec<String>,
-    /// The versions of the target, as it said.
-    pub versions: Vec<String>,
+    /// Thresholds that were not reached, and regressions.
+    pub failures: Vec<String>,
+    /// What an author should know.
+    pub warnings: Vec<String>,
+    /// The comparison with an earlier evaluation.
+    pub baseline: Option<BaselineReport>,
+    /// What failures and warnings say of what was wanted and not reached, each with what it is about.
+    #[serde(skip)]
+    pub shortfalls: Vec<Shortfall>,
+}
+
+/// The numbers of an evaluation.
+#[derive(Debug, Clone, Serialize)]
+pub struct Measured {
     /// What became of the cases whose outcome is known beforehand.
     pub controls: Vec<ControlReport>,
     /// All tasks together, with the skill and without.
@@ -53,28 +86,20 @@ pub struct Report {
     pub not_measured: BTreeMap<String, u64>,
     /// What was spent, retries and judges included.
     pub spent: Usage,
-    /// Thresholds that were not reached, and regressions.
-    pub failures: Vec<String>,
-    /// What an author should know.
-    pub warnings: Vec<String>,
-    /// The comparison with an earlier evaluation.
-    pub baseline: Option<BaselineReport>,
-    /// What failures and warnings say of what was wanted and not reached, each with what it is about.
-    #[serde(skip)]
-    pub shortfalls: Vec<Shortfall>,
 }
 
-/// What an evaluation comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Whether an evaluation passed, failed, or says nothing; the later, the graver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReportStatus {
     /// Every threshold was reached.
     Pass,
+    /// A threshold was not reached, or it became worse than before.
     Fail,
-    /// A control came out wrong: nothing that was measured can be believed.
-    Invalid,
     /// Too little was measured.
     Incomplete,
+    /// A control came out wrong: nothing that was measured can be believed.
+    Invalid,
     /// The user stopped it.
     Interrupted,
 }

@@ -207,3 +207,67 @@ impl SeriesTally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn trial(number: u32, status: &str, reason: Option<&str>) -> Trial {
+        let answer = if status == "pass" { "pass" } else { "fail" };
+        let none =
+            json!({"cost_usd": 0.5, "input_tokens": 10, "output_tokens": 5, "turns": 1, "seconds": 2.0});
+        serde_json::from_value(json!({
+            "schema_version": 1, "case": "greet", "arm": "with_skill", "trial": number, "kind": "task",
+            "status": status, "reason": reason, "verdict": null, "skill": "used", "expectations": [], "attempts": [],
+            "assertions": [{"id": "ahoy", "text": "contains", "status": answer, "message": ""}],
+            "usage": none, "spent": none, "tool_calls": 0, "denied": [], "broken_clauses": 0, "model": null,
+            "version": "", "started_ms": 0, "finished_ms": 0,
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn what_was_not_measured_lowers_no_rate() {
+        let mut tally = SeriesTally::default();
+        for (number, status) in [(1, "pass"), (2, "fail"), (3, "not-measured")] {
+            tally.add(&trial(number, status, None));
+        }
+        let report = tally.report(4);
+        assert_eq!(report.pass_rate, Rate::of(1, 2));
+        assert_eq!((report.not_measured, report.skill_used), (2, 3));
+        assert_eq!((report.median_cost_usd, report.total_seconds), (Some(0.5), 4.0));
+        assert_eq!(report.pass_at_k.keys().collect::<Vec<_>>(), [&1], "no more than were measured");
+    }
+
+    #[test]
+    fn an_assertion_that_wavers_is_flaky_and_one_that_always_holds_shows_nothing() {
+        let of = |statuses: &[&str]| {
+            let mut tally = SeriesTally::default();
+            for (number, status) in (1..).zip(statuses) {
+                tally.add(&trial(number, status, None));
+            }
+            tally
+        };
+        for (with, without, flaky, never_fails) in [
+            (["pass", "fail"], ["pass", "pass"], true, false),
+            (["pass", "pass"], ["fail", "fail"], false, false),
+            (["pass", "pass"], ["pass", "pass"], false, true),
+        ] {
+            let found = assertions(&of(&with), Some(&of(&without)));
+            assert_eq!((found[0].flaky, found[0].never_fails), (flaky, never_fails), "{with:?} {without:?}");
+        }
+    }
+
+    #[test]
+    fn the_example_is_the_first_that_failed() {
+        let mut tally = SeriesTally::default();
+        for (number, status, reason) in
+            [(1, "not-measured", "limit"), (3, "fail", "late"), (2, "fail", "early")]
+        {
+            tally.add(&trial(number, status, Some(reason)));
+        }
+        let example = tally.first_failed.as_ref().unwrap();
+        assert_eq!((example.trial, example.reason.as_str()), (2, "early"));
+    }
+}

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use super::gate::describe;
 use super::series::{SeriesTally, assertions};
-use super::{CaseReport, Comparison, ControlReport, Report, ReportStatus, TriggerReport, WrongTrigger};
+use super::{
+    CaseReport, Comparison, Conclusion, ControlReport, Measured, Report, ReportStatus, Subject,
+    TriggerReport, WrongTrigger,
+};
 use crate::eval::observed::Usage;
 use crate::eval::plan::Series;
 use crate::eval::runner::Halt;
@@ -67,29 +70,35 @@ impl<'s> Tally<'s> {
         let finished: u64 = self.series.iter().map(SeriesTally::total).sum();
         let mut report = Report {
             schema_version: SCHEMA_VERSION,
-            skill: self.spec.skill.clone(),
-            status: ReportStatus::Pass,
-            exit_code: exit_code::OK,
-            complete: finished == planned,
-            halted: halt.map(describe),
-            iteration: iteration.folder.display().to_string(),
-            number: iteration.number,
-            stamp: iteration.stamp.clone(),
-            models: self.models.keys().cloned().collect(),
-            versions: self.versions.keys().cloned().collect(),
-            controls: self.controls(),
-            overall: self.overall(),
-            cases: self.cases(iteration),
-            triggers: self.triggers(),
-            not_measured: std::mem::take(&mut self.not_measured),
-            spent: self.spent,
-            failures: Vec::new(),
-            warnings: self.warnings(),
-            baseline: None,
-            shortfalls: Vec::new(),
+            subject: Subject {
+                skill: self.spec.skill.clone(),
+                iteration: iteration.folder.display().to_string(),
+                number: iteration.number,
+                stamp: iteration.stamp.clone(),
+                models: self.models.keys().cloned().collect(),
+                versions: self.versions.keys().cloned().collect(),
+            },
+            conclusion: Conclusion {
+                status: ReportStatus::Pass,
+                exit_code: exit_code::OK,
+                complete: finished == planned,
+                halted: halt.map(describe),
+                failures: Vec::new(),
+                warnings: self.warnings(),
+                baseline: None,
+                shortfalls: Vec::new(),
+            },
+            measured: Measured {
+                controls: self.controls(),
+                overall: self.overall(),
+                cases: self.cases(iteration),
+                triggers: self.triggers(),
+                not_measured: std::mem::take(&mut self.not_measured),
+                spent: self.spent,
+            },
         };
-        report.add_assertion_warnings();
-        report.gate(self.spec, halt == Some(&Halt::Interrupted));
+        let interrupted = halt == Some(&Halt::Interrupted);
+        report.conclusion.gate(&report.measured, &self.spec.thresholds, interrupted);
         report
     }
 

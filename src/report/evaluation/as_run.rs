@@ -32,12 +32,12 @@ pub(crate) fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Event> {
     let mut cases = Vec::new();
     for evaluated in all {
         let report = &evaluated.report;
-        let target = TargetInfo::new(&report.stamp.target, &report.stamp.version);
+        let target = TargetInfo::new(&report.subject.stamp.target, &report.subject.stamp.version);
         if !targets.contains(&target) {
             targets.push(target);
         }
-        finished.exit_code = exit_code::worst(finished.exit_code, report.exit_code);
-        finished.interrupted |= report.status == ReportStatus::Interrupted;
+        finished.exit_code = exit_code::worst(finished.exit_code, report.conclusion.exit_code);
+        finished.interrupted |= report.conclusion.status == ReportStatus::Interrupted;
         cases.extend(evaluated.cases());
     }
     cases.iter().for_each(|case| finished.count(case));
@@ -61,14 +61,14 @@ impl Evaluated {
     fn cases(&self) -> Vec<CaseFinished> {
         let report = &self.report;
         let mut cases = Vec::new();
-        for control in &report.controls {
+        for control in &report.measured.controls {
             let scope = Scope::Control(control.case.clone());
             cases.push(self.test(&format!("control/{}", control.case), &control.case, &scope));
         }
-        for case in &report.cases {
+        for case in &report.measured.cases {
             cases.push(self.case(case));
         }
-        if let Some(triggers) = &report.triggers {
+        if let Some(triggers) = &report.measured.triggers {
             let id = self.spec.cases.iter().find(|case| case.kind.is_trigger()).map(|case| case.id.clone());
             let mut test = self.test("triggers", &id.unwrap_or_default(), &Scope::Triggers);
             if test.status == Status::Fail {
@@ -91,10 +91,10 @@ impl Evaluated {
         let arms = [Some(with), case.comparison.without_skill.as_ref()];
         test.duration_ms = arms.into_iter().flatten().map(|arm| arm.total_seconds).sum::<f64>() * 1000.0;
         let was_begun = with.pass_rate.measured > 0 || case.example.is_some();
-        if !was_begun && !self.report.complete {
+        if !was_begun && !self.report.conclusion.complete {
             test.status = Status::Skipped;
             test.failures.clear();
-            test.reason = Some(self.report.halted.clone().unwrap_or_else(|| "not run".into()));
+            test.reason = Some(self.report.conclusion.halted.clone().unwrap_or_else(|| "not run".into()));
             return test;
         }
         if test.status != Status::Fail {
@@ -120,7 +120,7 @@ impl Evaluated {
     fn test(&self, name: &str, id: &str, scope: &Scope) -> CaseFinished {
         let report = &self.report;
         let is_own = |shortfall: &&Shortfall| shortfall.scope == *scope;
-        let own = report.shortfalls.iter().filter(is_own);
+        let own = report.conclusion.shortfalls.iter().filter(is_own);
         let failures: Vec<Failure> = own
             .map(|shortfall| {
                 let kind = match shortfall.kind {
@@ -134,8 +134,8 @@ impl Evaluated {
         let known = self.spec.cases.iter().find(|case| case.id == id);
         let line = known.map_or(1, |case| case.line);
         CaseFinished {
-            case: format!("{}/{name}", report.skill),
-            target: report.stamp.target.clone(),
+            case: format!("{}/{name}", report.subject.skill),
+            target: report.subject.stamp.target.clone(),
             repetition: 1,
             status: if failures.is_empty() { Status::Pass } else { Status::Fail },
             attempts: 1,

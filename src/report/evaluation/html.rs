@@ -15,10 +15,10 @@ const MOST_TRIALS: u32 = 50;
 
 /// Writes `report.html` into the iteration.
 pub(crate) fn write_page(iteration: &Iteration, report: &Report, plan: &[Series<'_>]) -> io::Result<()> {
-    let status = format!("{:?}", report.status).to_lowercase();
-    let title = format!("{}: {status}", shown(&report.skill));
-    let tone = if report.status == ReportStatus::Pass { "good" } else { "bad" };
-    let stamp = &report.stamp;
+    let status = format!("{:?}", report.conclusion.status).to_lowercase();
+    let title = format!("{}: {status}", shown(&report.subject.skill));
+    let tone = if report.conclusion.status == ReportStatus::Pass { "good" } else { "bad" };
+    let stamp = &report.subject.stamp;
     let model = stamp.model.as_deref().unwrap_or("the target's model");
     let body = html! {
         main {
@@ -26,7 +26,7 @@ pub(crate) fn write_page(iteration: &Iteration, report: &Report, plan: &[Series<
                 h1 { (title) }
                 p.facts { (shown(format!("{} {} · {model}", stamp.target, stamp.version))) }
             }
-            @for (heading, lines) in [("Failures", &report.failures), ("To know", &report.warnings)] {
+            @for (heading, lines) in [("Failures", &report.conclusion.failures), ("To know", &report.conclusion.warnings)] {
                 @if !lines.is_empty() {
                     h2 { (heading) }
                     ul { @for line in lines { li { (shown(line)) } } }
@@ -44,7 +44,7 @@ fn cases(report: &Report) -> Markup {
         h2 { "Cases" }
         div.scroll { table {
             thead { tr { @for head in ["case", "with the skill", "without", "difference"] { th { (head) } } } }
-            tbody { @for case in &report.cases {
+            tbody { @for case in &report.measured.cases {
                 @let compared = &case.comparison;
                 tr {
                     td { (shown(&case.case)) }
@@ -54,7 +54,7 @@ fn cases(report: &Report) -> Markup {
                 }
             } }
         } }
-        @if let Some(triggers) = &report.triggers {
+        @if let Some(triggers) = &report.measured.triggers {
             p { "Triggers: precision " (rate(&triggers.precision)) ", recall " (rate(&triggers.recall)) }
         }
     }

@@ -53,13 +53,13 @@ impl<'r> EvaluationText<'r> {
 
     fn report(&self, out: &mut dyn Write, report: &Report) -> io::Result<()> {
         writeln!(out)?;
-        for case in &report.cases {
+        for case in &report.measured.cases {
             write_comparison(out, &case.case, &case.comparison)?;
         }
-        if report.cases.len() > 1 {
-            write_comparison(out, "all", &report.overall)?;
+        if report.measured.cases.len() > 1 {
+            write_comparison(out, "all", &report.measured.overall)?;
         }
-        if let Some(triggers) = &report.triggers {
+        if let Some(triggers) = &report.measured.triggers {
             let (precision, recall) = (rate(&triggers.precision), rate(&triggers.recall));
             writeln!(out, "{NAME}triggers{NAME:#}  precision {precision}  recall {recall}")?;
             for wrong in &triggers.wrong {
@@ -74,10 +74,10 @@ impl<'r> EvaluationText<'r> {
                 )?;
             }
         }
-        for (reason, count) in &report.not_measured {
+        for (reason, count) in &report.measured.not_measured {
             writeln!(out, "{CAUTION}not measured{CAUTION:#} {count} × {}", printable(reason))?;
         }
-        if let Some(baseline) = &report.baseline {
+        if let Some(baseline) = &report.conclusion.baseline {
             match (&baseline.not_compared, baseline.change) {
                 (Some(why), _) => writeln!(
                     out,
@@ -98,21 +98,21 @@ impl<'r> EvaluationText<'r> {
             }
         }
         self.trend(out, report)?;
-        for warning in report.warnings.iter().take(MOST_WARNINGS) {
+        for warning in report.conclusion.warnings.iter().take(MOST_WARNINGS) {
             writeln!(out, "{CAUTION}note{CAUTION:#} {}", printable(warning))?;
         }
-        if report.warnings.len() > MOST_WARNINGS {
+        if report.conclusion.warnings.len() > MOST_WARNINGS {
             writeln!(
                 out,
                 "{FAINT}and {} more in report.json{FAINT:#}",
-                report.warnings.len() - MOST_WARNINGS
+                report.conclusion.warnings.len() - MOST_WARNINGS
             )?;
         }
-        for failure in &report.failures {
+        for failure in &report.conclusion.failures {
             writeln!(out, "{BAD}FAIL{BAD:#} {}", printable(failure))?;
         }
-        let spent = &report.spent;
-        let (style, word) = match report.status {
+        let spent = &report.measured.spent;
+        let (style, word) = match report.conclusion.status {
             ReportStatus::Pass => (GOOD, "pass"),
             ReportStatus::Fail => (BAD, "FAIL"),
             ReportStatus::Invalid => (BAD, "INVALID"),
@@ -120,9 +120,9 @@ impl<'r> EvaluationText<'r> {
             _ => (BAD, "interrupted"),
         };
         writeln!(out, "{style}{word}{style:#}, ${:.4} and {} tokens spent", spent.cost_usd, spent.tokens())?;
-        writeln!(out, "{FAINT}report: {}/report.html{FAINT:#}", printable(&report.iteration))?;
-        if !report.complete {
-            let why = report.halted.as_deref().unwrap_or("not every trial was run");
+        writeln!(out, "{FAINT}report: {}/report.html{FAINT:#}", printable(&report.subject.iteration))?;
+        if !report.conclusion.complete {
+            let why = report.conclusion.halted.as_deref().unwrap_or("not every trial was run");
             writeln!(out, "not finished: {}; go on with the same command and --resume", printable(why))?;
         }
         Ok(())
@@ -136,7 +136,7 @@ impl<'r> EvaluationText<'r> {
             .iter()
             .filter(|entry| {
                 let stamp = serde_json::from_value(entry["stamp"].clone()).ok();
-                stamp.is_some_and(|stamp| report.stamp.differs(&stamp).is_none())
+                stamp.is_some_and(|stamp| report.subject.stamp.differs(&stamp).is_none())
             })
             .filter_map(|entry| entry["with_skill"]["rate"].as_f64())
             .collect();
