@@ -6,7 +6,7 @@ pub mod config {
     pub use crate::config::Config;
 }
 pub mod document {
-    pub use crate::document::DocumentError;
+    pub use crate::document::FileError;
 }
 pub mod drift {
     pub use crate::drift::{CaseSet, ComparePolicy, diff};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::output::complain;
-use crate::document::DocumentError;
+use crate::document::FileError;
 use crate::drift::{SourceError, VersionsError};
 use crate::eval::BenchError;
 use crate::exit_code::Outcome;
@@ -14,7 +14,6 @@ use crate::judge::{InputError, JudgeError};
 use crate::recording::RecordingError;
 use crate::report::merge::MergeError;
 use crate::run::{NoCase, RecordError, SuiteError};
-use crate::schema::FileError;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
@@ -35,9 +34,7 @@ pub(super) enum CommandError {
     #[error(transparent)]
     Choice(#[from] ChoiceError),
     #[error(transparent)]
-    Contract(#[from] FileError),
-    #[error("{}", .0.render())]
-    Document(#[from] DocumentError),
+    File(#[from] FileError),
     #[error(transparent)]
     Input(#[from] InputError),
     #[error(transparent)]
@@ -77,8 +74,7 @@ impl From<&CommandError> for Outcome {
             E::Usage(_)
             | E::Bench(BenchError::NoScript | BenchError::Contract(_))
             | E::Choice(_)
-            | E::Contract(_)
-            | E::Document(_)
+            | E::File(_)
             | E::Input(_)
             | E::Judge(_)
             | E::Npm(NpmError::NoVersion(_) | NpmError::Unpublished(_) | NpmError::NotCovered { .. })

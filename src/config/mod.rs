@@ -14,7 +14,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::document::{Document, DocumentError, Item, Table};
+use crate::document::{Document, FileError, Item, Table};
 use crate::text::nearest;
 
 /// The file's name.
@@ -62,7 +62,7 @@ pub struct Profile {
 
 impl Config {
     /// Reads the text of a configuration; `file` names it in complaints.
-    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, FileError> {
         let mut root = Document::parse(file, text)?;
         let mut profiles = BTreeMap::new();
         if let Some(item) = root.take("profile") {
@@ -94,7 +94,7 @@ impl Config {
 }
 
 impl Profile {
-    fn read(mut table: Table<'_>) -> Result<Self, DocumentError> {
+    fn read(mut table: Table<'_>) -> Result<Self, FileError> {
         let profile = Self {
             target: texts(&mut table, "target")?,
             cases: texts(&mut table, "cases")?,
@@ -134,7 +134,7 @@ impl Profile {
     }
 }
 
-fn texts(table: &mut Table<'_>, key: &'static str) -> Result<Option<Vec<String>>, DocumentError> {
+fn texts(table: &mut Table<'_>, key: &'static str) -> Result<Option<Vec<String>>, FileError> {
     let Some(item) = table.take(key) else { return Ok(None) };
     if item.is_string() {
         return Ok(Some(vec![item.into_string()?]));
@@ -142,10 +142,10 @@ fn texts(table: &mut Table<'_>, key: &'static str) -> Result<Option<Vec<String>>
     item.into_list()?.into_iter().map(Item::into_string).collect::<Result<_, _>>().map(Some)
 }
 
-fn at_least_one(table: &mut Table<'_>, key: &'static str) -> Result<Option<u64>, DocumentError> {
+fn at_least_one(table: &mut Table<'_>, key: &'static str) -> Result<Option<u64>, FileError> {
     let Some(item) = table.take(key) else { return Ok(None) };
     let place = item.place();
-    match item.into_unsigned()? {
+    match item.unsigned()? {
         0 => Err(place.complain("expected 1 or more")),
         // More than anybody means, and less than what a flag takes.
         number if number > u64::from(u16::MAX) => Err(place.complain("expected 65535 or less")),
@@ -153,13 +153,13 @@ fn at_least_one(table: &mut Table<'_>, key: &'static str) -> Result<Option<u64>,
     }
 }
 
-fn seconds(item: Item<'_>) -> Result<f64, DocumentError> {
+fn seconds(item: Item<'_>) -> Result<f64, FileError> {
     let place = item.place();
-    let number = item.into_json()?.as_f64().filter(|seconds| *seconds > 0.0 && seconds.is_finite());
+    let number = item.json()?.as_f64().filter(|seconds| *seconds > 0.0 && seconds.is_finite());
     number.ok_or_else(|| place.complain("expected seconds, such as 30"))
 }
 
-fn word(table: &mut Table<'_>, key: &'static str, known: &[&str]) -> Result<Option<String>, DocumentError> {
+fn word(table: &mut Table<'_>, key: &'static str, known: &[&str]) -> Result<Option<String>, FileError> {
     let Some(item) = table.take(key) else { return Ok(None) };
     let place = item.place();
     let word = item.into_string()?;

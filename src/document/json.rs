@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use super::{Document, DocumentError, Table};
+use super::{Document, FileError, Table};
 use crate::json::{Kind, Node, Scanner};
 
 impl<'t> Document<'t> {
@@ -15,7 +15,7 @@ impl<'t> Document<'t> {
         file: &'t str,
         text: &'t str,
         nullable: &[&str],
-    ) -> Result<Table<'t>, DocumentError> {
+    ) -> Result<Table<'t>, FileError> {
         let document = Document { file, text };
         let mut scanner = Scanner::default();
         let scanned = scanner
@@ -40,7 +40,7 @@ struct Reader<'t, 'n> {
 
 impl<'t> Reader<'t, '_> {
     /// The value in the form of TOML, which has no null.
-    fn value(&self, node: Node<'_>) -> Result<Option<DeValue<'t>>, DocumentError> {
+    fn value(&self, node: Node<'_>) -> Result<Option<DeValue<'t>>, FileError> {
         Ok(Some(match node.kind() {
             Kind::Null | Kind::NonFinite => return Ok(None),
             Kind::True => DeValue::Boolean(true),
@@ -73,13 +73,13 @@ impl<'t> Reader<'t, '_> {
     }
 
     /// Every number of JSON is one of TOML.
-    fn number(&self, node: Node<'_>) -> Result<DeValue<'t>, DocumentError> {
+    fn number(&self, node: Node<'_>) -> Result<DeValue<'t>, FileError> {
         let raw = self.document.text.get(span(node)).unwrap_or_default();
         let value = DeValue::parse(raw).map(Spanned::into_inner);
         value.map_err(|error| self.document.error(span(node), "", error.message()))
     }
 
-    fn null(&self, node: Node<'_>) -> DocumentError {
+    fn null(&self, node: Node<'_>) -> FileError {
         self.document.error(
             span(node),
             "",
@@ -109,7 +109,10 @@ mod tests {
         let mut items = root.list("list").unwrap();
         let mut item = items.remove(0).into_table().unwrap();
         let error = item.boolean("a").unwrap_err();
-        assert_eq!((error.line, error.column, error.path.as_str()), (3, 18, "list[0].a"));
+        assert!(
+            error.headline().starts_with("a.json:3:18: ") && error.headline().ends_with("(at list[0].a)"),
+            "{error}"
+        );
         root.finish().unwrap();
     }
 

@@ -9,9 +9,16 @@
 //!   | ^^^^
 //! ```
 
+mod accepted;
+mod error;
 mod json;
 
-use std::fmt;
+pub(crate) use accepted::Accepted;
+pub use error::FileError;
+use error::FilePlace;
+
+use std::cell::RefCell;
+use std::fmt::Display;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -19,70 +26,18 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::text::did_you_mean;
-
-/// Something in a user's file is not what it should be.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.headline())]
-#[non_exhaustive]
-pub struct DocumentError {
-    /// The file as the user named it.
-    pub file: String,
-    /// Line, counted from 1.
-    pub line: usize,
-    /// Column in characters, counted from 1.
-    pub column: usize,
-    /// Where in the document, as `api.turns[0].text`; empty for the document itself.
-    pub path: String,
-    /// What is wrong and what was expected.
-    pub message: String,
-    source_line: String,
-    width: usize,
-}
-
-impl DocumentError {
-    /// One line: file, line, column, message, path.
-    pub fn headline(&self) -> String {
-        let at = if self.path.is_empty() { String::new() } else { format!(" (at {})", self.path) };
-        format!("{}:{}:{}: {}{at}", self.file, self.line, self.column, self.message)
-    }
-
-    /// The headline with the line of the file and a marker under what is meant.
-    pub fn render(&self) -> impl fmt::Display + '_ {
-        Rendered(self)
-    }
-}
-
-struct Rendered<'e>(&'e DocumentError);
-
-impl fmt::Display for Rendered<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let error = self.0;
-        let number = error.line.to_string();
-        let gutter = " ".repeat(number.len());
-        writeln!(f, "{}", error.headline())?;
-        writeln!(f, "{gutter} |")?;
-        writeln!(f, "{number} | {}", error.source_line)?;
-        // Tabs are repeated so that the marker stands under its text however wide a terminal draws them.
-        let indent: String = error
-            .source_line
-            .chars()
-            .take(error.column - 1)
-            .map(|character| if character == '\t' { '\t' } else { ' ' })
-            .collect();
-        write!(f, "{gutter} | {indent}{}", "^".repeat(error.width))
-    }
-}
+use crate::time::is_day;
 
 /// The text of a file and its name: what is needed to turn a span into a place.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Document<'t> {
-    file: &'t str,
-    text: &'t str,
+    pub(crate) file: &'t str,
+    pub(crate) text: &'t str,
 }
 
 impl<'t> Document<'t> {
     /// Parses `text`; `file` is only used to name it in errors.
-    pub(crate) fn parse(file: &'t str, text: &'t str) -> Result<Table<'t>, DocumentError> {
+    pub(crate) fn parse(file: &'t str, text: &'t str) -> Result<Table<'t>, FileError> {
         let document = Document { file, text };
         match DeTable::parse(text) {
             Ok(root) => {
@@ -93,22 +48,30 @@ impl<'t> Document<'t> {
         }
     }
 
-    fn error(&self, span: Range<usize>, path: &str, message: impl Into<String>) -> DocumentError {
+    fn line(&self, span: &Range<usize>) -> usize {
+        memchr::memchr_iter(b'\n', &self.text.as_bytes()[..span.start.min(self.text.len())]).count() + 1
+    }
+
+    /// A complaint about a part of the text.
+    pub(crate) fn error(&self, span: Range<usize>, path: &str, message: impl Display) -> FileError {
         let start = span.start.min(self.text.len());
         let before = self.text.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        let source_line = self.text[line_start..].lines().next().unwrap_or_default().to_owned();
-        let column = self.text[line_start..start].chars().count() + 1;
-        let covered = self.text.get(span).and_then(|covered| covered.lines().next()).unwrap_or_default();
-        DocumentError {
-            file: self.file.to_owned(),
-            line: before.matches('\n').count() + 1,
+        let column = before[line_start..].chars().count() + 1;
+        // Of a line that nobody can take in, what stands around the place.
+        let cut = if column > 120 { column - 60 } else { 0 };
+        let source_line = self.text[line_start..].lines().next().unwrap_or_default();
+        let covered =
+            self.text.get(span.clone()).and_then(|covered| covered.lines().next()).unwrap_or_default();
+        let place = FilePlace {
+            line: self.line(&span),
             column,
             path: path.to_owned(),
-            message: message.into(),
             width: covered.chars().count().clamp(1, 60),
-            source_line,
-        }
+            source_line: source_line.chars().skip(cut).take(160).collect(),
+            cut,
+        };
+        FileError { place: Some(Box::new(place)), ..FileError::whole(self.file, message) }
     }
 }
 
@@ -119,7 +82,7 @@ pub struct Table<'t> {
     path: String,
     span: Range<usize>,
     entries: DeTable<'t>,
-    asked: Vec<&'static str>,
+    asked: RefCell<Vec<&'static str>>,
 }
 
 /// A value with its place: what a typed reader turns into its own type, or complains about.
@@ -133,18 +96,29 @@ pub struct Item<'t> {
 
 impl<'t> Table<'t> {
     fn new(document: Document<'t>, path: String, span: Range<usize>, entries: DeTable<'t>) -> Self {
-        Table { document, path, span, entries, asked: Vec::new() }
+        Table { document, path, span, entries, asked: RefCell::default() }
     }
 
     /// Takes the value of `key` out of the table.
     pub fn take(&mut self, key: &'static str) -> Option<Item<'t>> {
-        self.asked.push(key);
+        self.asked.get_mut().push(key);
         let (_, value) = self.entries.remove_entry(key)?;
         Some(self.item(key, value))
     }
 
+    /// The value of `key`, which stays in the table.
+    pub fn get(&self, key: &'static str) -> Option<Item<'t>> {
+        self.asked.borrow_mut().push(key);
+        Some(self.item(key, self.entries.get(key)?.clone()))
+    }
+
+    /// The value of `key`, which has to be there.
+    pub fn need(&self, key: &'static str) -> Result<Item<'t>, FileError> {
+        self.get(key).ok_or_else(|| self.complain(format_args!("missing key `{key}`")))
+    }
+
     /// Takes the value of `key`, which has to be there; `what` says what it is for.
-    pub fn require(&mut self, key: &'static str, what: &str) -> Result<Item<'t>, DocumentError> {
+    pub fn require(&mut self, key: &'static str, what: &str) -> Result<Item<'t>, FileError> {
         match self.take(key) {
             Some(item) => Ok(item),
             None => Err(self.complain(format!("missing key `{key}`: {what}"))),
@@ -152,32 +126,32 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` as a string.
-    pub fn string(&mut self, key: &'static str) -> Result<Option<String>, DocumentError> {
+    pub fn string(&mut self, key: &'static str) -> Result<Option<String>, FileError> {
         self.take(key).map(Item::into_string).transpose()
     }
 
     /// Takes the value of `key` as a boolean.
-    pub fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, DocumentError> {
-        self.take(key).map(Item::into_bool).transpose()
+    pub fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, FileError> {
+        self.take(key).map(|item| item.bool()).transpose()
     }
 
     /// Takes the value of `key` as a number that is not negative.
-    pub fn unsigned(&mut self, key: &'static str) -> Result<Option<u64>, DocumentError> {
-        self.take(key).map(Item::into_unsigned).transpose()
+    pub fn unsigned(&mut self, key: &'static str) -> Result<Option<u64>, FileError> {
+        self.take(key).map(|item| item.unsigned()).transpose()
     }
 
     /// Takes the value of `key` as a number, whole or not.
-    pub fn number(&mut self, key: &'static str) -> Result<Option<f64>, DocumentError> {
-        self.take(key).map(Item::into_number).transpose()
+    pub fn number(&mut self, key: &'static str) -> Result<Option<f64>, FileError> {
+        self.take(key).map(|item| item.number()).transpose()
     }
 
     /// Takes the value of `key` as a list of strings; an absent key is an empty list.
-    pub fn strings(&mut self, key: &'static str) -> Result<Vec<String>, DocumentError> {
+    pub fn strings(&mut self, key: &'static str) -> Result<Vec<String>, FileError> {
         self.list(key)?.into_iter().map(Item::into_string).collect()
     }
 
     /// Takes the value of `key` as a list; an absent key is an empty list.
-    pub fn list(&mut self, key: &'static str) -> Result<Vec<Item<'t>>, DocumentError> {
+    pub fn list(&mut self, key: &'static str) -> Result<Vec<Item<'t>>, FileError> {
         self.take(key).map_or(Ok(Vec::new()), Item::into_list)
     }
 
@@ -196,23 +170,23 @@ impl<'t> Table<'t> {
     }
 
     /// Refuses keys that nobody asked for.
-    pub fn finish(self) -> Result<(), DocumentError> {
-        let Some((key, _)) = self.entries.iter().min_by_key(|(key, _)| key.span().start) else {
-            return Ok(());
-        };
+    pub fn finish(&self) -> Result<(), FileError> {
+        let asked = self.asked.borrow();
+        let unknown = self.entries.keys().filter(|key| !asked.contains(&key.get_ref().as_ref()));
+        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
         let name: &str = key.get_ref();
-        let message = format!("unknown key `{name}`{}", did_you_mean(name, &self.asked));
+        let message = format!("unknown key `{name}`{}", did_you_mean(name, &asked));
         Err(self.document.error(key.span(), &join(&self.path, name), message))
     }
 
     /// A complaint about the table as a whole.
-    pub fn complain(&self, message: impl Into<String>) -> DocumentError {
+    pub fn complain(&self, message: impl Display) -> FileError {
         self.document.error(self.span.clone(), &self.path, message)
     }
 
     /// The line on which the table begins.
     pub fn line(&self) -> usize {
-        self.complain("").line
+        self.document.line(&self.span)
     }
 
     fn item(&self, key: &str, value: Spanned<DeValue<'t>>) -> Item<'t> {
@@ -223,7 +197,7 @@ impl<'t> Table<'t> {
 
 impl<'t> Item<'t> {
     /// A complaint about this value.
-    pub fn complain(&self, message: impl Into<String>) -> DocumentError {
+    pub fn complain(&self, message: impl Display) -> FileError {
         self.document.error(self.span.clone(), &self.path, message)
     }
 
@@ -232,13 +206,23 @@ impl<'t> Item<'t> {
         Place { document: self.document, path: self.path.clone(), span: self.span.clone() }
     }
 
-    fn mismatch(&self, expected: &str) -> DocumentError {
+    fn mismatch(&self, expected: &str) -> FileError {
         self.complain(format!("expected {expected}, found {}", describe(&self.value)))
+    }
+
+    /// The line on which the value begins.
+    pub fn line(&self) -> usize {
+        self.document.line(&self.span)
     }
 
     /// Whether the value is a table.
     pub fn is_table(&self) -> bool {
         self.value.is_table()
+    }
+
+    /// Whether the value is a list.
+    pub fn is_list(&self) -> bool {
+        self.value.is_array()
     }
 
     /// Whether the value is a string.
@@ -252,29 +236,64 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a string.
-    pub fn into_string(self) -> Result<String, DocumentError> {
-        match self.value {
-            DeValue::String(text) => Ok(text.into_owned()),
-            _ => Err(self.mismatch("a string")),
+    pub fn str(&self) -> Result<&str, FileError> {
+        self.value.as_str().ok_or_else(|| self.mismatch("a string"))
+    }
+
+    /// The value as a string of its own.
+    pub fn into_string(self) -> Result<String, FileError> {
+        self.str().map(str::to_owned)
+    }
+
+    /// The value as a string with something in it, without blanks around it.
+    pub fn text(&self) -> Result<String, FileError> {
+        match self.str()?.trim() {
+            "" => Err(self.complain("must not be empty")),
+            text => Ok(text.to_owned()),
         }
     }
 
+    /// The value as a string, or as a list of strings.
+    pub fn strings(&self) -> Result<Vec<String>, FileError> {
+        if self.is_string() {
+            return Ok(vec![self.str()?.to_owned()]);
+        }
+        self.list()?.into_iter().map(Item::into_string).collect()
+    }
+
+    /// The value as a day such as `2026-12-31`, with or without quotes.
+    pub fn day(&self) -> Result<String, FileError> {
+        let day = match &self.value {
+            DeValue::Datetime(day) => day.to_string(),
+            DeValue::String(text) => text.clone().into_owned(),
+            _ => String::new(),
+        };
+        if is_day(&day) { Ok(day) } else { Err(self.mismatch("a day such as 2026-12-31")) }
+    }
+
     /// The value as a boolean.
-    pub fn into_bool(self) -> Result<bool, DocumentError> {
+    pub fn bool(&self) -> Result<bool, FileError> {
         self.value.as_bool().ok_or_else(|| self.mismatch("true or false"))
     }
 
-    /// The value as a number that is not negative.
-    pub fn into_unsigned(self) -> Result<u64, DocumentError> {
-        let number = match &self.value {
-            DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix()).ok(),
-            _ => None,
-        };
-        number.ok_or_else(|| self.mismatch("a whole number, zero or more"))
+    /// The value as a whole number.
+    pub fn integer(&self) -> Result<i64, FileError> {
+        let number = self.value.as_integer();
+        number
+            .and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok())
+            .ok_or_else(|| self.mismatch("a whole number"))
+    }
+
+    /// The value as a whole number that is not negative.
+    pub fn unsigned(&self) -> Result<u64, FileError> {
+        let number = self.value.as_integer();
+        number
+            .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
+            .ok_or_else(|| self.mismatch("a whole number, zero or more"))
     }
 
     /// The value as a number, whole or not.
-    pub fn into_number(self) -> Result<f64, DocumentError> {
+    pub fn number(&self) -> Result<f64, FileError> {
         let number = match &self.value {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
             DeValue::Float(number) => number.as_str().parse().ok(),
@@ -284,7 +303,17 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a list.
-    pub fn into_list(self) -> Result<Vec<Item<'t>>, DocumentError> {
+    pub fn list(&self) -> Result<Vec<Item<'t>>, FileError> {
+        self.clone().into_list()
+    }
+
+    /// The value as a table.
+    pub fn table(&self) -> Result<Table<'t>, FileError> {
+        self.clone().into_table()
+    }
+
+    /// The value as a list.
+    pub fn into_list(self) -> Result<Vec<Item<'t>>, FileError> {
         let Item { document, path, span, value } = self;
         match value {
             DeValue::Array(items) => Ok(items
@@ -300,7 +329,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a table.
-    pub fn into_table(self) -> Result<Table<'t>, DocumentError> {
+    pub fn into_table(self) -> Result<Table<'t>, FileError> {
         let Item { document, path, span, value } = self;
         match value {
             DeValue::Table(entries) => Ok(Table::new(document, path, span, entries)),
@@ -309,7 +338,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as JSON. Dates have no JSON form and are refused.
-    pub fn into_json(self) -> Result<Value, DocumentError> {
+    pub fn json(&self) -> Result<Value, FileError> {
         to_json(&self.value).ok_or_else(|| self.mismatch("a value that JSON can hold"))
     }
 }
@@ -323,13 +352,13 @@ pub struct Place<'t> {
 }
 
 impl Place<'_> {
-    /// The line on which the value stood.
+    /// The line on which the value began.
     pub fn line(&self) -> usize {
-        self.complain("").line
+        self.document.line(&self.span)
     }
 
     /// A complaint about the value that stood here.
-    pub fn complain(&self, message: impl Into<String>) -> DocumentError {
+    pub fn complain(&self, message: impl Display) -> FileError {
         self.document.error(self.span.clone(), &self.path, message)
     }
 }
@@ -386,7 +415,7 @@ mod tests {
         api.string("text").unwrap();
         let error = api.finish().unwrap_err();
         assert_eq!(error.headline(), "my.toml:4:3: unknown key `txet`, did you mean `text`? (at api.txet)");
-        insta::assert_snapshot!(error.render().to_string(), @r#"
+        insta::assert_snapshot!(error.to_string(), @r#"
         my.toml:4:3: unknown key `txet`, did you mean `text`? (at api.txet)
           |
         4 |   txet = "x"
@@ -406,15 +435,15 @@ mod tests {
     fn a_wrong_type_says_what_was_expected_and_found() {
         let mut root = Document::parse("my.toml", "list = [\n 1,\n \"x\"]").unwrap();
         let mut items = root.list("list").unwrap();
-        let error = items.pop().unwrap().into_unsigned().unwrap_err();
-        assert_eq!((error.line, error.column, error.path.as_str()), (3, 2, "list[1]"));
-        assert_eq!(error.message, "expected a whole number, zero or more, found the string \"x\"");
+        let error = items.pop().unwrap().unsigned().unwrap_err();
+        let says = "my.toml:3:2: expected a whole number, zero or more, found the string \"x\" (at list[1])";
+        assert_eq!(error.headline(), says);
     }
 
     #[test]
     fn broken_toml_has_a_place_too() {
         let error = Document::parse("my.toml", "a = 1\nb = [1,\n").unwrap_err();
-        assert_eq!((error.file.as_str(), error.line), ("my.toml", 2));
+        assert_eq!((error.file.as_str(), error.line()), ("my.toml", Some(2)));
     }
 
     #[test]
@@ -422,13 +451,25 @@ mod tests {
         let mut root = Document::parse("my.toml", "x = { \"é\" = 1, b = 2 }").unwrap();
         let mut table = root.take("x").unwrap().into_table().unwrap();
         table.string("é").unwrap_err();
-        assert_eq!(table.finish().unwrap_err().column, 16);
+        assert!(table.finish().unwrap_err().headline().starts_with("my.toml:1:16: "));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_shown_around_the_place() {
+        let text = format!("a = {}x", "[".repeat(70_000));
+        let error = Document::parse("my.toml", &text).unwrap_err().to_string();
+        assert!(error.len() < 600, "{}", error.len());
+        let text = format!("x = [{}, wrong]", "\"é\", ".repeat(500));
+        let shown = Document::parse("my.toml", &text).unwrap_err().to_string();
+        let (line, marker) = (shown.lines().nth(2).unwrap(), shown.lines().nth(3).unwrap());
+        let at = marker.find('^').unwrap();
+        assert!(line.chars().skip(at).collect::<String>().starts_with("wrong"), "{shown}");
     }
 
     #[test]
     fn json_keeps_the_order_of_the_file() {
         let mut root = Document::parse("my.toml", "x = { b = 1, a = [true, 1.5] }").unwrap();
-        let json = root.take("x").unwrap().into_json().unwrap();
+        let json = root.take("x").unwrap().json().unwrap();
         assert_eq!(json.to_string(), r#"{"b":1,"a":[true,1.5]}"#);
     }
 }

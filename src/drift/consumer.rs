@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Change, Effect, Kind};
-use crate::document::{Document, DocumentError, Item, Table};
+use crate::document::{Document, FileError, Item, Table};
 use crate::json::shape::Types;
 use crate::text::glob;
 
@@ -71,7 +71,7 @@ pub(crate) struct Broken {
 
 impl Consumer {
     /// Reads a manifest; `file` names it in errors.
-    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, FileError> {
         let mut root = Document::parse(file, text)?;
         let mut head = root.require("consumer", "a table with the reader's name")?.into_table()?;
         let mut consumer = Self {
@@ -95,7 +95,7 @@ impl Consumer {
     }
 
     /// A manifest that is built in.
-    pub(crate) fn built_in(name: &str) -> Option<Result<Self, DocumentError>> {
+    pub(crate) fn built_in(name: &str) -> Option<Result<Self, FileError>> {
         let (name, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Some(Self::parse(&format!("consumers/{name}.toml"), text))
     }
@@ -174,7 +174,7 @@ impl Accepts {
     }
 }
 
-fn reads(mut table: Table<'_>) -> Result<Reads, DocumentError> {
+fn reads(mut table: Table<'_>) -> Result<Reads, FileError> {
     let message =
         table.require("message", "a glob over kinds of messages, such as \"result/*\"")?.into_string()?;
     let required = table.boolean("required")?.unwrap_or(false);
@@ -192,7 +192,7 @@ fn reads(mut table: Table<'_>) -> Result<Reads, DocumentError> {
     Ok(Reads { message, required, once, fields })
 }
 
-fn accepts(item: Item<'_>) -> Result<Accepts, DocumentError> {
+fn accepts(item: Item<'_>) -> Result<Accepts, FileError> {
     let place = item.place();
     let mut accepts = Accepts::default();
     for word in item.into_string()?.split(" or ").map(str::trim) {
@@ -212,7 +212,7 @@ fn accepts(item: Item<'_>) -> Result<Accepts, DocumentError> {
     Ok(accepts)
 }
 
-fn choice(item: Item<'_>, yes: &str, no: &str) -> Result<bool, DocumentError> {
+fn choice(item: Item<'_>, yes: &str, no: &str) -> Result<bool, FileError> {
     let place = item.place();
     match item.into_string()? {
         text if text == yes => Ok(true),

@@ -15,102 +15,70 @@
 
 use super::rows::Drift;
 use super::{Change, Effect, Kind};
-use crate::document::{Document, DocumentError, Place, Table};
-use crate::text::glob;
-use crate::text::nearest;
-use crate::time::is_day;
+use crate::document::{Accepted, Document, FileError, Item};
+use crate::text::{did_you_mean, glob};
 
 /// The changes that a list accepts.
 #[derive(Debug)]
-pub(crate) struct KnownChanges<'t> {
-    entries: Vec<Entry<'t>>,
-}
+pub(crate) struct KnownChanges(Vec<KnownChange>);
 
 #[derive(Debug)]
-struct Entry<'t> {
+struct KnownChange {
     kind: String,
     message: String,
     pointer: String,
     case: String,
-    reason: String,
-    expires: String,
-    place: Place<'t>,
-    used: bool,
+    accepted: Accepted,
 }
 
-impl<'t> KnownChanges<'t> {
+impl KnownChanges {
     /// Reads a list; `file` names it in errors.
-    pub(crate) fn parse(file: &'t str, text: &'t str) -> Result<Self, DocumentError> {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, FileError> {
         let mut root = Document::parse(file, text)?;
         let items = root.list("known-change")?;
         root.finish()?;
-        let entries = items
-            .into_iter()
-            .map(|item| {
-                let place = item.place();
-                entry(item.into_table()?, place)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { entries })
+        items.iter().map(KnownChange::read).collect::<Result<_, _>>().map(Self)
     }
 
     /// Marks the changes that are accepted today (`YYYY-MM-DD`), and says what is wrong with the list.
-    pub(crate) fn apply(mut self, drift: &mut Drift, today: &str) -> Vec<DocumentError> {
+    pub(crate) fn apply(mut self, drift: &mut Drift, today: &str) -> Vec<FileError> {
         for change in drift.changes.iter_mut().filter(|change| change.effect == Effect::Breaking) {
-            for entry in &mut self.entries {
-                if !entry.matches(change) {
-                    continue;
-                }
-                entry.used = true;
-                if entry.expires.as_str() >= today {
-                    change.known = Some(entry.reason.clone());
+            for entry in &mut self.0 {
+                if entry.matches(change)
+                    && let Some(reason) = entry.accepted.hit(today)
+                {
+                    change.known = Some(reason.to_owned());
                 }
             }
         }
-        let complaint = |entry: &Entry<'t>| {
-            if entry.expires.as_str() < today {
-                Some(entry.place.complain(format!("the known change expired on {}", entry.expires)))
-            } else {
-                (!entry.used).then(|| entry.place.complain("the known change matched nothing: remove it"))
-            }
-        };
-        self.entries.iter().filter_map(complaint).collect()
+        self.0.iter().filter_map(|entry| entry.accepted.complaint("the known change", today)).collect()
     }
 }
 
-impl Entry<'_> {
+impl KnownChange {
+    fn read(item: &Item<'_>) -> Result<Self, FileError> {
+        let mut table = item.table()?;
+        let kind = table.require("kind", "what changed, such as \"field-removed\"")?;
+        let name = kind.str()?;
+        let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        if !known.contains(&name) {
+            let hint = did_you_mean(name, &known);
+            return Err(kind.complain(format_args!("unknown kind of change `{name}`{hint}")));
+        }
+        let accepted = Accepted::read(item, &mut table)?;
+        let mut pattern = |key| table.take(key).map_or(Ok("*".to_owned()), |item| item.text());
+        let (message, pointer, case) = (pattern("message")?, pattern("pointer")?, pattern("case")?);
+        table.finish()?;
+        Ok(Self { kind: name.to_owned(), message, pointer, case, accepted })
+    }
+
     fn matches(&self, change: &Change) -> bool {
-        let hits = |pattern: &str, text: Option<&String>| {
-            glob(pattern, text.map(String::as_str).unwrap_or_default())
-        };
+        let hits = |pattern: &str, text: &Option<String>| glob(pattern, text.as_deref().unwrap_or_default());
         self.kind == change.kind.name()
-            && hits(&self.message, change.message.as_ref())
-            && hits(&self.pointer, change.pointer.as_ref())
+            && hits(&self.message, &change.message)
+            && hits(&self.pointer, &change.pointer)
             && change.cases.iter().all(|case| glob(&self.case, case))
     }
-}
-
-fn entry<'t>(mut table: Table<'t>, place: Place<'t>) -> Result<Entry<'t>, DocumentError> {
-    let kind = table.require("kind", "what changed, such as \"field-removed\"")?;
-    let kind_place = kind.place();
-    let kind = kind.into_string()?;
-    if Kind::ALL.iter().all(|known| known.name() != kind) {
-        let hint = nearest(&kind, Kind::ALL.iter().map(|known| known.name()));
-        let hint = hint.map_or(String::new(), |known| format!(", did you mean `{known}`?"));
-        return Err(kind_place.complain(format!("unknown kind of change `{kind}`{hint}")));
-    }
-    let reason = table.require("reason", "why it is accepted")?.into_string()?;
-    table.require("link", "where it is followed up")?.into_string()?;
-    let expires = table.require("expires", "the last day it is accepted, such as \"2026-12-31\"")?;
-    let day_place = expires.place();
-    let expires = expires.into_string()?;
-    if !is_day(&expires) {
-        return Err(day_place.complain("expected a day such as \"2026-12-31\""));
-    }
-    let mut pattern = |key| table.string(key).map(|text| text.unwrap_or_else(|| "*".into()));
-    let (message, pointer, case) = (pattern("message")?, pattern("pointer")?, pattern("case")?);
-    table.finish()?;
-    Ok(Entry { kind, message, pointer, case, reason, expires, place, used: false })
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@
 //! A field is a name, wherever it stands, or a pointer from the message's root in which `*` stands for any element.
 //! UUIDs, times of day, ids of the API, the room's paths and the API's address need no entry.
 
-use crate::document::{DocumentError, Item, Table};
+use crate::document::{FileError, Item, Table};
 use crate::json::pointer;
 use crate::text::glob;
 
@@ -86,7 +86,7 @@ impl Class {
 
 impl Volatile {
     /// Reads the `[[volatile]]` tables of a target's file.
-    pub fn read(items: Vec<Item<'_>>) -> Result<Self, DocumentError> {
+    pub fn read(items: Vec<Item<'_>>) -> Result<Self, FileError> {
         let mut all = Self::default();
         for item in items {
             all.read_one(item.into_table()?)?;
@@ -94,7 +94,7 @@ impl Volatile {
         Ok(all)
     }
 
-    fn read_one(&mut self, mut table: Table<'_>) -> Result<(), DocumentError> {
+    fn read_one(&mut self, mut table: Table<'_>) -> Result<(), FileError> {
         let class = table.require("as", CLASSES)?;
         let place = class.place();
         let name = class.into_string()?;
@@ -155,7 +155,7 @@ impl Volatile {
     }
 }
 
-fn listed(table: &mut Table<'_>, key: &'static str, what: &str) -> Result<Vec<String>, DocumentError> {
+fn listed(table: &mut Table<'_>, key: &'static str, what: &str) -> Result<Vec<String>, FileError> {
     let list = table.require(key, what)?;
     let place = list.place();
     let list = list.into_list()?.into_iter().map(Item::into_string).collect::<Result<Vec<_>, _>>()?;

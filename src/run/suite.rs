@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::document::DocumentError;
+use crate::document::FileError;
 use crate::harness::mock::Script;
 use crate::harness::scenario::library::SCENARIOS;
 use crate::harness::scenario::{Case, Scenario};
@@ -27,8 +27,8 @@ pub(crate) enum SuiteError {
         source: std::io::Error,
     },
     /// A file says something wrong.
-    #[error("{}", .0.render())]
-    Document(#[from] DocumentError),
+    #[error(transparent)]
+    Document(#[from] FileError),
     /// Two cases have the same name.
     #[error("two cases are named `{0}`")]
     Twice(String),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::facts::{Fact, Facts};
 use super::json_type::JsonType;
-use super::tree::{FileError, Node};
+use crate::document::{FileError, Item};
 use crate::json::{JsonView, Pointer};
 use crate::text::did_you_mean;
 use crate::version::VersionRange;
@@ -75,22 +75,16 @@ impl Condition {
         Self { alternatives: vec![Vec::new()] }
     }
 
-    pub(crate) fn load(node: Node<'_>, scope: Scope) -> Result<Self, FileError> {
-        let tables = if node.is_list() { node.list()? } else { vec![node] };
+    pub(crate) fn load(node: Item<'_>, scope: Scope) -> Result<Self, FileError> {
+        let tables = if node.is_list() { node.list()? } else { vec![node.clone()] };
         if tables.is_empty() || tables.len() > 64 {
-            return Err(node.error("a condition has 1 to 64 alternatives"));
+            return Err(node.complain("a condition has 1 to 64 alternatives"));
         }
-        let alternatives = tables
-            .iter()
-            .map(|table| {
-                table
-                    .fields()?
-                    .pairs()
-                    .map(|(key, value)| Term::load(key, value, scope))
-                    .collect::<Result<_, _>>()
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Self { alternatives })
+        let terms = |table: Item<'_>| {
+            let entries = table.into_table()?.into_entries().into_iter();
+            entries.map(|(key, value)| Term::load(&key, value, scope)).collect()
+        };
+        Ok(Self { alternatives: tables.into_iter().map(terms).collect::<Result<_, _>>()? })
     }
 
     /// Which alternatives the message leaves open.
@@ -219,13 +213,13 @@ fn all(terms: impl Iterator<Item = Truth>) -> Truth {
 
 impl Subject {
     /// Reads what `text` names; `node` is where the contract says so.
-    pub(crate) fn parse(text: &str, node: &Node<'_>) -> Result<Self, FileError> {
+    pub(crate) fn parse(text: &str, node: &Item<'_>) -> Result<Self, FileError> {
         if text.is_empty() || text.starts_with('/') {
-            return Pointer::parse(text).map(Self::Message).map_err(|reason| node.error(reason));
+            return Pointer::parse(text).map(Self::Message).map_err(|reason| node.complain(reason));
         }
         Fact::from_name(text).map(Self::Fact).ok_or_else(|| {
             let hint = did_you_mean(text, &Fact::names());
-            node.error(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
+            node.complain(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
         })
     }
 
@@ -248,25 +242,25 @@ impl Subject {
 }
 
 impl Term {
-    fn load(key: &str, node: Node<'_>, scope: Scope) -> Result<Self, FileError> {
+    fn load(key: &str, node: Item<'_>, scope: Scope) -> Result<Self, FileError> {
         let subject = Subject::parse(key, &node)?;
         let reason = match &subject {
             Subject::Message(_) if scope == Scope::Run => {
                 "is a pointer; only facts of the run can stand here"
             }
             Subject::Fact(fact) if scope == Scope::Message || (scope == Scope::Early && fact.is_late()) => {
-                return Err(
-                    node.error(format_args!("the fact `{key}` is not known here; only pointers can be used"))
-                );
+                return Err(node.complain(format_args!(
+                    "the fact `{key}` is not known here; only pointers can be used"
+                )));
             }
             Subject::Fact(Fact::Version) if scope == Scope::Run => {
-                let range = VersionRange::parse(node.str()?).map_err(|reason| node.error(reason))?;
+                let range = VersionRange::parse(node.str()?).map_err(|reason| node.complain(reason))?;
                 return Ok(Self { subject, test: Test::Version(range) });
             }
             Subject::Fact(Fact::Version) => "can only stand in `applies`",
             _ => return Ok(Self { subject, test: Test::load(node)? }),
         };
-        Err(node.error(format_args!("`{key}` {reason}")))
+        Err(node.complain(format_args!("`{key}` {reason}")))
     }
 
     /// Whether the term holds of the message; none when it is about the run.
@@ -299,14 +293,14 @@ impl Term {
 }
 
 impl Test {
-    fn load(node: Node<'_>) -> Result<Self, FileError> {
+    fn load(node: Item<'_>) -> Result<Self, FileError> {
         if node.is_list() {
-            return Ok(Self::OneOf(node.list()?.iter().map(Node::json).collect::<Result<_, _>>()?));
+            return Ok(Self::OneOf(node.list()?.iter().map(Item::json).collect::<Result<_, _>>()?));
         }
         if !node.is_table() {
             return Ok(Self::Equal(node.json()?));
         }
-        let fields = node.fields()?;
+        let fields = node.table()?;
         let mut tests = Vec::new();
         if let Some(node) = fields.get("present") {
             tests.push(Self::Present(node.bool()?));
@@ -314,7 +308,8 @@ impl Test {
         if let Some(node) = fields.get("is") {
             let types = node.strings()?;
             let types = types.iter().map(|name| {
-                JsonType::from_name(name).ok_or_else(|| node.error(format_args!("`{name}` is no JSON type")))
+                JsonType::from_name(name)
+                    .ok_or_else(|| node.complain(format_args!("`{name}` is no JSON type")))
             });
             tests.push(Self::Is(types.collect::<Result<_, _>>()?));
         }
@@ -328,12 +323,12 @@ impl Test {
         }
         tests.extend(inner("size")?.map(Self::Size));
         tests.extend(inner("has")?.map(Self::Has));
-        fields.done()?;
+        fields.finish()?;
         match tests.len() {
-            0 => Err(node.error("says nothing about the value")),
+            0 => Err(node.complain("says nothing about the value")),
             1 => Ok(tests.remove(0)),
             _ if tests.iter().any(|test| matches!(test, Self::Present(_))) => {
-                Err(node.error("`present` stands alone: the other tests ask for a value anyway"))
+                Err(node.complain("`present` stands alone: the other tests ask for a value anyway"))
             }
             _ => Ok(Self::All(tests)),
         }
@@ -387,30 +382,30 @@ pub(crate) fn listed(values: &[Value]) -> String {
 }
 
 /// Reads a pointer of a contract.
-pub(crate) fn pointer(node: Node<'_>) -> Result<Pointer, FileError> {
-    Pointer::parse(node.str()?).map_err(|reason| node.error(reason))
+pub(crate) fn pointer(node: Item<'_>) -> Result<Pointer, FileError> {
+    Pointer::parse(node.str()?).map_err(|reason| node.complain(reason))
 }
 
 /// A regular expression of a contract: linear in time, and too small to be a weapon.
-pub(crate) fn regex(node: Node<'_>) -> Result<Regex, FileError> {
+pub(crate) fn regex(node: Item<'_>) -> Result<Regex, FileError> {
     regex::RegexBuilder::new(node.str()?).size_limit(1 << 20).build().map_err(|error| {
         let error = error.to_string();
         let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
-        node.error(format_args!("the regular expression does not compile: {reason}"))
+        node.complain(format_args!("the regular expression does not compile: {reason}"))
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use crate::document::Document;
     use serde_json::json;
 
-    use super::super::tree::Tree;
     use super::*;
 
     fn condition(text: &str) -> Condition {
         let text = format!("c = {text}");
-        let tree = Tree::parse("c.toml", &text).unwrap();
-        Condition::load(tree.fields().need("c").unwrap(), Scope::Both).unwrap()
+        let tree = Document::parse("c.toml", &text).unwrap();
+        Condition::load(tree.need("c").unwrap(), Scope::Both).unwrap()
     }
 
     #[test]

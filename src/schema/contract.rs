@@ -12,7 +12,7 @@ use super::invocation::Invocation;
 use super::policy::Policy;
 use super::rule::Check;
 use super::schemas::Schemas;
-use super::tree::FileError;
+use crate::document::FileError;
 use crate::events::Profile;
 use crate::json::{JsonView, Name, Pointer};
 use crate::recording::Exit;
@@ -28,7 +28,7 @@ pub struct Contract {
     pub(crate) sources: Vec<String>,
     pub(crate) extends: Vec<String>,
     /// The file and the line that say so.
-    pub(crate) extends_at: (String, usize),
+    pub(crate) extends_at: FileError,
     pub(crate) version_at: Option<Pointer>,
     pub(crate) root: Root,
     pub(crate) policy: Policy,
@@ -207,8 +207,7 @@ impl Contract {
 
     /// What is wrong with one of the contracts that it extends, at the line that names it.
     pub(crate) fn blames(&self, parent: &str, error: &FileError) -> FileError {
-        let (file, line) = &self.extends_at;
-        FileError::at(file, *line, format_args!("extends `{parent}`: {}", error.reason))
+        self.extends_at.saying(format_args!("extends `{parent}`: {}", error.message))
     }
 
     /// What a change of its messages does to their readers.

@@ -11,7 +11,7 @@ use super::finding::Finding;
 use super::library::ContractSet;
 use super::load::Bundle;
 use super::pass::judge_output;
-use super::tree::{Fields, FileError, Node, Tree};
+use crate::document::{Document, FileError, Item, Table};
 use crate::events::Profile;
 use crate::json::pointer::unescape;
 use crate::recording::{self, Exit};
@@ -103,11 +103,11 @@ impl Fixtures {
                 (directory, from_recording(bundle, directory)?)
             } else if let Some(key) = rest.strip_suffix(".toml") {
                 let label = bundle.label(name);
-                let tree = Tree::parse(&label, bundle.text(name)?)?;
+                let tree = Document::parse(&label, bundle.text(name)?)?;
                 let mut sample = Sample { name: key.to_string(), ..Sample::default() };
-                let fields = tree.fields();
+                let fields = tree;
                 sample.read(&fields)?;
-                fields.done()?;
+                fields.finish()?;
                 (key, sample)
             } else {
                 continue;
@@ -120,25 +120,25 @@ impl Fixtures {
                 continue;
             };
             let label = bundle.label(name);
-            let tree = Tree::parse(&label, bundle.text(name)?)?;
-            let fields = tree.fields();
+            let tree = Document::parse(&label, bundle.text(name)?)?;
+            let fields = tree;
             let list = |key| {
-                let nodes = fields.get(key).map_or(Ok(Vec::new()), |node: Node<'_>| node.list())?;
+                let nodes = fields.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.list())?;
                 nodes.into_iter().map(|node| fixtures.sample(node)).collect::<Result<Vec<_>, _>>()
             };
             let found = ClauseFixtures { good: list("good")?, bad: list("bad")? };
-            fields.done()?;
+            fields.finish()?;
             fixtures.clauses.insert(clause.to_string(), found);
         }
         Ok(fixtures)
     }
 
-    fn sample(&self, node: Node<'_>) -> Result<Sample, FileError> {
-        let fields = node.fields()?;
+    fn sample(&self, node: Item<'_>) -> Result<Sample, FileError> {
+        let fields = node.table()?;
         let mut sample = match fields.get("base") {
             Some(base) => {
                 let name = base.str()?;
-                self.base.get(name).cloned().ok_or_else(|| base.error(format_args!("no base `{name}`")))?
+                self.base.get(name).cloned().ok_or_else(|| base.complain(format_args!("no base `{name}`")))?
             }
             None => Sample::default(),
         };
@@ -151,7 +151,7 @@ impl Fixtures {
                 sample.edit(edit)?;
             }
         }
-        fields.done()?;
+        fields.finish()?;
         Ok(sample)
     }
 }
@@ -175,7 +175,7 @@ fn from_recording(bundle: &Bundle, directory: &str) -> Result<Sample, FileError>
 }
 
 impl Sample {
-    fn read(&mut self, fields: &Fields<'_>) -> Result<(), FileError> {
+    fn read(&mut self, fields: &Table<'_>) -> Result<(), FileError> {
         if let Some(argv) = fields.get("argv") {
             self.argv = Some(argv.strings()?);
         }
@@ -187,13 +187,15 @@ impl Sample {
         }
         if let Some(profile) = fields.get("profile") {
             let name = profile.str()?;
-            let known = Profile::from_name(name)
-                .ok_or_else(|| profile.error(format_args!("`{name}` is none of strict, lenient, origin")))?;
+            let known = Profile::from_name(name).ok_or_else(|| {
+                profile.complain(format_args!("`{name}` is none of strict, lenient, origin"))
+            })?;
             self.profile = Some(known);
         }
         let integer = |key| {
-            let node: Option<Node<'_>> = fields.get(key);
-            node.map(|node| i32::try_from(node.integer()?).map_err(|_| node.error("too large"))).transpose()
+            let node: Option<Item<'_>> = fields.get(key);
+            node.map(|node| i32::try_from(node.integer()?).map_err(|_| node.complain("too large")))
+                .transpose()
         };
         let (code, signal) = (integer("exit")?, integer("signal")?);
         let timed_out = fields.get("timed-out").map(|node| node.text()).transpose()?;
@@ -206,7 +208,7 @@ impl Sample {
             (Some(text), None) => Ok(Some(text.str()?.as_bytes().to_vec())),
             (None, Some(hex)) => unhex(hex).map(Some),
             (None, None) => Ok(None),
-            (Some(_), Some(hex)) => Err(hex.error("either the text or the bytes, not both")),
+            (Some(_), Some(hex)) => Err(hex.complain("either the text or the bytes, not both")),
         };
         if let Some(stdout) = channel("stdout", "stdout-hex")? {
             self.stdout = stdout;
@@ -217,12 +219,12 @@ impl Sample {
         Ok(())
     }
 
-    fn edit(&mut self, node: Node<'_>) -> Result<(), FileError> {
-        let fields = node.fields()?;
-        let line = fields.get("line").map_or(Ok(1), |node| node.index())?.max(1) - 1;
+    fn edit(&mut self, node: Item<'_>) -> Result<(), FileError> {
+        let fields = node.table()?;
+        let line = fields.get("line").map_or(Ok(1), |node| node.unsigned())?.max(1) as usize - 1;
         let mut lines: Vec<Vec<u8>> =
             self.stdout.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-        let missing = || node.error(format_args!("there is no line {}", line + 1));
+        let missing = || node.complain(format_args!("there is no line {}", line + 1));
         if let Some(insert) = fields.get("insert") {
             let text = format!("{}\n", insert.str()?).into_bytes();
             lines.insert(line.min(lines.len()), text);
@@ -233,7 +235,7 @@ impl Sample {
                 return Err(missing());
             }
         } else if let Some(to) = fields.get("move") {
-            let to = to.index()?.max(1) - 1;
+            let to = to.unsigned()?.max(1) as usize - 1;
             if line >= lines.len() || to >= lines.len() {
                 return Err(missing());
             }
@@ -245,35 +247,36 @@ impl Sample {
         } else {
             let slot = lines.get_mut(line).ok_or_else(missing)?;
             let mut value: Value = serde_json::from_slice(slot)
-                .map_err(|error| node.error(format_args!("line {} is not JSON: {error}", line + 1)))?;
+                .map_err(|error| node.complain(format_args!("line {} is not JSON: {error}", line + 1)))?;
             if let Some(pointer) = fields.get("remove") {
-                remove(&mut value, pointer.str()?).ok_or_else(|| pointer.error("there is nothing there"))?;
+                remove(&mut value, pointer.str()?)
+                    .ok_or_else(|| pointer.complain("there is nothing there"))?;
             } else {
                 let pointer = fields.need("set")?;
                 let new = match (fields.get("to"), fields.get("json")) {
                     (Some(to), None) => to.json()?,
                     (None, Some(json)) => serde_json::from_str(json.str()?)
-                        .map_err(|error| json.error(format_args!("not JSON: {error}")))?,
-                    _ => return Err(node.error("`set` needs either `to` or `json`")),
+                        .map_err(|error| json.complain(format_args!("not JSON: {error}")))?,
+                    _ => return Err(node.complain("`set` needs either `to` or `json`")),
                 };
                 set(&mut value, pointer.str()?, new)
-                    .ok_or_else(|| pointer.error("there is no such place"))?;
+                    .ok_or_else(|| pointer.complain("there is no such place"))?;
             }
             *slot = format!("{value}\n").into_bytes();
         }
-        fields.done()?;
+        fields.finish()?;
         self.stdout = lines.concat();
         Ok(())
     }
 }
 
-fn unhex(node: Node<'_>) -> Result<Vec<u8>, FileError> {
+fn unhex(node: Item<'_>) -> Result<Vec<u8>, FileError> {
     let digits: String = node.str()?.split_whitespace().collect();
     let pairs = (0..digits.len()).step_by(2).map(|at| digits.get(at..at + 2));
     pairs
         .map(|pair| pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()))
         .collect::<Option<_>>()
-        .ok_or_else(|| node.error("expected pairs of hexadecimal digits"))
+        .ok_or_else(|| node.complain("expected pairs of hexadecimal digits"))
 }
 
 fn parent<'v>(value: &'v mut Value, pointer: &str) -> Option<(&'v mut Value, String)> {

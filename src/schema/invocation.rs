@@ -2,7 +2,7 @@
 
 use super::condition::pointer;
 use super::facts::Run;
-use super::tree::{FileError, Node};
+use crate::document::{FileError, Item};
 use crate::json::{JsonView, Pointer};
 
 /// How a contract reads `argv`.
@@ -33,13 +33,13 @@ impl Invocation {
         &self.verbs
     }
 
-    pub(crate) fn load(node: Node<'_>) -> Result<Self, FileError> {
-        let fields = node.fields()?;
+    pub(crate) fn load(node: Item<'_>) -> Result<Self, FileError> {
+        let fields = node.table()?;
         let strings = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.strings());
         let text = |key| fields.get(key).map(|node| node.text()).transpose();
         let mut aliases = Vec::new();
         if let Some(node) = fields.get("aliases") {
-            for (from, to) in node.fields()?.pairs() {
+            for (from, to) in node.table()?.into_entries().into_iter() {
                 aliases.push((from.to_string(), to.text()?));
             }
         }
@@ -52,7 +52,7 @@ impl Invocation {
             json_env: text("json-env")?,
             command_at: fields.get("command-at").map(pointer).transpose()?,
         };
-        fields.done()?;
+        fields.finish()?;
         Ok(read)
     }
 

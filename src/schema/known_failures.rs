@@ -4,85 +4,56 @@
 //! list that only grows hides what it was made to show.
 
 use super::finding::Finding;
-use super::tree::{FileError, Node, Tree};
+use crate::document::{Accepted, Document, FileError, Item};
 use crate::text::glob;
-use crate::time::is_day;
 
 /// One accepted failure.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct KnownFailure {
+#[derive(Debug)]
+struct KnownFailure {
     /// The clause, `<contract>/<clause>`.
-    pub clause: String,
+    clause: String,
     /// The target, as a glob.
-    pub target: String,
+    target: String,
     /// The scenario, as a glob.
-    pub scenario: String,
-    /// Why it is accepted.
-    pub reason: String,
-    /// Where it is followed up.
-    pub link: String,
-    /// The last day it is accepted, as `YYYY-MM-DD`.
-    pub expires: String,
-    /// The line of the file.
-    pub line: usize,
-    used: bool,
+    scenario: String,
+    accepted: Accepted,
 }
 
 /// The list of accepted failures.
 #[derive(Debug, Default)]
-pub struct KnownFailures {
-    file: String,
-    entries: Vec<KnownFailure>,
-}
+pub struct KnownFailures(Vec<KnownFailure>);
 
 impl KnownFailures {
     /// Reads a `known-failures.toml`. `clauses` tells whether an id exists: a misspelt one would never match.
     pub fn parse(file: &str, text: &str, clauses: &dyn Fn(&str) -> bool) -> Result<Self, FileError> {
-        let tree = Tree::parse(file, text)?;
-        let top = tree.fields();
-        let nodes = top.get("known-failure").map_or(Ok(Vec::new()), |node: Node<'_>| node.list())?;
-        top.done()?;
-        let mut entries = Vec::new();
-        for node in nodes {
-            let fields = node.fields()?;
-            let clause = fields.need("clause")?;
+        let mut top = Document::parse(file, text)?;
+        let items = top.list("known-failure")?;
+        top.finish()?;
+        let entry = |item: Item<'_>| {
+            let mut table = item.table()?;
+            let clause = table.require("clause", "the clause that is broken, as contract/clause")?;
             if !clauses(clause.str()?) {
-                return Err(clause.error(format_args!("there is no clause `{}`", clause.str()?)));
+                return Err(clause.complain(format_args!("there is no clause `{}`", clause.str()?)));
             }
-            let expires = fields.need("expires")?;
-            let day = expires.json()?.as_str().unwrap_or_default().to_string();
-            if !is_day(&day) {
-                return Err(expires.error("expected a day such as 2026-12-31"));
-            }
-            let glob = |key| fields.get(key).map_or(Ok("*".to_string()), |node: Node<'_>| node.text());
-            entries.push(KnownFailure {
-                clause: clause.text()?,
-                target: glob("target")?,
-                scenario: glob("scenario")?,
-                reason: fields.need("reason")?.text()?,
-                link: fields.need("link")?.text()?,
-                expires: day,
-                line: node.line(),
-                used: false,
-            });
-            fields.done()?;
-        }
-        Ok(Self { file: file.to_string(), entries })
+            let mut pattern = |key| table.take(key).map_or(Ok("*".to_owned()), |item| item.text());
+            let (target, scenario) = (pattern("target")?, pattern("scenario")?);
+            let accepted = Accepted::read(&item, &mut table)?;
+            table.finish()?;
+            Ok(KnownFailure { clause: clause.text()?, target, scenario, accepted })
+        };
+        items.into_iter().map(entry).collect::<Result<_, _>>().map(Self)
     }
 
     /// Marks the findings of a run that are accepted today (`YYYY-MM-DD`) with the reason.
     pub fn mark(&mut self, findings: &mut [Finding], target: &str, scenario: &str, today: &str) {
         for finding in findings {
-            for entry in &mut self.entries {
+            for entry in &mut self.0 {
                 if entry.clause == finding.clause
                     && glob(&entry.target, target)
                     && glob(&entry.scenario, scenario)
+                    && let Some(reason) = entry.accepted.hit(today)
                 {
-                    entry.used = true;
-                    if entry.expires.as_str() >= today {
-                        finding.known = Some(entry.reason.clone());
-                    }
+                    finding.known = Some(reason.to_owned());
                 }
             }
         }
@@ -91,17 +62,9 @@ impl KnownFailures {
     /// What is wrong with the list itself, once all runs are judged: entries that are expired or matched nothing.
     pub fn complaints(&self, today: &str) -> Vec<FileError> {
         let complaint = |entry: &KnownFailure| {
-            if entry.expires.as_str() < today {
-                let reason = format!("the known failure of {} expired on {}", entry.clause, entry.expires);
-                Some(FileError::at(&self.file, entry.line, reason))
-            } else if entry.used {
-                None
-            } else {
-                let reason = format!("the known failure of {} matched nothing: remove it", entry.clause);
-                Some(FileError::at(&self.file, entry.line, reason))
-            }
+            entry.accepted.complaint(&format!("the known failure of {}", entry.clause), today)
         };
-        self.entries.iter().filter_map(complaint).collect()
+        self.0.iter().filter_map(complaint).collect()
     }
 }
 
@@ -140,7 +103,7 @@ expires = 2026-12-31
         known.mark(&mut later, "claw", "mock_x_text", "2027-01-01");
         assert!(later[0].fails());
         assert!(
-            known.complaints("2027-01-01")[0].to_string().contains(":2: the known failure of c/a expired")
+            known.complaints("2027-01-01")[0].to_string().contains(":2:1: the known failure of c/a expired")
         );
     }
 
@@ -148,7 +111,7 @@ expires = 2026-12-31
     fn an_entry_that_matches_nothing_is_stale() {
         let mut known = list();
         known.mark(&mut [finding("c/a")], "claude", "mock_x_text", "2026-01-01");
-        assert!(known.complaints("2026-01-01")[0].reason.contains("matched nothing"));
+        assert!(known.complaints("2026-01-01")[0].message.contains("matched nothing"));
     }
 
     #[test]
@@ -156,13 +119,13 @@ expires = 2026-12-31
         let error = |text: &str| KnownFailures::parse("k.toml", text, &|_| false).unwrap_err().to_string();
         assert!(error(LIST).contains("there is no clause `c/a`"), "{}", error(LIST));
         let ok = |text: &str| KnownFailures::parse("k.toml", text, &|_| true).unwrap_err().to_string();
-        assert!(ok(&LIST.replace("2026-12-31", "\"soon\"")).contains("k.toml:8: expected a day"));
+        assert!(ok(&LIST.replace("2026-12-31", "\"soon\"")).contains("k.toml:8:11: expected a day"));
         for day in ["2026-13-45", "2026-99-99", "2026-02-30"] {
             assert!(
-                ok(&LIST.replace("2026-12-31", &format!("{day:?}"))).contains("k.toml:8: expected a day"),
+                ok(&LIST.replace("2026-12-31", &format!("{day:?}"))).contains("k.toml:8:11: expected a day"),
                 "{day}"
             );
         }
-        assert!(ok(&LIST.replace("reason", "raeson")).contains("`reason` is missing"));
+        assert!(ok(&LIST.replace("reason", "raeson")).contains("missing key `reason`"));
     }
 }

@@ -9,7 +9,7 @@ use super::contract::{Contract, Detect, Family, Protocol};
 use super::facts::Run;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
-use super::tree::FileError;
+use crate::document::FileError;
 use crate::text::did_you_mean;
 
 /// Every file below `schemas/`, by its path there.

@@ -15,7 +15,7 @@ use super::policy::Policy;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use super::tree::{Fields, FileError, Node, Tree};
+use crate::document::{Document, FileError, Item, Table};
 use crate::events::Profile;
 
 /// The file that makes a directory a contract.
@@ -119,14 +119,13 @@ impl Contract {
     pub fn load(bundle: &Bundle) -> Result<Self, FileError> {
         let label = bundle.label(CONTRACT_FILE);
         let text = bundle.text(CONTRACT_FILE)?;
-        let tree = Tree::parse(&label, text)?;
-        let top = tree.fields();
-        let head = top.need("contract")?.fields()?;
+        let top = Document::parse(&label, text)?;
+        let head = top.need("contract")?.table()?;
         let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
         let schemas = read_schemas(bundle)?;
         let kinds = load_kinds(&top, protocol, &schemas)?;
         let clauses = load_clauses(&top, &kinds, &schemas)?;
-        let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Node<'_>| node.strings());
+        let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         load_detect(&top)?;
         let contract = Self {
             name: contract_name(&head, bundle.directory.as_deref())?,
@@ -135,7 +134,7 @@ impl Contract {
             family: load_family(&head)?,
             sources: strings("sources")?,
             extends: strings("extends")?,
-            extends_at: (label.clone(), head.get("extends").map_or(head.line(), |node| node.line())),
+            extends_at: head.get("extends").map_or(head.complain(""), |node| node.complain("")),
             version_at: head.get("version-at").map(pointer).transpose()?,
             root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
             policy: Policy::load(top.get("policy"))?,
@@ -145,15 +144,15 @@ impl Contract {
             clauses,
             schemas,
         };
-        head.done()?;
-        top.done()?;
+        head.finish()?;
+        top.finish()?;
         Ok(contract)
     }
 }
 
 const ROOTS: [(&str, Root); 3] = [("object", Root::Object), ("array", Root::Array), ("any", Root::Any)];
 
-fn load_family(head: &Fields<'_>) -> Result<Option<Family>, FileError> {
+fn load_family(head: &Table<'_>) -> Result<Option<Family>, FileError> {
     head.get("family").map(|node| choice(&node, &Family::NAMES)).transpose()
 }
 
@@ -161,9 +160,8 @@ fn load_family(head: &Fields<'_>) -> Result<Option<Family>, FileError> {
 /// not the one.
 pub(crate) fn detect_of(bundle: &Bundle) -> Result<(Option<Family>, Option<Detect>), FileError> {
     let label = bundle.label(CONTRACT_FILE);
-    let tree = Tree::parse(&label, bundle.text(CONTRACT_FILE)?)?;
-    let top = tree.fields();
-    Ok((load_family(&top.need("contract")?.fields()?)?, load_detect(&top)?))
+    let top = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?;
+    Ok((load_family(&top.need("contract")?.table()?)?, load_detect(&top)?))
 }
 
 /// Names are used in ids and paths, so they are plain words.
@@ -175,24 +173,24 @@ fn is_word(name: &str) -> bool {
         && !name.ends_with(['-', '.'])
 }
 
-fn contract_name(head: &Fields<'_>, directory: Option<&str>) -> Result<String, FileError> {
+fn contract_name(head: &Table<'_>, directory: Option<&str>) -> Result<String, FileError> {
     let node = head.need("name")?;
     let name = node.text()?;
     if !is_word(&name) {
-        return Err(node.error("a name is lower-case letters, digits, `-` and `.`"));
+        return Err(node.complain("a name is lower-case letters, digits, `-` and `.`"));
     }
     match directory.filter(|directory| *directory != name) {
         // Other contracts and targets find it by its directory, and its findings are known by its name.
-        Some(directory) => Err(node.error(format_args!(
+        Some(directory) => Err(node.complain(format_args!(
             "a contract has the name of its directory, which is `{directory}`: rename either"
         ))),
         None => Ok(name),
     }
 }
 
-fn load_detect(top: &Fields<'_>) -> Result<Option<Detect>, FileError> {
+fn load_detect(top: &Table<'_>) -> Result<Option<Detect>, FileError> {
     let Some(node) = top.get("detect") else { return Ok(None) };
-    let fields = node.fields()?;
+    let fields = node.table()?;
     let priority = fields.get("priority").map_or(Ok(0), |node| node.integer())?;
     let when = Condition::load(fields.need("when")?, Scope::Message)?;
     let invocation = top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?;
@@ -200,10 +198,10 @@ fn load_detect(top: &Fields<'_>) -> Result<Option<Detect>, FileError> {
     if let Some(node) = fields.get("commands") {
         commands = node.strings()?;
         if let Some(unknown) = commands.iter().find(|command| !invocation.verbs().contains(command)) {
-            return Err(node.error(format_args!("`{unknown}` is none of the verbs of [invocation]")));
+            return Err(node.complain(format_args!("`{unknown}` is none of the verbs of [invocation]")));
         }
     }
-    fields.done()?;
+    fields.finish()?;
     Ok(Some(Detect { priority, when, commands, invocation }))
 }
 
@@ -215,39 +213,39 @@ pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
     Schemas::read(files)
 }
 
-fn load_kinds(top: &Fields<'_>, protocol: Protocol, schemas: &Schemas) -> Result<Kinds, FileError> {
+fn load_kinds(top: &Table<'_>, protocol: Protocol, schemas: &Schemas) -> Result<Kinds, FileError> {
     let mut kinds: Vec<(String, Condition, Option<String>)> = Vec::new();
     // A stream's kinds are needed while it runs, before its end is known.
     let scope = if protocol == Protocol::Stream { Scope::Early } else { Scope::Both };
     for node in top.get("kind").map_or(Ok(Vec::new()), |node| node.list())? {
-        let fields = node.fields()?;
+        let fields = node.table()?;
         let name_node = fields.need("name")?;
         let name = name_node.text()?;
         if kinds.iter().any(|(known, ..)| *known == name) {
-            return Err(name_node.error(format_args!("there is already a kind `{name}`")));
+            return Err(name_node.complain(format_args!("there is already a kind `{name}`")));
         }
         let when = Condition::load(fields.need("when")?, scope)?;
         let schema = fields.get("schema").map(|node| {
             let reference = node.text()?;
-            schemas.part(&reference).map_err(|reason| node.error(reason))?;
+            schemas.part(&reference).map_err(|reason| node.complain(reason))?;
             Ok(reference)
         });
         kinds.push((name, when, schema.transpose()?));
-        fields.done()?;
+        fields.finish()?;
     }
     Ok(Kinds::new(kinds))
 }
 
-fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Vec<Clause>, FileError> {
+fn load_clauses(top: &Table<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Vec<Clause>, FileError> {
     let nodes = top.get("clause").map_or(Ok(Vec::new()), |node| node.list())?;
     if nodes.is_empty() {
-        return Err(top.error("a contract needs at least one `[[clause]]`"));
+        return Err(top.complain("a contract needs at least one `[[clause]]`"));
     }
     let mut references = Vec::new();
     for node in &nodes {
-        if let Some(reference) = node.fields()?.need("check")?.fields()?.get("schema") {
+        if let Some(reference) = node.table()?.need("check")?.table()?.get("schema") {
             let name = reference.text()?;
-            schemas.part(&name).map_err(|reason| reference.error(reason))?;
+            schemas.part(&name).map_err(|reason| reference.complain(reason))?;
             references.push(name);
         }
     }
@@ -270,11 +268,11 @@ fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Ve
     };
     let mut clauses: Vec<Clause> = Vec::new();
     for node in nodes {
-        let fields = node.fields()?;
+        let fields = node.table()?;
         let clause = load_clause(&fields, &names, node.line())?;
         if let Some(earlier) = clauses.iter().find(|known| known.id == clause.id) {
             let reason = format!("the clause `{}` is already on line {}", clause.id, earlier.line);
-            return Err(fields.need("id")?.error(reason));
+            return Err(fields.need("id")?.complain(reason));
         }
         clauses.push(clause);
     }
@@ -282,31 +280,31 @@ fn load_clauses(top: &Fields<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Ve
 }
 
 /// `profiles = { lenient = "off", origin = "note" }`
-fn load_profiles(node: Node<'_>) -> Result<Vec<(Profile, Option<Level>)>, FileError> {
-    let one = |(name, value): (&str, Node<'_>)| {
-        let profile = Profile::from_name(name)
-            .ok_or_else(|| value.error(format_args!("`{name}` is none of strict, lenient, origin")))?;
+fn load_profiles(node: Item<'_>) -> Result<Vec<(Profile, Option<Level>)>, FileError> {
+    let one = |(name, value): (String, Item<'_>)| {
+        let profile = Profile::from_name(&name)
+            .ok_or_else(|| value.complain(format_args!("`{name}` is none of strict, lenient, origin")))?;
         let level = match value.str()? {
             "off" => None,
             level => Some(
                 Level::from_name(level)
-                    .ok_or_else(|| value.error("a level is must, should, note, ambiguous or off"))?,
+                    .ok_or_else(|| value.complain("a level is must, should, note, ambiguous or off"))?,
             ),
         };
         Ok((profile, level))
     };
-    node.fields()?.pairs().map(one).collect()
+    node.table()?.into_entries().into_iter().map(one).collect()
 }
 
-fn load_clause(fields: &Fields<'_>, names: &Names<'_>, line: usize) -> Result<Clause, FileError> {
+fn load_clause(fields: &Table<'_>, names: &Names<'_>, line: usize) -> Result<Clause, FileError> {
     let id_node = fields.need("id")?;
     let id = id_node.text()?;
     if !is_word(&id) {
-        return Err(id_node.error(format_args!("`{id}` is no id: use lower-case letters, digits and `-`")));
+        return Err(id_node.complain(format_args!("`{id}` is no id: use lower-case letters, digits and `-`")));
     }
     let level_node = fields.need("level")?;
     let level = Level::from_name(level_node.str()?)
-        .ok_or_else(|| level_node.error("a level is must, should, note or ambiguous"))?;
+        .ok_or_else(|| level_node.complain("a level is must, should, note or ambiguous"))?;
     let applies = fields.get("applies");
     let check = fields.need("check")?;
     let text = |key| fields.need(key)?.text();
@@ -318,18 +316,18 @@ fn load_clause(fields: &Fields<'_>, names: &Names<'_>, line: usize) -> Result<Cl
             .json()?
             .as_str()
             .map(str::to_string)
-            .ok_or_else(|| fields.error("`since` is a string"))?,
+            .ok_or_else(|| fields.complain("`since` is a string"))?,
         text: text("text")?,
         why: text("why")?,
         fix: text("fix")?,
         line,
         profiles: fields.get("profiles").map_or(Ok(Vec::new()), load_profiles)?,
-        applies_text: applies.map(|node| node.json().map(|json| json.to_string())).transpose()?,
+        applies_text: applies.as_ref().map(|node| node.json().map(|json| json.to_string())).transpose()?,
         applies: applies.map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Run))?,
         check_value: check.json()?,
-        check: Check::load(&check.fields()?, names)?,
+        check: Check::load(&check.table()?, names)?,
         id,
     };
-    fields.done()?;
+    fields.finish()?;
     Ok(clause)
 }

@@ -30,8 +30,8 @@ mod pass;
 pub mod policy;
 mod rule;
 mod schemas;
-mod tree;
 
+pub use crate::document::FileError;
 pub use audit::{Audit, Mutant, Tally};
 pub use branches::Branch;
 pub use contract::{Clause, Contract, Family, Protocol};
@@ -43,14 +43,13 @@ pub use facts::{End, Run};
 pub use finding::{Finding, Level};
 pub use fixture::{ClauseFixtures, Fixtures, Sample};
 pub use judge::Judge;
-pub use known_failures::{KnownFailure, KnownFailures};
+pub use known_failures::KnownFailures;
 pub use learn::{Fit, Learned, Learner};
 pub(crate) use library::Detector;
 pub use library::{ContractSet, built_in, bundle, detect, family_of};
 pub use load::{Bundle, CONTRACT_FILE};
 pub use pass::judge_output;
 pub(crate) use pass::judge_read;
-pub use tree::FileError;
 
 /// The names of the built-in rules that a clause can use.
 pub fn rule_names() -> impl Iterator<Item = &'static str> {

@@ -5,6 +5,7 @@
 //! refused.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use jsonschema::{Draft, PatternOptions, Registry, ValidationError};
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::condition::listed;
 use super::finding::{Evidence, excerpt};
 use super::instance::{Messages, Validator};
-use super::tree::{FileError, line_of};
+use crate::document::{Document, FileError};
 use crate::json::pointer::{join, keys};
 use crate::json::{JsonView, Scanner};
 use crate::text::did_you_mean;
@@ -106,7 +107,9 @@ impl Schemas {
             let value: Value = serde_json::from_str(&text).map_err(|error| {
                 let reason = error.to_string();
                 let reason = reason.split(" at line ").next().unwrap_or_default();
-                FileError::at(&label, error.line().max(1), format_args!("not JSON: {reason}"))
+                let before = text.split_inclusive('\n').take(error.line().max(1) - 1).map(str::len);
+                let at = before.sum::<usize>() + error.column().saturating_sub(1);
+                Document { file: &label, text: &text }.error(at..at, "", format_args!("not JSON: {reason}"))
             })?;
             schemas.files.insert(name, SchemaFile { label, text, value });
         }
@@ -320,11 +323,12 @@ fn holds_schemas_by_name(keyword: &str) -> bool {
 
 impl SchemaFile {
     fn error(&self, pointer: &str, reason: impl std::fmt::Display) -> FileError {
-        FileError { file: self.label.clone(), line: self.line(pointer), reason: reason.to_string() }
+        let document = Document { file: &self.label, text: &self.text };
+        document.error(self.span(pointer).unwrap_or_default(), pointer, reason)
     }
 
-    /// The line of the value that a pointer leads to, or of the nearest value around it.
-    fn line(&self, pointer: &str) -> Option<usize> {
+    /// Where the value is that a pointer leads to, or the nearest value around it.
+    fn span(&self, pointer: &str) -> Option<Range<usize>> {
         let mut scanner = Scanner::default();
         let document = scanner.scan(&self.text).ok()?;
         let mut node = document.root();
@@ -336,7 +340,7 @@ impl SchemaFile {
             let Some(next) = next else { break };
             node = next;
         }
-        Some(line_of(&self.text, node.offset()))
+        Some(node.offset()..node.offset() + node.raw().len())
     }
 
     /// The compiler's complaint, with the line it is about.

@@ -259,7 +259,7 @@ fn known_failures_do_not_fail_until_they_are_stale_or_expired() {
         .code(100)
         .stderr(predicate::str::contains("expired on 2001-01-01"));
     let stale = entry("exits-after-result", "2999-01-01") + &entry("result-present", "2999-01-01");
-    judge(&stale).code(100).stderr(predicate::str::contains("known-failures.toml:8: "));
+    judge(&stale).code(100).stderr(predicate::str::contains("known-failures.toml:8:1: the known failure"));
     judge(&entry("no-such-clause", "2999-01-01"))
         .code(2)
         .stderr(predicate::str::contains("there is no clause"));

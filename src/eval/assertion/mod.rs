@@ -222,7 +222,7 @@ pub struct TextAssertions(Vec<Assertion>);
 
 impl TextAssertions {
     /// Reads a JSON array of assertions; `file` names it in errors.
-    pub fn parse(file: &str, text: &str) -> Result<Self, crate::document::DocumentError> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, crate::document::FileError> {
         let text = format!("{{\"assertions\": {text}}}");
         let mut root = crate::document::Document::parse_json(file, &text, &[])?;
         let items = root.list("assertions")?.into_iter();

@@ -7,7 +7,7 @@ use super::text::{Noun, TextCheck};
 use super::tools::{ToolCheck, Which};
 use super::{About, Assertion, Check, Format, Pattern};
 use crate::classify::Class;
-use crate::document::{DocumentError, Item, Place, Table};
+use crate::document::{FileError, Item, Place, Table};
 use crate::eval::spec::is_inside;
 use crate::text::nearest;
 
@@ -65,7 +65,7 @@ const SLIPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Reads one assertion; `number` names it when it has no id.
-pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<Assertion, DocumentError> {
+pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<Assertion, FileError> {
     let mut table = item.into_table()?;
     let kind = table.require("type", "what has to hold, such as \"contains\"")?;
     let place = kind.place();
@@ -95,7 +95,7 @@ pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<As
     Ok(Assertion { id, about, check })
 }
 
-fn about(table: &mut Table<'_>, dialect: Dialect) -> Result<About, DocumentError> {
+fn about(table: &mut Table<'_>, dialect: Dialect) -> Result<About, FileError> {
     if dialect == Dialect::Clauditor {
         return Ok(About::Output);
     }
@@ -119,7 +119,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn check(&mut self, kind: &str) -> Result<Check, DocumentError> {
+    fn check(&mut self, kind: &str) -> Result<Check, FileError> {
         let text = |check| Ok(Check::Text(check));
         match kind {
             "contains" => text(TextCheck::Contains(self.needle()?)),
@@ -161,7 +161,7 @@ impl<'t> Reader<'t> {
             "json_schema" => {
                 let item = self.require("schema")?;
                 let place = item.place();
-                let schema = Schema::compile(&item.into_json()?).map_err(|why| place.complain(why))?;
+                let schema = Schema::compile(&item.json()?).map_err(|why| place.complain(why))?;
                 Ok(Check::Json(JsonCheck::Schema(schema)))
             }
             "file" | "no_file" => self.file(kind == "file").map(Check::File),
@@ -180,7 +180,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn tool(&mut self, kind: &str) -> Result<ToolCheck, DocumentError> {
+    fn tool(&mut self, kind: &str) -> Result<ToolCheck, FileError> {
         if kind == "tool_order" {
             let tools = self.table.strings("tools")?;
             if tools.is_empty() {
@@ -193,7 +193,7 @@ impl<'t> Reader<'t> {
             "tool_at_most" => self.table.string("tool")?,
             _ => Some(self.text("tool")?),
         };
-        which.input = self.table.take("input").map(Item::into_json).transpose()?;
+        which.input = self.table.take("input").map(|item| item.json()).transpose()?;
         if let Some(item) = self.table.take("input_pattern") {
             which.pattern = Some(pattern(item)?);
         }
@@ -204,12 +204,12 @@ impl<'t> Reader<'t> {
         })
     }
 
-    fn json(&mut self) -> Result<JsonCheck, DocumentError> {
+    fn json(&mut self) -> Result<JsonCheck, FileError> {
         let item = self.require("path")?;
         let place = item.place();
         let path = item.into_string()?;
         let pointer = pointer(&path).map_err(|why| place.complain(why))?;
-        let equals = self.table.take("equals").map(Item::into_json).transpose()?;
+        let equals = self.table.take("equals").map(|item| item.json()).transpose()?;
         let matches = self.table.take("pattern").map(pattern).transpose()?;
         let count = self.table.unsigned("count")?;
         let value = match (equals, matches, count) {
@@ -222,7 +222,7 @@ impl<'t> Reader<'t> {
         Ok(JsonCheck::Path { path, pointer, value })
     }
 
-    fn file(&mut self, exists: bool) -> Result<FileCheck, DocumentError> {
+    fn file(&mut self, exists: bool) -> Result<FileCheck, FileError> {
         let item = self.require("path")?;
         let place = item.place();
         let path = item.into_string()?;
@@ -244,7 +244,7 @@ impl<'t> Reader<'t> {
         Ok(FileCheck { path, state })
     }
 
-    fn verdict(&mut self) -> Result<Vec<Class>, DocumentError> {
+    fn verdict(&mut self) -> Result<Vec<Class>, FileError> {
         let item = self.require("class")?;
         let items = if item.is_string() { vec![item] } else { item.into_list()? };
         items
@@ -265,7 +265,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A key that has to be there; a usual slip is pointed out before it is said to be missing.
-    fn require(&mut self, key: &'static str) -> Result<Item<'t>, DocumentError> {
+    fn require(&mut self, key: &'static str) -> Result<Item<'t>, FileError> {
         if let Some(item) = self.table.take(key) {
             return Ok(item);
         }
@@ -278,12 +278,12 @@ impl<'t> Reader<'t> {
         Err(self.table.complain(format!("missing key `{key}`")))
     }
 
-    fn text(&mut self, key: &'static str) -> Result<String, DocumentError> {
+    fn text(&mut self, key: &'static str) -> Result<String, FileError> {
         self.require(key)?.into_string()
     }
 
     /// A text that is searched for. Nothing is in every text; clauditor's files may say so and agree with clauditor.
-    fn needle(&mut self) -> Result<String, DocumentError> {
+    fn needle(&mut self) -> Result<String, FileError> {
         let item = self.require("needle")?;
         let place = item.place();
         let needle = item.into_string()?;
@@ -293,29 +293,29 @@ impl<'t> Reader<'t> {
         Ok(needle)
     }
 
-    fn whole(&mut self, key: &'static str) -> Result<u64, DocumentError> {
-        self.require(key)?.into_unsigned()
+    fn whole(&mut self, key: &'static str) -> Result<u64, FileError> {
+        self.require(key)?.unsigned()
     }
 
-    fn figure(&mut self, key: &'static str) -> Result<f64, DocumentError> {
-        self.require(key)?.into_number()
+    fn figure(&mut self, key: &'static str) -> Result<f64, FileError> {
+        self.require(key)?.number()
     }
 
-    fn count(&mut self) -> Result<u64, DocumentError> {
+    fn count(&mut self) -> Result<u64, FileError> {
         Ok(self.table.unsigned("count")?.unwrap_or(1))
     }
 
-    fn pattern(&mut self) -> Result<Pattern, DocumentError> {
+    fn pattern(&mut self) -> Result<Pattern, FileError> {
         let item = self.require("pattern")?;
         pattern(item)
     }
 
-    fn placed<T>(&self, result: Result<T, String>) -> Result<T, DocumentError> {
+    fn placed<T>(&self, result: Result<T, String>) -> Result<T, FileError> {
         result.map_err(|why| self.place.complain(why))
     }
 
     /// Refuses the other keys; a usual slip for an optional one is pointed out.
-    fn finish(mut self) -> Result<(), DocumentError> {
+    fn finish(mut self) -> Result<(), FileError> {
         for slip in ["minimum", "min_count", "threshold", "value"] {
             if let Some(item) = self.table.take(slip) {
                 return Err(item.complain(format!("unknown key `{slip}`, did you mean `count`?")));
@@ -325,7 +325,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-fn pattern(item: Item<'_>) -> Result<Pattern, DocumentError> {
+fn pattern(item: Item<'_>) -> Result<Pattern, FileError> {
     let place = item.place();
     Pattern::parse(&item.into_string()?).map_err(|why| place.complain(why))
 }

@@ -6,7 +6,7 @@ use super::{
     Case, Expectation, Form, Ids, Input, Kind, RunSettings, Spec, SpecError, count, is_inside, part, said,
     sections,
 };
-use crate::document::{Document, DocumentError, Item, Table};
+use crate::document::{Document, FileError, Item, Table};
 use crate::eval::assertion::{self, Dialect};
 
 const NULLABLE: [&str; 8] = [
@@ -91,11 +91,11 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-fn spoken(root: &mut Table<'_>, key: &'static str) -> Result<Option<String>, DocumentError> {
+fn spoken(root: &mut Table<'_>, key: &'static str) -> Result<Option<String>, FileError> {
     root.take(key).map(said).transpose()
 }
 
-fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, DocumentError> {
+fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, FileError> {
     let place = item.place();
     let named = item.into_string()?;
     let path = Path::new(&named);
@@ -117,7 +117,7 @@ fn input(item: Item<'_>, folder: &Path, known: &[Input]) -> Result<Input, Docume
 }
 
 /// Patterns of outputs. What goes in must not be taken for what came out.
-fn outputs(root: &mut Table<'_>, inputs: &[Input]) -> Result<Vec<String>, DocumentError> {
+fn outputs(root: &mut Table<'_>, inputs: &[Input]) -> Result<Vec<String>, FileError> {
     let mut patterns = Vec::new();
     for item in root.list("output_files")? {
         let place = item.place();
@@ -131,7 +131,7 @@ fn outputs(root: &mut Table<'_>, inputs: &[Input]) -> Result<Vec<String>, Docume
     Ok(patterns)
 }
 
-fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> {
+fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), FileError> {
     spec.judge.model = spoken(root, "grading_model")?;
     // What clauditor asks for when the file does not say.
     (spec.judge.min_pass_rate, spec.judge.min_mean_score) = (0.7, 0.5);
@@ -149,7 +149,7 @@ fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> 
     }
     if let Some(item) = root.take("timeout") {
         let place = item.place();
-        spec.run.timeout_seconds = match item.into_unsigned()? {
+        spec.run.timeout_seconds = match item.unsigned()? {
             0 => return Err(place.complain("expected a number of seconds, more than 0")),
             seconds => seconds,
         };
@@ -176,7 +176,7 @@ fn settings(root: &mut Table<'_>, spec: &mut Spec) -> Result<(), DocumentError> 
     Ok(())
 }
 
-fn triggers(root: &mut Table<'_>) -> Result<Vec<Case>, DocumentError> {
+fn triggers(root: &mut Table<'_>) -> Result<Vec<Case>, FileError> {
     let Some(item) = root.take("trigger_tests") else { return Ok(Vec::new()) };
     let line = item.place().line();
     let mut table = item.into_table()?;

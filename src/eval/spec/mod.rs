@@ -31,7 +31,7 @@ use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::values::is_inside;
 use self::values::{Ids, count, part, positive, said};
-use crate::document::DocumentError;
+use crate::document::FileError;
 
 /// An evaluation as its file describes it.
 #[derive(Debug, Clone)]
@@ -82,8 +82,8 @@ pub enum SpecError {
         source: io::Error,
     },
     /// It says something wrong.
-    #[error("{}", .0.render())]
-    Document(#[from] DocumentError),
+    #[error(transparent)]
+    Document(#[from] FileError),
     /// It is not a file of a known form.
     #[error("{}: not an evaluation: expected evals.json, <skill>.eval.json or a .toml file", .0.display())]
     Unknown(PathBuf),

@@ -6,7 +6,7 @@ use super::{
     Case, Expectation, Form, Ids, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
     SpecError, Thresholds, count, digest, is_inside, part, positive, said, sections,
 };
-use crate::document::{Document, DocumentError, Item, Place, Table};
+use crate::document::{Document, FileError, Item, Place, Table};
 use crate::eval::assertion::{self, Dialect};
 use crate::harness::mock::Script;
 use crate::harness::scenario::import;
@@ -73,7 +73,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
 }
 
 /// The script of another file, or of a built-in scenario.
-fn script(item: Item<'_>, file: &str) -> Result<Script, DocumentError> {
+fn script(item: Item<'_>, file: &str) -> Result<Script, FileError> {
     let place = item.place();
     import(file, &item.into_string()?, &place)
 }
@@ -84,7 +84,7 @@ fn model<'t>(
     imported: Option<Script>,
     file: &str,
     text: &str,
-) -> Result<(ScriptedModel, Vec<(String, Place<'t>)>), DocumentError> {
+) -> Result<(ScriptedModel, Vec<(String, Place<'t>)>), FileError> {
     let mut named = Vec::new();
     let mut model = ScriptedModel { script: imported, ..ScriptedModel::default() };
     if let Some(item) = root.take("api") {
@@ -95,8 +95,8 @@ fn model<'t>(
     }
     for item in root.list("rules")? {
         let mut table = item.into_table()?;
-        let numbers = |table: &mut Table<'_>, key: &'static str| -> Result<Vec<u64>, DocumentError> {
-            table.list(key)?.into_iter().map(Item::into_unsigned).collect()
+        let numbers = |table: &mut Table<'_>, key: &'static str| -> Result<Vec<u64>, FileError> {
+            table.list(key)?.into_iter().map(|item| item.unsigned()).collect()
         };
         let case = match table.take("case") {
             None => None,
@@ -128,7 +128,7 @@ fn model<'t>(
     Ok((model, named))
 }
 
-fn run(mut table: Table<'_>) -> Result<RunSettings, DocumentError> {
+fn run(mut table: Table<'_>) -> Result<RunSettings, FileError> {
     let base = RunSettings::default();
     let mut run = RunSettings {
         trials: count(&mut table, "trials")?.unwrap_or(base.trials),
@@ -158,7 +158,7 @@ fn run(mut table: Table<'_>) -> Result<RunSettings, DocumentError> {
     Ok(run)
 }
 
-fn thresholds(mut table: Table<'_>) -> Result<Thresholds, DocumentError> {
+fn thresholds(mut table: Table<'_>) -> Result<Thresholds, FileError> {
     let base = Thresholds::default();
     let thresholds = Thresholds {
         min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
@@ -173,7 +173,7 @@ fn thresholds(mut table: Table<'_>) -> Result<Thresholds, DocumentError> {
     Ok(thresholds)
 }
 
-fn judge(mut table: Table<'_>) -> Result<JudgeSettings, DocumentError> {
+fn judge(mut table: Table<'_>) -> Result<JudgeSettings, FileError> {
     let base = JudgeSettings::default();
     let judge = JudgeSettings {
         model: table.string("model")?,
@@ -184,7 +184,7 @@ fn judge(mut table: Table<'_>) -> Result<JudgeSettings, DocumentError> {
     Ok(judge)
 }
 
-fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, DocumentError> {
+fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, FileError> {
     let id = table.string("id")?.unwrap_or_else(|| (index + 1).to_string());
     let prompt = said(table.require("prompt", "what is asked")?)?;
     let kind = match table.take("control") {
@@ -229,7 +229,7 @@ fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, Docum
     if case.can_fail() { Ok(case) } else { Err(nothing) }
 }
 
-fn input(to: String, item: Item<'_>, folder: &Path) -> Result<Input, DocumentError> {
+fn input(to: String, item: Item<'_>, folder: &Path) -> Result<Input, FileError> {
     if !is_inside(&to) {
         return Err(item.complain(format!("`{to}`: expected a path below the working directory")));
     }

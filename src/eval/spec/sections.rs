@@ -1,7 +1,7 @@
 //! Sections: entries with named fields that an output has to hold. A model finds them in the text; code checks them.
 
 use super::Ids;
-use crate::document::{Document, DocumentError, Item};
+use crate::document::{Document, FileError, Item};
 use crate::eval::assertion::Format;
 
 /// A part of an output that holds entries, such as a list of venues.
@@ -42,7 +42,7 @@ pub struct Field {
 }
 
 /// Reads the sections of clauditor's form, or those of a case of our own, which has the same.
-pub(super) fn read(items: Vec<Item<'_>>, ids: &mut Ids) -> Result<Vec<Section>, DocumentError> {
+pub(super) fn read(items: Vec<Item<'_>>, ids: &mut Ids) -> Result<Vec<Section>, FileError> {
     let mut sections: Vec<Section> = Vec::new();
     for item in items {
         let place = item.place();
@@ -56,7 +56,7 @@ pub(super) fn read(items: Vec<Item<'_>>, ids: &mut Ids) -> Result<Vec<Section>, 
     Ok(sections)
 }
 
-fn section(item: Item<'_>, ids: &mut Ids) -> Result<Section, DocumentError> {
+fn section(item: Item<'_>, ids: &mut Ids) -> Result<Section, FileError> {
     let mut table = item.into_table()?;
     let name = table.require("name", "what the section is called")?.into_string()?;
     if let Some(item) = table.take("fields") {
@@ -77,14 +77,14 @@ fn section(item: Item<'_>, ids: &mut Ids) -> Result<Section, DocumentError> {
     if tiers.is_empty() { Err(nothing) } else { Ok(Section { name, tiers }) }
 }
 
-fn tier(item: Item<'_>, ids: &mut Ids) -> Result<Tier, DocumentError> {
+fn tier(item: Item<'_>, ids: &mut Ids) -> Result<Tier, FileError> {
     let mut table = item.into_table()?;
     let label = table.require("label", "what the tier is called")?.into_string()?;
     let description = table.string("description")?.unwrap_or_default();
     let min_entries = table.unsigned("min_entries")?.unwrap_or_default();
     let max = table.take("max_entries");
     let place = max.as_ref().map(Item::place);
-    let max_entries = max.map(Item::into_unsigned).transpose()?;
+    let max_entries = max.map(|item| item.unsigned()).transpose()?;
     if let (Some(place), Some(most)) = (place, max_entries)
         && most < min_entries
     {
@@ -103,7 +103,7 @@ fn tier(item: Item<'_>, ids: &mut Ids) -> Result<Tier, DocumentError> {
     Ok(Tier { label, description, min_entries, max_entries, fields })
 }
 
-fn field(item: Item<'_>, ids: &mut Ids) -> Result<Field, DocumentError> {
+fn field(item: Item<'_>, ids: &mut Ids) -> Result<Field, FileError> {
     let mut table = item.into_table()?;
     let id = ids.of(&mut table)?;
     let name = table.require("name", "what the field is called")?.into_string()?;
@@ -132,9 +132,9 @@ impl Section {
     ///                 "fields": [{"id": "phone", "name": "phone", "format": "phone_us"}]}]}]"#;
     /// let sections = Section::parse("venues.json", text)?;
     /// assert_eq!(sections[0].tiers[0].min_entries, 2);
-    /// # Ok::<(), clawgate::internals::document::DocumentError>(())
+    /// # Ok::<(), clawgate::internals::document::FileError>(())
     /// ```
-    pub fn parse(file: &str, text: &str) -> Result<Vec<Self>, DocumentError> {
+    pub fn parse(file: &str, text: &str) -> Result<Vec<Self>, FileError> {
         let text = format!("{{\"sections\": {text}}}");
         let mut root = Document::parse_json(file, &text, &["max_entries", "format"])?;
         let items = root.list("sections")?;

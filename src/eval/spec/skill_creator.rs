@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{Case, Expectation, Form, Input, Kind, Spec, SpecError, is_inside, said};
-use crate::document::{Document, DocumentError, Item};
+use crate::document::{Document, FileError, Item};
 
 pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     let file = path.display().to_string();
@@ -28,10 +28,10 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     if spec.cases.is_empty() { Err(empty.into()) } else { Ok(spec) }
 }
 
-fn case(item: Item<'_>, skill_folder: &Path) -> Result<Case, DocumentError> {
+fn case(item: Item<'_>, skill_folder: &Path) -> Result<Case, FileError> {
     let mut table = item.into_table()?;
     let id = table.require("id", "a number that identifies the eval")?;
-    let id = if id.is_string() { id.into_string()? } else { id.into_unsigned()?.to_string() };
+    let id = if id.is_string() { id.into_string()? } else { id.unsigned()?.to_string() };
     let prompt = said(table.require("prompt", "the task")?)?;
     let mut case = Case::new(id, Kind::Task, prompt.clone());
     case.prompt_without = (!prompt.starts_with('/')).then_some(prompt);
@@ -58,7 +58,7 @@ fn case(item: Item<'_>, skill_folder: &Path) -> Result<Case, DocumentError> {
 }
 
 /// A file of the skill goes to the same place below the working directory, without `evals/files/` before it.
-fn input(item: Item<'_>, skill_folder: &Path) -> Result<Input, DocumentError> {
+fn input(item: Item<'_>, skill_folder: &Path) -> Result<Input, FileError> {
     let place = item.place();
     let named = item.into_string()?;
     if !is_inside(&named) {

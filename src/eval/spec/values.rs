@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use crate::document::{DocumentError, Item, Table};
+use crate::document::{FileError, Item, Table};
 
 /// Ids are unique among assertions, fields and criteria.
 #[derive(Default)]
@@ -20,7 +20,7 @@ impl Ids {
         Ok(())
     }
 
-    pub(super) fn of(&mut self, table: &mut Table<'_>) -> Result<String, DocumentError> {
+    pub(super) fn of(&mut self, table: &mut Table<'_>) -> Result<String, FileError> {
         let item = table.require("id", "what identifies it")?;
         let place = item.place();
         let id = item.into_string()?;
@@ -30,20 +30,20 @@ impl Ids {
 }
 
 /// A count, of trials for instance, which is at least one.
-pub(super) fn count(table: &mut Table<'_>, key: &'static str) -> Result<Option<u32>, DocumentError> {
+pub(super) fn count(table: &mut Table<'_>, key: &'static str) -> Result<Option<u32>, FileError> {
     let Some(item) = table.take(key) else { return Ok(None) };
     let place = item.place();
-    match item.into_unsigned()? {
+    match item.unsigned()? {
         number @ 1..=1_000_000 => Ok(Some(number as u32)),
         _ => Err(place.complain("expected a number from 1 to 1000000")),
     }
 }
 
 /// A part of a whole.
-pub(super) fn part(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, DocumentError> {
+pub(super) fn part(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, FileError> {
     let Some(item) = table.take(key) else { return Ok(None) };
     let place = item.place();
-    let number = item.into_number()?;
+    let number = item.number()?;
     if (0.0..=1.0).contains(&number) {
         Ok(Some(number))
     } else {
@@ -52,17 +52,17 @@ pub(super) fn part(table: &mut Table<'_>, key: &'static str) -> Result<Option<f6
 }
 
 /// A text that is not empty.
-pub(super) fn said(item: Item<'_>) -> Result<String, DocumentError> {
+pub(super) fn said(item: Item<'_>) -> Result<String, FileError> {
     let place = item.place();
     let text = item.into_string()?;
     if text.trim().is_empty() { Err(place.complain("expected a text, found none")) } else { Ok(text) }
 }
 
 /// A number above zero.
-pub(super) fn positive(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, DocumentError> {
+pub(super) fn positive(table: &mut Table<'_>, key: &'static str) -> Result<Option<f64>, FileError> {
     let Some(item) = table.take(key) else { return Ok(None) };
     let place = item.place();
-    let number = item.into_number()?;
+    let number = item.number()?;
     if number > 0.0 { Ok(Some(number)) } else { Err(place.complain("expected a number above 0")) }
 }
 

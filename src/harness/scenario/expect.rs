@@ -1,7 +1,7 @@
 //! `[expect]`: what a run has to be like.
 
 use crate::classify::Class;
-use crate::document::{DocumentError, Table};
+use crate::document::{FileError, Table};
 use crate::events::Profile;
 use crate::text::nearest;
 
@@ -75,7 +75,7 @@ impl Expect {
     }
 
     /// Reads a table; what it does not say is as in `base`.
-    pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, DocumentError> {
+    pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, FileError> {
         let mut expect = base.clone();
         if let Some(item) = table.take("verdict") {
             let place = item.place();
@@ -111,7 +111,7 @@ impl Expect {
             for (path, item) in item.into_table()?.into_entries() {
                 let place = item.place();
                 let contains = if item.is_bool() {
-                    if item.into_bool()? {
+                    if item.bool()? {
                         return Err(
                             place.complain("expected a text in the file, or false when there is none")
                         );

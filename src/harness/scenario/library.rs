@@ -21,8 +21,8 @@ mod tests {
     #[test]
     fn every_built_in_scenario_is_valid_and_named_after_its_file() {
         for (name, text) in SCENARIOS {
-            let scenario = Scenario::parse(&format!("{name}.toml"), text)
-                .unwrap_or_else(|error| panic!("{}", error.render()));
+            let scenario =
+                Scenario::parse(&format!("{name}.toml"), text).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(scenario.name, *name);
             assert!(!scenario.description.is_empty(), "{name} has no description");
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::run::strings;
 use super::{Case, Expect, GoldenPart, Override, RunPart, Scenario, library};
-use crate::document::{Document, DocumentError, Item, Place, Table};
+use crate::document::{Document, FileError, Item, Place, Table};
 use crate::golden::Interleave;
 use crate::harness::mock::{Script, sweep};
 use crate::run::Source;
@@ -12,7 +12,7 @@ use crate::version::VersionRange;
 
 impl Scenario {
     /// Reads a scenario; `file` names it in errors, and what it imports is looked for beside it.
-    pub fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+    pub fn parse(file: &str, text: &str) -> Result<Self, FileError> {
         let mut root = Document::parse(file, text)?;
         let mut head = root.require("scenario", "a table with the scenario's name")?.into_table()?;
         let name = head.require("name", "what the scenario is called")?;
@@ -88,7 +88,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// The script of another scenario: of a file beside this one, or of a built-in one.
-pub(crate) fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Script, DocumentError> {
+pub(crate) fn import(file: &str, named: &str, place: &Place<'_>) -> Result<Script, FileError> {
     let beside = Path::new(file).with_file_name(named);
     let read = std::fs::read_to_string(&beside).ok();
     let text = read.as_deref().or_else(|| library::text(named));
@@ -105,7 +105,7 @@ fn variants<'t>(
     base: &Case,
     shared: &[Item<'t>],
     script: &Script,
-) -> Result<Vec<Case>, DocumentError> {
+) -> Result<Vec<Case>, FileError> {
     let swept = table.take("sweep");
     let case = variant(table, base, shared)?;
     let Some(item) = swept else { return Ok(vec![case]) };
@@ -121,7 +121,7 @@ fn variants<'t>(
     Ok(faults.into_iter().map(named).collect())
 }
 
-fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result<Case, DocumentError> {
+fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result<Case, FileError> {
     let name = table.require("name", "what the variant is called")?;
     let place = name.place();
     let name = name.into_string()?;
@@ -161,7 +161,7 @@ fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result
 }
 
 /// `[golden]`: what a snapshot of the case does not mind.
-fn golden(table: &mut Table<'_>) -> Result<Option<GoldenPart>, DocumentError> {
+fn golden(table: &mut Table<'_>) -> Result<Option<GoldenPart>, FileError> {
     let Some(item) = table.take("golden") else { return Ok(None) };
     let mut golden = item.into_table()?;
     let groups = golden.list("interleave")?.into_iter().map(strings).collect::<Result<_, _>>()?;
@@ -170,7 +170,7 @@ fn golden(table: &mut Table<'_>) -> Result<Option<GoldenPart>, DocumentError> {
     Ok(Some(GoldenPart { interleave: Interleave::new(groups), skip }))
 }
 
-fn overrides(items: Vec<Item<'_>>, base: &Case) -> Result<Vec<Override>, DocumentError> {
+fn overrides(items: Vec<Item<'_>>, base: &Case) -> Result<Vec<Override>, FileError> {
     let mut found = Vec::new();
     for item in items {
         let mut table = item.into_table()?;

@@ -1,6 +1,6 @@
 //! `[run]`: what a target is made to do.
 
-use crate::document::{DocumentError, Item, Table};
+use crate::document::{FileError, Item, Table};
 use crate::harness::room::RoomFile;
 use crate::harness::user::{Action, Cue, Step};
 
@@ -66,7 +66,7 @@ const SIGNALS: [(&str, i32); 6] =
 
 impl RunPart {
     /// Reads a table; what it does not say is as in `base`.
-    pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, DocumentError> {
+    pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, FileError> {
         let mut run = base.clone();
         if let Some(prompt) = table.string("prompt")? {
             run.prompt = Some(prompt);
@@ -135,11 +135,11 @@ impl RunPart {
 }
 
 /// A list of strings.
-pub(crate) fn strings(item: Item<'_>) -> Result<Vec<String>, DocumentError> {
+pub(crate) fn strings(item: Item<'_>) -> Result<Vec<String>, FileError> {
     item.into_list()?.into_iter().map(Item::into_string).collect()
 }
 
-fn file(path: String, item: Item<'_>) -> Result<RoomFile, DocumentError> {
+fn file(path: String, item: Item<'_>) -> Result<RoomFile, FileError> {
     if item.is_string() {
         return Ok(RoomFile::new(path, item.into_string()?));
     }
@@ -151,7 +151,7 @@ fn file(path: String, item: Item<'_>) -> Result<RoomFile, DocumentError> {
     Ok(file)
 }
 
-fn step(item: Item<'_>) -> Result<Step, DocumentError> {
+fn step(item: Item<'_>) -> Result<Step, FileError> {
     let mut table = item.into_table()?;
     let after = table.string("after")?.map(Cue::Printed);
     let asked = table.unsigned("asked")?.map(Cue::Asked);

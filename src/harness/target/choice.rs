@@ -94,14 +94,13 @@ fn named(name: &str, folder: Option<&Path>) -> Result<Target, ChoiceError> {
         );
         return Err(ChoiceError(format!("unknown target `{name}`; {hint}")));
     };
-    Target::parse(&format!("targets/{name}.toml"), text)
-        .map_err(|error| ChoiceError(error.render().to_string()))
+    Target::parse(&format!("targets/{name}.toml"), text).map_err(|error| ChoiceError(error.to_string()))
 }
 
 fn read(path: &Path) -> Result<Target, ChoiceError> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| ChoiceError(format!("{shown}: {error}")))?;
-    Target::parse(&shown, &text).map_err(|error| ChoiceError(error.render().to_string()))
+    Target::parse(&shown, &text).map_err(|error| ChoiceError(error.to_string()))
 }
 
 #[cfg(test)]

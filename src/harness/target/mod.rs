@@ -116,7 +116,7 @@ mod tests {
             ["claude", "claw", "reference"]
         );
         for (name, text) in TARGETS {
-            let target = Target::parse(name, text).unwrap_or_else(|error| panic!("{}", error.render()));
+            let target = Target::parse(name, text).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(target.name, *name);
             assert!(!target.description.is_empty() && !target.speaks.is_empty());
             for speaks in &target.speaks {

@@ -26,7 +26,7 @@ use std::process::{Command, Stdio};
 
 use super::Target;
 use super::locate::{installed, on_path};
-use crate::document::{DocumentError, Item, Table};
+use crate::document::{FileError, Item, Table};
 use crate::version::{self, VersionRange};
 
 /// Where npm has a target.
@@ -119,7 +119,7 @@ pub(crate) enum NpmError {
 
 impl Npm {
     /// Reads `[npm]`.
-    pub(super) fn read(item: Item<'_>) -> Result<Self, DocumentError> {
+    pub(super) fn read(item: Item<'_>) -> Result<Self, FileError> {
         let mut table = item.into_table()?;
         let package = table.require("package", "the package whose versions count")?.into_string()?;
         let none = table.complain("[npm] needs at least one [[npm.program]] with the path of the program");
@@ -141,7 +141,7 @@ impl Npm {
     }
 }
 
-fn packed(mut table: Table<'_>) -> Result<Packed, DocumentError> {
+fn packed(mut table: Table<'_>) -> Result<Packed, FileError> {
     let versions = match table.take("versions") {
         Some(item) => {
             let place = item.place();

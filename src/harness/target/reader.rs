@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Npm, Speaks, Target};
-use crate::document::{Document, DocumentError, Item, Table};
+use crate::document::{Document, FileError, Item, Table};
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 use crate::schema::{self, ContractSet};
@@ -15,7 +15,7 @@ const MOST_STDOUT: u64 = 256 << 20;
 
 impl Target {
     /// Reads a target; `file` names it in errors.
-    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, DocumentError> {
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Self, FileError> {
         let mut root = Document::parse(file, text)?;
         let mut head = root.require("target", "a table with the target's name and program")?.into_table()?;
         let name = head.require("name", "what the target is called")?;
@@ -52,7 +52,7 @@ impl Target {
         Ok(target)
     }
 
-    fn read_limits(&mut self, mut table: Table<'_>) -> Result<(), DocumentError> {
+    fn read_limits(&mut self, mut table: Table<'_>) -> Result<(), FileError> {
         let limits = &mut self.limits;
         for (limit, name) in [
             (&mut limits.wall, "wall_ms"),
@@ -70,7 +70,7 @@ impl Target {
 }
 
 /// A built-in contract by its name, or one of the user's own by its path from the target's file.
-fn contract(file: &str, item: Item<'_>) -> Result<(String, Option<PathBuf>), DocumentError> {
+fn contract(file: &str, item: Item<'_>) -> Result<(String, Option<PathBuf>), FileError> {
     let place = item.place();
     let named = item.into_string()?;
     if !named.contains('/') {
@@ -90,7 +90,7 @@ fn contract(file: &str, item: Item<'_>) -> Result<(String, Option<PathBuf>), Doc
     Ok((set.name().to_owned(), Some(path)))
 }
 
-fn speaks(file: &str, mut table: Table<'_>) -> Result<Speaks, DocumentError> {
+fn speaks(file: &str, mut table: Table<'_>) -> Result<Speaks, FileError> {
     let (contract, contract_at) =
         contract(file, table.require("contract", "the contract that it promises")?)?;
     let speaks = Speaks {
@@ -111,11 +111,11 @@ fn speaks(file: &str, mut table: Table<'_>) -> Result<Speaks, DocumentError> {
     Ok(speaks)
 }
 
-fn strings(table: &mut Table<'_>, key: &'static str) -> Result<Vec<String>, DocumentError> {
+fn strings(table: &mut Table<'_>, key: &'static str) -> Result<Vec<String>, FileError> {
     table.list(key)?.into_iter().map(Item::into_string).collect()
 }
 
-fn pairs(table: &mut Table<'_>, key: &'static str) -> Result<Vec<(String, String)>, DocumentError> {
+fn pairs(table: &mut Table<'_>, key: &'static str) -> Result<Vec<(String, String)>, FileError> {
     let Some(item) = table.take(key) else { return Ok(Vec::new()) };
     item.into_table()?
         .into_entries()

@@ -20,7 +20,7 @@ use super::finding::{Finding, Level};
 use super::fixture::{Fixtures, Sample};
 use super::library::ContractSet;
 use super::load::Bundle;
-use super::tree::FileError;
+use crate::document::FileError;
 
 /// How many mutants aimed at a clause there were, or were noticed by it, and how many it killed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

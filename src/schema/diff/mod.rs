@@ -16,7 +16,7 @@ use super::contract::{Clause, Contract};
 use super::finding::Level;
 use super::load::{Bundle, CONTRACT_FILE};
 use super::schemas::Schemas;
-use super::tree::FileError;
+use crate::document::FileError;
 
 /// What a change does to a reader of the old contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -10,7 +10,7 @@ pub use vocabulary::{Effect, Kind};
 
 use std::collections::BTreeMap;
 
-use super::tree::{Fields, FileError, Node, Tree};
+use crate::document::{Document, FileError, Item, Table};
 use crate::json::pointer::fits;
 use crate::text::did_you_mean;
 
@@ -43,7 +43,6 @@ pub struct Policy {
 impl Policy {
     /// The policy of contracts that say nothing else.
     pub fn standard() -> Result<Self, FileError> {
-        let tree = Tree::parse("schemas/policy.toml", STANDARD)?;
         let nothing = Self {
             source: None,
             version_at: None,
@@ -55,26 +54,26 @@ impl Policy {
             closed: Vec::new(),
             unpromised: Effect::Breaking,
         };
-        nothing.overlaid(&tree.fields())
+        nothing.overlaid(&Document::parse("schemas/policy.toml", STANDARD)?)
     }
 
     /// The default, with what a contract's `[policy]` says about it.
-    pub(crate) fn load(node: Option<Node<'_>>) -> Result<Self, FileError> {
+    pub(crate) fn load(node: Option<Item<'_>>) -> Result<Self, FileError> {
         let standard = Self::standard()?;
         match node {
-            Some(node) => standard.overlaid(&node.fields()?),
+            Some(node) => standard.overlaid(&node.table()?),
             None => Ok(standard),
         }
     }
 
-    fn overlaid(mut self, fields: &Fields<'_>) -> Result<Self, FileError> {
+    fn overlaid(mut self, fields: &Table<'_>) -> Result<Self, FileError> {
         let bump = |key| {
-            fields.get(key).map(|node: Node<'_>| match node.str()? {
+            fields.get(key).map(|node: Item<'_>| match node.str()? {
                 bump @ ("major" | "minor" | "none") => Ok(bump.to_string()),
-                other => Err(node.error(format_args!("`{other}` is none of major, minor, none"))),
+                other => Err(node.complain(format_args!("`{other}` is none of major, minor, none"))),
             })
         };
-        let text = |key| fields.get(key).map(|node: Node<'_>| node.text()).transpose();
+        let text = |key| fields.get(key).map(|node: Item<'_>| node.text()).transpose();
         (self.source, self.version_at) = (text("source")?, text("version-at")?);
         (self.breaking, self.additive) = (bump("breaking").transpose()?, bump("additive").transpose()?);
         for (key, list) in [("deciding", &mut self.deciding), ("closed", &mut self.closed)] {
@@ -89,15 +88,18 @@ impl Policy {
             self.unpromised = effect(&node)?;
         }
         if let Some(node) = fields.get("effects") {
-            for (name, node) in node.fields()?.pairs() {
-                let kind = Kind::from_name(name).ok_or_else(|| {
+            for (name, node) in node.table()?.into_entries().into_iter() {
+                let kind = Kind::from_name(&name).ok_or_else(|| {
                     let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-                    node.error(format_args!("`{name}` is no kind of change{}", did_you_mean(name, &known)))
+                    node.complain(format_args!(
+                        "`{name}` is no kind of change{}",
+                        did_you_mean(&name, &known)
+                    ))
                 })?;
                 self.effects.insert(kind, effect(&node)?);
             }
         }
-        fields.done()?;
+        fields.finish()?;
         Ok(self)
     }
 
@@ -128,16 +130,16 @@ impl Policy {
     }
 }
 
-fn effect(node: &Node<'_>) -> Result<Effect, FileError> {
+fn effect(node: &Item<'_>) -> Result<Effect, FileError> {
     let name = node.str()?;
     Effect::from_name(name)
-        .ok_or_else(|| node.error(format_args!("`{name}` is none of breaking, additive, info")))
+        .ok_or_else(|| node.complain(format_args!("`{name}` is none of breaking, additive, info")))
 }
 
-fn field_names(node: &Node<'_>) -> Result<Vec<String>, FileError> {
-    let name = |node: Node<'_>| match node.text()? {
+fn field_names(node: &Item<'_>) -> Result<Vec<String>, FileError> {
+    let name = |node: Item<'_>| match node.text()? {
         name if name.is_empty() || (name.contains('/') && !name.starts_with('/')) => {
-            Err(node.error("expected the name of a field, or a pointer such as `/error/kind`"))
+            Err(node.complain("expected the name of a field, or a pointer such as `/error/kind`"))
         }
         name => Ok(name),
     };
@@ -162,8 +164,8 @@ mod tests {
 
     fn policy(text: &str) -> Result<Policy, String> {
         let text = format!("[policy]\n{text}");
-        let tree = Tree::parse("contract.toml", &text).unwrap();
-        Policy::load(tree.fields().get("policy")).map_err(|error| error.to_string())
+        let tree = Document::parse("contract.toml", &text).unwrap();
+        Policy::load(tree.get("policy")).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::frame::json_object_in;
-use super::{Evidence, Fact, Facts, Fields, Loaded, Names, Rule, Sink, Watch, choice, shorten};
+use super::{Evidence, Fact, Facts, Loaded, Names, Rule, Sink, Table, Watch, choice, shorten};
 
 #[derive(Debug, Clone, Copy)]
 enum Channel {
@@ -11,7 +11,7 @@ enum Channel {
     NoJson,
 }
 
-pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, _: &Names<'_>) -> Loaded {
     let words = [("silent", Channel::Silent), ("no-json", Channel::NoJson)];
     Ok(Box::new(choice(&fields.need("stderr")?, &words)?))
 }

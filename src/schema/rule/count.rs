@@ -1,6 +1,6 @@
 //! `exactly-one`, `at-least-one` and `at-most`: rules about how many messages there are.
 
-use super::{Evidence, Facts, Fields, FileError, Loaded, Message, Names, Rule, Selector, Sink, Watch};
+use super::{Evidence, Facts, FileError, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
 
 #[derive(Debug)]
 struct Count {
@@ -9,12 +9,12 @@ struct Count {
     only_one: bool,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>, only_one: bool) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>, only_one: bool) -> Loaded {
     Ok(Box::new(Count { on: Selector::need(fields, "on", names)?, what: named(fields, "on")?, only_one }))
 }
 
 /// How a rule names the messages that it counts.
-fn named(fields: &Fields<'_>, key: &'static str) -> Result<String, FileError> {
+fn named(fields: &Table<'_>, key: &'static str) -> Result<String, FileError> {
     Ok(fields.need(key)?.strings().map_or("such".into(), |kinds| kinds.join(" or ")))
 }
 
@@ -65,7 +65,7 @@ struct AtMost {
     per_what: String,
 }
 
-pub(super) fn load_at_most(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load_at_most(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(AtMost {
         on: Selector::need(fields, "on", names)?,
         per: Selector::need(fields, "per", names)?,

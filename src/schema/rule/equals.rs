@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::super::finding::KEPT;
 use super::{
-    Evidence, Facts, Fields, FileError, JsonView, Loaded, Message, Names, Node, Pick, Rule, Selector, Sink,
-    Source, Subject, Watch, choice, excerpt,
+    Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pick, Rule, Selector, Sink, Source,
+    Subject, Table, Watch, choice, excerpt,
 };
 
 #[derive(Debug)]
@@ -24,7 +24,7 @@ enum Side {
     Latest(Source),
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let missing = fields.get("missing");
     Ok(Box::new(Equals {
         on: Selector::load(fields, "on", names)?,
@@ -36,16 +36,16 @@ pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
 }
 
 impl Side {
-    fn load(node: Node<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+    fn load(node: Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         if !node.is_table() {
             return Subject::parse(node.str()?, &node).map(Self::Now);
         }
-        let fields = node.fields()?;
+        let fields = node.table()?;
         if Pick::load(&fields)? != Pick::Last {
-            return Err(node.error("a source in `equals` needs `pick = \"last\"`"));
+            return Err(node.complain("a source in `equals` needs `pick = \"last\"`"));
         }
         let source = Source::load(&fields, names)?;
-        fields.done()?;
+        fields.finish()?;
         Ok(Self::Latest(source))
     }
 

@@ -1,19 +1,19 @@
 //! `framing`: rules about the bytes around and inside the JSON.
 
 use super::super::frame::{FrameOddity, OddityName};
-use super::{Evidence, Fields, Loaded, Names, Rule, Sink, Watch};
+use super::{Evidence, Loaded, Names, Rule, Sink, Table, Watch};
 use crate::text::did_you_mean;
 
 #[derive(Debug)]
 struct Framing(Vec<OddityName>);
 
-pub(super) fn load(fields: &Fields<'_>, _: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, _: &Names<'_>) -> Loaded {
     let node = fields.need("oddity")?;
     let wanted = node.strings()?;
     let named = wanted.iter().map(|name| {
         OddityName::from_name(name).ok_or_else(|| {
             let hint = did_you_mean(name, &OddityName::names());
-            node.error(format_args!("no oddity `{name}`{hint}"))
+            node.complain(format_args!("no oddity `{name}`{hint}"))
         })
     });
     Ok(Box::new(Framing(named.collect::<Result<_, _>>()?)))

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
-use super::{Evidence, Fields, Loaded, Message, Names, Rule, Sink, Source, Watch, excerpt};
+use super::{Evidence, Loaded, Message, Names, Rule, Sink, Source, Table, Watch, excerpt};
 
 #[derive(Debug)]
 struct Unique(Source);
@@ -13,11 +13,11 @@ struct Unique(Source);
 #[derive(Debug)]
 struct Same(Source);
 
-pub(super) fn load_unique(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load_unique(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Unique(Source::load(fields, names)?)))
 }
 
-pub(super) fn load_same(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load_same(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Same(Source::load(fields, names)?)))
 }
 

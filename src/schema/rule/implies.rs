@@ -2,7 +2,7 @@
 
 use super::super::condition::{Condition, Mask, Scope, Truth};
 use super::super::finding::KEPT;
-use super::{Evidence, Facts, Fields, Loaded, Message, Names, Pick, Rule, Selector, Sink, Watch, excerpt};
+use super::{Evidence, Facts, Loaded, Message, Names, Pick, Rule, Selector, Sink, Table, Watch, excerpt};
 
 #[derive(Debug)]
 struct Implies {
@@ -14,7 +14,7 @@ struct Implies {
     of_run: bool,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let premise =
         fields.get("if").map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Both))?;
     let then = Condition::load(fields.need("then")?, Scope::Both)?;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::super::fields::{FieldTree, Reported};
-use super::{Fields, Loaded, Message, Names, Rule, Selector, Sink, Watch};
+use super::{Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
 
 #[derive(Debug)]
 struct KnownKinds;
@@ -16,11 +16,11 @@ struct KnownFields {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every rule is loaded through the same type")]
-pub(super) fn load_kinds(_: &Fields<'_>, _: &Names<'_>) -> Loaded {
+pub(super) fn load_kinds(_: &Table<'_>, _: &Names<'_>) -> Loaded {
     Ok(Box::new(KnownKinds))
 }
 
-pub(super) fn load_fields(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load_fields(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(KnownFields { on: Selector::load(fields, "on", names)?, trees: names.trees.to_vec() }))
 }
 

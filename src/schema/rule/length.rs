@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Evidence, Fields, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Watch, pointer};
+use super::{Evidence, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Table, Watch, pointer};
 use crate::json::Shape;
 
 #[derive(Debug)]
@@ -12,7 +12,7 @@ struct Length {
     equals: Pointer,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Length {
         on: Selector::load(fields, "on", names)?,
         of: pointer(fields.need("of")?)?,

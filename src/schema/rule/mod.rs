@@ -31,7 +31,7 @@ use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FrameOddity;
 use super::instance::Validator;
 use super::schemas::Schemas;
-use super::tree::{Fields, FileError, Node};
+use crate::document::{FileError, Item, Table};
 use crate::json::{JsonView, Pointer};
 use crate::text::did_you_mean;
 
@@ -128,14 +128,14 @@ pub(crate) struct Names<'n> {
 
 /// A rule that was read, or what is wrong with how the contract writes it.
 type Loaded = Result<Box<dyn Rule>, FileError>;
-type Loader = fn(&Fields<'_>, &Names<'_>) -> Loaded;
+type Loader = fn(&Table<'_>, &Names<'_>) -> Loaded;
 
 /// What the one of a few words means that a contract chose.
-pub(crate) fn choice<T: Copy>(node: &Node<'_>, words: &[(&str, T)]) -> Result<T, FileError> {
+pub(crate) fn choice<T: Copy>(node: &Item<'_>, words: &[(&str, T)]) -> Result<T, FileError> {
     let text = node.str()?;
     words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning).ok_or_else(|| {
         let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        node.error(format_args!("`{text}` is none of {}", known.join(", ")))
+        node.complain(format_args!("`{text}` is none of {}", known.join(", ")))
     })
 }
 
@@ -177,7 +177,7 @@ pub(crate) struct Check {
 
 impl Check {
     /// Loads the value of `check`.
-    pub(crate) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+    pub(crate) fn load(fields: &Table<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         let (name, rule) = if let Some(unjudged) = unjudged::load(fields)? {
             unjudged
         } else {
@@ -186,15 +186,15 @@ impl Check {
                     let text = wanted.str()?;
                     let (name, load) = RULES.iter().find(|(name, _)| *name == text).ok_or_else(|| {
                         let known: Vec<_> = self::names().collect();
-                        wanted.error(format_args!("unknown rule `{text}`{}", did_you_mean(text, &known)))
+                        wanted.complain(format_args!("unknown rule `{text}`{}", did_you_mean(text, &known)))
                     })?;
                     (*name, load(fields, names)?)
                 }
                 (None, Some(_)) => ("schema", schema::load(fields, names)?),
-                _ => return Err(fields.error("a check has either a `rule` or a `schema`")),
+                _ => return Err(fields.complain("a check has either a `rule` or a `schema`")),
             }
         };
-        fields.done()?;
+        fields.finish()?;
         Ok(Self { name, rule })
     }
 }

@@ -1,6 +1,6 @@
 //! `first`, `last`, `before`, `never-after` and `nothing-after`: rules about the order of messages.
 
-use super::{Evidence, Facts, Fields, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Watch, titled};
+use super::{Evidence, Facts, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch, titled};
 
 #[derive(Debug)]
 struct Order {
@@ -20,7 +20,7 @@ pub(super) enum When {
     NothingAfter,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>, when: When) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>, when: When) -> Loaded {
     let (on, other) = match when {
         When::First | When::Last => ("on", fields.get("ignore").map(|_| "ignore")),
         When::Before | When::NeverAfter => ("first", Some("then")),

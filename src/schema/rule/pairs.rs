@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    Evidence, Facts, Fields, JsonView, Loaded, Message, Names, Rule, Sink, Source, Watch, choice, excerpt,
+    Evidence, Facts, JsonView, Loaded, Message, Names, Rule, Sink, Source, Table, Watch, choice, excerpt,
     shorten,
 };
 
@@ -17,7 +17,7 @@ struct Pairs {
     unopened_is_broken: bool,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let words = [("broken", true), ("fine", false)];
     let broken = |key| fields.get(key).map_or(Ok(true), |node| choice(&node, &words));
     Ok(Box::new(Pairs {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::instance::Validator;
 use super::super::schemas;
 use super::{
-    Evidence, Fields, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Watch, pointer,
+    Evidence, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Table, Watch, pointer,
 };
 use crate::json::pointer::Place;
 
@@ -16,13 +16,13 @@ struct SchemaRule {
     validator: Arc<Validator>,
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let reference = fields.need("schema")?;
     let validator = names.validators.get(reference.str()?).cloned();
     Ok(Box::new(SchemaRule {
         on: Selector::load(fields, "on", names)?,
         at: fields.get("at").map(pointer).transpose()?,
-        validator: validator.ok_or_else(|| reference.error("was not compiled"))?,
+        validator: validator.ok_or_else(|| reference.complain("was not compiled"))?,
     }))
 }
 

@@ -1,8 +1,8 @@
 //! Which messages, and which values in them, a rule looks at.
 
 use super::super::condition::{Condition, Scope, pointer};
-use super::super::tree::{Fields, FileError, Node};
 use super::{Message, Names, choice};
+use crate::document::{FileError, Item, Table};
 use crate::json::pointer::{Step, Trail};
 use crate::json::{JsonView, Pointer, Shape};
 use crate::text::did_you_mean;
@@ -27,17 +27,17 @@ pub(crate) enum Known {
 
 impl Selector {
     /// Reads `on`; all messages when it is left out.
-    pub(crate) fn load(fields: &Fields<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
+    pub(crate) fn load(fields: &Table<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
         fields.get(key).map_or(Ok(Self::All), |node| Self::read(node, names))
     }
 
     /// Reads a selector that must be there.
-    pub(crate) fn need(fields: &Fields<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
+    pub(crate) fn need(fields: &Table<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
         Self::read(fields.need(key)?, names)
     }
 
-    fn read(node: Node<'_>, names: &Names<'_>) -> Result<Self, FileError> {
-        let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Node::is_table));
+    fn read(node: Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+        let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Item::is_table));
         if is_condition {
             let condition = Condition::load(node, Scope::Message)?;
             let known = names.conditions.iter().map(|kind| match kind {
@@ -52,7 +52,7 @@ impl Selector {
         for name in node.strings()? {
             let kind = names.kinds.iter().position(|known| *known == name).ok_or_else(|| {
                 let known: Vec<_> = names.kinds.iter().map(String::as_str).collect();
-                node.error(format_args!("no kind `{name}`{}", did_you_mean(&name, &known)))
+                node.complain(format_args!("no kind `{name}`{}", did_you_mean(&name, &known)))
             })?;
             kinds[kind] = true;
         }
@@ -90,7 +90,7 @@ pub(crate) enum Pick {
 }
 
 impl Pick {
-    pub(crate) fn load(fields: &Fields<'_>) -> Result<Self, FileError> {
+    pub(crate) fn load(fields: &Table<'_>) -> Result<Self, FileError> {
         let words = [("first", Self::First), ("last", Self::Last), ("every", Self::Every)];
         fields.get("pick").map_or(Ok(Self::Every), |node| choice(&node, &words))
     }
@@ -106,11 +106,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    pub(crate) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+    pub(crate) fn load(fields: &Table<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         let each = fields.get("each").map(pointer).transpose()?;
         let filter = match fields.get("where") {
             Some(node) if each.is_none() => {
-                return Err(node.error("`where` needs `each`: it looks at the elements"));
+                return Err(node.complain("`where` needs `each`: it looks at the elements"));
             }
             Some(node) => Condition::load(node, Scope::Message)?,
             None => Condition::always(),
@@ -118,10 +118,10 @@ impl Source {
         Ok(Self { on: Selector::load(fields, "on", names)?, each, filter, at: pointer(fields.need("at")?)? })
     }
 
-    pub(crate) fn from_node(node: Node<'_>, names: &Names<'_>) -> Result<Self, FileError> {
-        let fields = node.fields()?;
+    pub(crate) fn from_node(node: Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+        let fields = node.table()?;
         let source = Self::load(&fields, names)?;
-        fields.done()?;
+        fields.finish()?;
         Ok(source)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{
-    Evidence, Facts, Fields, Loaded, Message, Names, Pick, Pointer, Rule, Selector, Sink, Source, Watch,
+    Evidence, Facts, Loaded, Message, Names, Pick, Pointer, Rule, Selector, Sink, Source, Table, Watch,
     choice, pointer,
 };
 
@@ -24,7 +24,7 @@ enum Parts {
     Before(Source),
 }
 
-pub(super) fn load(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let of = fields.need("of")?;
     let parts = if of.is_table() {
         Parts::Before(Source::from_node(of, names)?)

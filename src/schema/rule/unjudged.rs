@@ -1,6 +1,6 @@
 //! Checks that are not made on the messages of a stream: those of event logs, and those that no log can show.
 
-use super::{Fields, FileError, Rule, Watch};
+use super::{FileError, Rule, Table, Watch};
 use crate::events;
 use crate::text::did_you_mean;
 
@@ -24,14 +24,16 @@ impl Watch for &Unjudged {}
 type Named = (&'static str, Box<dyn Rule>);
 
 /// Loads a check of the form `{ events = RULE }`, `{ live = REASON }` or `{ unjudged = REASON }`, with its name.
-pub(super) fn load(fields: &Fields<'_>) -> Result<Option<Named>, FileError> {
+pub(super) fn load(fields: &Table<'_>) -> Result<Option<Named>, FileError> {
     for key in ["events", "live", "unjudged"] {
         let Some(node) = fields.get(key) else { continue };
         node.text()?;
         let name = node.str()?;
         if key == "events" && events::Rule::from_name(name).is_none() {
             let known: Vec<_> = events::Rule::ALL.iter().map(|rule| rule.name()).collect();
-            return Err(node.error(format_args!("unknown event rule `{name}`{}", did_you_mean(name, &known))));
+            return Err(
+                node.complain(format_args!("unknown event rule `{name}`{}", did_you_mean(name, &known)))
+            );
         }
         return Ok(Some((key, Box::new(Unjudged))));
     }

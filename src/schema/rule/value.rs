@@ -2,7 +2,7 @@
 
 use super::super::condition::regex;
 use super::{
-    Evidence, Facts, Fields, JsonView, Loaded, Message, Names, Node, Rule, Selector, Sink, Subject, Test,
+    Evidence, Facts, Item, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Subject, Table, Test,
     Watch, excerpt,
 };
 
@@ -13,23 +13,23 @@ struct ValueRule {
     test: Test,
 }
 
-pub(super) fn load_one_of(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load_one_of(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let values = match (fields.get("values"), fields.get("values-from")) {
-        (Some(values), None) => values.list()?.iter().map(Node::json).collect::<Result<Vec<_>, _>>()?,
+        (Some(values), None) => values.list()?.iter().map(Item::json).collect::<Result<Vec<_>, _>>()?,
         (None, Some(from)) => {
-            let part = names.schemas.part(from.str()?).map_err(|reason| from.error(reason))?;
-            part.as_array().cloned().ok_or_else(|| from.error("is no list of values"))?
+            let part = names.schemas.part(from.str()?).map_err(|reason| from.complain(reason))?;
+            part.as_array().cloned().ok_or_else(|| from.complain("is no list of values"))?
         }
-        _ => return Err(fields.error("`one-of` needs either `values` or `values-from`")),
+        _ => return Err(fields.complain("`one-of` needs either `values` or `values-from`")),
     };
     load(fields, names, Test::OneOf(values))
 }
 
-pub(super) fn load_matches(fields: &Fields<'_>, names: &Names<'_>) -> Loaded {
+pub(super) fn load_matches(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     load(fields, names, Test::Matches(regex(fields.need("regex")?)?))
 }
 
-fn load(fields: &Fields<'_>, names: &Names<'_>, test: Test) -> Loaded {
+fn load(fields: &Table<'_>, names: &Names<'_>, test: Test) -> Loaded {
     let node = fields.need("at")?;
     let at = Subject::parse(node.str()?, &node)?;
     Ok(Box::new(ValueRule { on: Selector::load(fields, "on", names)?, at, test }))

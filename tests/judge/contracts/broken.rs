@@ -65,6 +65,24 @@ fn complaint(contract: &str, schema: &str) -> String {
     text
 }
 
+/// Whether a complaint names the file and line, and says what is wrong there.
+fn says(text: &str, wanted: &str) -> bool {
+    let (line, reason) = wanted.split_once(": ").unwrap();
+    text.contains(&format!("{line}:")) && text.contains(reason)
+}
+
+#[test]
+fn a_complaint_about_a_contract_points_into_it() {
+    let text = complaint(&CONTRACT.replace("on = \"answer\"", "on = \"answr\""), SCHEMA);
+    let (_, shown) = text.split_once("contract.toml").unwrap();
+    let line = CONTRACT.lines().nth(14).unwrap().replace("\"answer\"", "\"answr\"");
+    let column = line.find("\"answr\"").unwrap();
+    let marker = " ".repeat(column) + "^^^^^^^";
+    let headline =
+        format!(":15:{}: no kind `answr`, did you mean `answer`? (at clause[0].check.on)", column + 1);
+    assert_eq!(shown.trim_end(), format!("{headline}\n   |\n15 | {line}\n   | {marker}"));
+}
+
 #[test]
 fn a_good_contract_of_a_user_works() {
     let directory = directory(CONTRACT, SCHEMA);
@@ -83,7 +101,7 @@ fn complaints_about_contract_files_name_the_line() {
     };
     for (from, to, wanted) in [
         ("title = \"my own\"", "title = = 1", "contract.toml:3: "),
-        ("title = \"my own\"", "titel = \"my own\"", "contract.toml:2: `title` is missing"),
+        ("title = \"my own\"", "titel = \"my own\"", "contract.toml:2: missing key `title`"),
         (
             "protocol = \"document\"",
             "protocol = \"xml\"",
@@ -139,12 +157,12 @@ fn complaints_about_contract_files_name_the_line() {
         ),
     ] {
         let text = swap(from, to);
-        assert!(text.contains(wanted), "{wanted}\n{text}");
+        assert!(says(&text, wanted), "{wanted}\n{text}");
     }
     let twice = format!("{CONTRACT}\n{}", &CONTRACT[CONTRACT.find("[[clause]]").unwrap()..]);
-    assert!(complaint(&twice, SCHEMA).contains("contract.toml:21: the clause `shape` is already on line 10"));
-    assert!(complaint("", SCHEMA).contains("`contract` is missing"));
-    assert!(complaint("\u{0}\u{1}", SCHEMA).contains("contract.toml:1: "));
+    assert!(says(&complaint(&twice, SCHEMA), "contract.toml:21: the clause `shape` is already on line 10"));
+    assert!(complaint("", SCHEMA).contains("missing key `contract`"));
+    assert!(complaint("\u{0}\u{1}", SCHEMA).contains("contract.toml:1:1: "));
     let deep = format!("{CONTRACT}\n[detect]\nwhen = {}{}\n", "[".repeat(100_000), "]".repeat(100_000));
     assert!(complaint(&deep, SCHEMA).contains("contract.toml:"));
 }
@@ -236,7 +254,7 @@ fn regression_a_contract_that_extends_nothing_known_was_an_error_without_its_pla
         command.args(["judge", "a.json", "--contract", "./mine"]).current_dir(directory.path());
         command.assert()
     };
-    let complaint = "mine/contract.toml:5: extends `nope`: neither a built-in contract nor a directory";
+    let complaint = "mine/contract.toml:5:11: extends `nope`: neither a built-in contract nor a directory";
     judge(&extending("nope")).code(2).stderr(predicate::str::contains(complaint));
     judge(&extending("claw-stdout")).code(0);
 }
@@ -245,7 +263,7 @@ fn regression_a_contract_that_extends_nothing_known_was_an_error_without_its_pla
 fn regression_a_contract_whose_name_is_not_its_directorys_was_taken() {
     let text = complaint(&CONTRACT.replacen("name = \"mine\"", "name = \"yours\"", 1), SCHEMA);
     assert!(
-        text.contains("contract.toml:2: a contract has the name of its directory, which is `mine`"),
+        text.contains("contract.toml:2:8: a contract has the name of its directory, which is `mine`"),
         "{text}"
     );
     // An old version that stands aside is compared all the same.

@@ -173,8 +173,7 @@ mod tests {
             text = "Done."
             optional = true
         "#;
-        let read =
-            Scenario::parse("s.toml", file).unwrap_or_else(|error| panic!("{}", error.render())).script;
+        let read = Scenario::parse("s.toml", file).unwrap_or_else(|error| panic!("{error}")).script;
         let turn = Turn::new()
             .text("Let me look.")
             .tool("Bash", json!({"command": "ls"}))

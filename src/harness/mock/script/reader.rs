@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::document::{DocumentError, Item, Table};
+use crate::document::{FileError, Item, Table};
 use crate::harness::mock::auxiliary::Auxiliary;
 use crate::harness::mock::fault::{Fault, FaultError, FaultKind};
 use crate::harness::mock::matcher::{Agent, Position, ToolResultCondition, When};
@@ -18,7 +18,7 @@ struct Defaults {
 
 impl Script {
     /// Reads the table of the API's script.
-    pub(crate) fn read(mut api: Table<'_>) -> Result<Self, DocumentError> {
+    pub(crate) fn read(mut api: Table<'_>) -> Result<Self, FileError> {
         let seed = api.unsigned("seed")?.unwrap_or(0);
         let invalid_requests = match api.take("invalid_requests") {
             None => InvalidRequests::Report,
@@ -72,7 +72,7 @@ impl Turn {
         index: usize,
         earlier: &[Turn],
         defaults: &Defaults,
-    ) -> Result<Self, DocumentError> {
+    ) -> Result<Self, FileError> {
         let line = table.line();
         let name = table.string("name")?.unwrap_or_else(|| format!("turn-{}", index + 1));
         let mut when = match table.take("when") {
@@ -133,7 +133,7 @@ pub(in crate::harness::mock) fn next_position(when: &When, earlier: &[Turn]) -> 
     Position::At(last.unwrap_or(0) + 1)
 }
 
-fn read_when(mut table: Table<'_>) -> Result<When, DocumentError> {
+fn read_when(mut table: Table<'_>) -> Result<When, FileError> {
     let mut when = When::default();
     if let Some(item) = table.take("turn") {
         let place = item.place();
@@ -145,7 +145,7 @@ fn read_when(mut table: Table<'_>) -> Result<When, DocumentError> {
                 }
             }
         } else {
-            match item.into_unsigned()? as usize {
+            match item.unsigned()? as usize {
                 0 => return Err(place.complain("turns are counted from 1")),
                 position => Position::At(position),
             }
@@ -153,7 +153,7 @@ fn read_when(mut table: Table<'_>) -> Result<When, DocumentError> {
     }
     if let Some(item) = table.take("agent") {
         when.agent = if item.is_bool() {
-            if item.into_bool()? { Agent::Sub } else { Agent::Main }
+            if item.bool()? { Agent::Sub } else { Agent::Main }
         } else {
             let place = item.place();
             match item.into_string() {
@@ -186,7 +186,7 @@ fn read_when(mut table: Table<'_>) -> Result<When, DocumentError> {
             if !pointer.is_empty() && !pointer.starts_with('/') {
                 return Err(item.complain("a JSON pointer begins with `/`, as in \"/messages/0/role\""));
             }
-            when.pointer.push((pointer, item.into_json()?));
+            when.pointer.push((pointer, item.json()?));
         }
     }
     if let Some(item) = table.take("auxiliary") {
@@ -202,7 +202,7 @@ fn read_when(mut table: Table<'_>) -> Result<When, DocumentError> {
     Ok(when)
 }
 
-fn read_blocks(table: &mut Table<'_>) -> Result<Vec<Block>, DocumentError> {
+fn read_blocks(table: &mut Table<'_>) -> Result<Vec<Block>, FileError> {
     let mut blocks: Vec<Block> = Vec::new();
     blocks.extend(table.string("thinking")?.map(Block::Thinking));
     blocks.extend(table.string("text")?.map(Block::Text));
@@ -229,7 +229,7 @@ fn read_blocks(table: &mut Table<'_>) -> Result<Vec<Block>, DocumentError> {
         }
         if let Some(item) = block.take("raw") {
             let place = item.place();
-            let raw = item.into_json()?;
+            let raw = item.json()?;
             if !raw.get("type").is_some_and(Value::is_string) {
                 return Err(place.complain("a content block needs a `type`"));
             }
@@ -244,7 +244,7 @@ fn read_blocks(table: &mut Table<'_>) -> Result<Vec<Block>, DocumentError> {
     Ok(blocks)
 }
 
-fn read_tool(mut table: Table<'_>) -> Result<Block, DocumentError> {
+fn read_tool(mut table: Table<'_>) -> Result<Block, FileError> {
     let name = table.require("name", "which tool is called")?.into_string()?;
     let id = table.string("id")?;
     let input = match (table.take("input"), table.string("input_json")?) {
@@ -256,7 +256,7 @@ fn read_tool(mut table: Table<'_>) -> Result<Block, DocumentError> {
             if !item.is_table() {
                 return Err(item.complain("a tool's input is a table"));
             }
-            ToolInput::Json(item.into_json()?)
+            ToolInput::Json(item.json()?)
         }
         (None, None) => ToolInput::Json(Value::Object(serde_json::Map::new())),
     };
@@ -264,7 +264,7 @@ fn read_tool(mut table: Table<'_>) -> Result<Block, DocumentError> {
     Ok(Block::Tool { id, name, input })
 }
 
-fn read_usage(mut table: Table<'_>) -> Result<Usage, DocumentError> {
+fn read_usage(mut table: Table<'_>) -> Result<Usage, FileError> {
     let usage = Usage {
         input_tokens: table.unsigned("input_tokens")?,
         output_tokens: table.unsigned("output_tokens")?,
@@ -275,12 +275,12 @@ fn read_usage(mut table: Table<'_>) -> Result<Usage, DocumentError> {
     Ok(usage)
 }
 
-fn read_chunk(table: &mut Table<'_>) -> Result<Option<Chunk>, DocumentError> {
+fn read_chunk(table: &mut Table<'_>) -> Result<Option<Chunk>, FileError> {
     const EXPECTED: &str = "expected a number of characters, \"whole\", \"seeded\" or \"seeded:N\"";
     let Some(item) = table.take("chunk") else { return Ok(None) };
     let place = item.place();
     if !item.is_string() {
-        return match item.into_unsigned()? as usize {
+        return match item.unsigned()? as usize {
             0 => Err(place.complain(EXPECTED)),
             size => Ok(Some(Chunk::Characters(size))),
         };
@@ -295,7 +295,7 @@ fn read_chunk(table: &mut Table<'_>) -> Result<Option<Chunk>, DocumentError> {
     chunk.map(Some).ok_or_else(|| place.complain(EXPECTED))
 }
 
-fn read_pace(table: &mut Table<'_>) -> Result<Option<Pace>, DocumentError> {
+fn read_pace(table: &mut Table<'_>) -> Result<Option<Pace>, FileError> {
     let Some(item) = table.take("pace") else { return Ok(None) };
     let mut table = item.into_table()?;
     let pace = Pace {
@@ -306,7 +306,7 @@ fn read_pace(table: &mut Table<'_>) -> Result<Option<Pace>, DocumentError> {
             None => None,
             Some(item) => {
                 let place = item.place();
-                match item.into_unsigned()? {
+                match item.unsigned()? {
                     0 => return Err(place.complain("expected 1 or more; `stall` is the fault that stops")),
                     rate => Some(rate),
                 }
@@ -318,7 +318,7 @@ fn read_pace(table: &mut Table<'_>) -> Result<Option<Pace>, DocumentError> {
 }
 
 /// `fault` is one, `faults` are several in the order of the attempts.
-fn read_faults(table: &mut Table<'_>) -> Result<Vec<Fault>, DocumentError> {
+fn read_faults(table: &mut Table<'_>) -> Result<Vec<Fault>, FileError> {
     let mut items: Vec<Item<'_>> = table.take("fault").into_iter().collect();
     items.extend(table.list("faults")?);
     let mut faults: Vec<Fault> = Vec::new();
@@ -344,7 +344,7 @@ fn read_faults(table: &mut Table<'_>) -> Result<Vec<Fault>, DocumentError> {
     Ok(faults)
 }
 
-fn read_fault(item: Item<'_>) -> Result<Fault, DocumentError> {
+fn read_fault(item: Item<'_>) -> Result<Fault, FileError> {
     let place = item.place();
     item.into_string()?.parse().map_err(|error: FaultError| place.complain(error.to_string()))
 }
