@@ -459,7 +459,7 @@ mod tests {
         let text = format!("a = {}x", "[".repeat(70_000));
         let error = Document::parse("my.toml", &text).unwrap_err().to_string();
         assert!(error.len() < 600, "{}", error.len());
-        let text = format!("x = [{}, wrong]", "\"é\", ".repeat(500));
+        let text = format!("x = [{}wrong]", "\"é\", ".repeat(500));
         let shown = Document::parse("my.toml", &text).unwrap_err().to_string();
         let (line, marker) = (shown.lines().nth(2).unwrap(), shown.lines().nth(3).unwrap());
         let at = marker.find('^').unwrap();

@@ -205,7 +205,7 @@ mod tests {
     const HEAD: &str = "scenario = { name = \"t\", contract = \"claude-stream-json\", api = \"plain\" }\n";
 
     fn complaint(text: &str) -> String {
-        Scenario::parse("my.toml", &format!("{HEAD}{text}")).unwrap_err().to_string()
+        Scenario::parse("my.toml", &format!("{HEAD}{text}")).unwrap_err().headline()
     }
 
     #[test]
@@ -283,6 +283,6 @@ mod tests {
         assert!(complaint("[[variants]]\nname = \"a\"\nfault = \"nope\"").starts_with("my.toml:4:9: "));
         assert!(complaint("[golden]\ninterleave = [\"result\"]").contains("expected a list"));
         let text = "scenario = { name = \"t\", contract = \"c\", api = \"nope\" }\n[run]\n";
-        assert!(Scenario::parse("my.toml", text).unwrap_err().to_string().contains("neither nope nor"));
+        assert!(Scenario::parse("my.toml", text).unwrap_err().headline().contains("neither nope nor"));
     }
 }

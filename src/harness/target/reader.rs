@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn complaints_say_where() {
-        let complaint = |text: &str| Target::parse("t.toml", text).unwrap_err().to_string();
+        let complaint = |text: &str| Target::parse("t.toml", text).unwrap_err().headline();
         assert!(complaint("[target]\nname = \"x\"").contains("missing key `program`"));
         assert!(complaint("target = { name = \"x\", program = \"x\" }").contains("[[speaks]]"));
         assert_eq!(

@@ -203,7 +203,7 @@ mod tests {
     fn complaints_say_where() {
         let complaint = |text: &str| policy(text).unwrap_err();
         let kind = complaint("[policy.effects]\nfield-remved = \"info\"");
-        assert!(kind.starts_with("contract.toml:3: ") && kind.contains("field-removed"), "{kind}");
+        assert!(kind.starts_with("contract.toml:3:16: ") && kind.contains("field-removed"), "{kind}");
         assert!(complaint("[policy.effects]\nform = \"bad\"").contains("`bad` is none of breaking"));
         assert!(complaint("unpromised = \"no\"").contains("contract.toml:2"));
         assert!(complaint("closed = [\"a/b\"]").contains("a pointer such as `/error/kind`"));
