@@ -3,6 +3,7 @@
 
 pub(crate) mod capture;
 mod command_line;
+pub(crate) mod environment;
 mod live;
 pub(crate) mod mock;
 mod record;
@@ -11,7 +12,7 @@ pub(crate) mod scenario;
 pub(crate) mod secrets;
 pub(crate) mod stop;
 pub(crate) mod supervise;
-pub(crate) mod surroundings;
+
 pub(crate) mod target;
 pub(crate) mod terminal;
 pub(crate) mod timers;

@@ -104,13 +104,6 @@ pub struct Judgement {
     pub log: Option<(Profile, events::Summary)>,
 }
 
-impl Judgement {
-    /// Whether the verdict is another than `ok`; an event log has none.
-    pub fn has_failed(&self) -> bool {
-        self.verdict.as_ref().is_some_and(|verdict| !verdict.is_ok())
-    }
-}
-
 /// Judges one output while it is read.
 pub struct Judge<'c> {
     contracts: &'c Contracts,

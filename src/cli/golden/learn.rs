@@ -13,7 +13,7 @@ use crate::cli::project::{Project, variable};
 use crate::cli::{CommandError, Format, complain};
 use crate::exit_code::Outcome;
 use crate::golden::{Normal, learn, normalise};
-use crate::harness::surroundings::Surroundings;
+use crate::harness::environment::Environment;
 use crate::recording::Recording;
 use crate::run::{Event, cases_on};
 
@@ -43,7 +43,7 @@ pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let project = Project::open()?;
     let located = project.locate(&args.target)?;
     let mut cases = cases_on(&located, &project.suite()?, &args.cases.cases, args.repeat)?;
-    let surroundings = Surroundings::of(&located.program, variable);
+    let surroundings = Environment::of(&located.program, variable);
     for planned in &mut cases {
         planned.run.env.extend(surroundings.env(planned.repetition));
     }

@@ -31,7 +31,7 @@ const PLAIN: [&str; 2] = ["C", "POSIX"];
 
 /// What can be made other here.
 #[derive(Debug)]
-pub(crate) struct Surroundings {
+pub(crate) struct Environment {
     clock: Result<PathBuf, NoClock>,
     locale: Option<String>,
 }
@@ -52,7 +52,7 @@ pub(crate) enum NoClock {
     Static(PathBuf),
 }
 
-impl Surroundings {
+impl Environment {
     /// What can be made other for a program.
     pub(crate) fn of(program: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let named = variable("CLAWGATE_FAKETIME").map(PathBuf::from);
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_first_time_is_the_targets_own_and_every_other_time_is_another() {
-        let here = Surroundings { clock: Ok("/lib/faketime.so".into()), locale: Some("de_DE.utf8".into()) };
+        let here = Environment { clock: Ok("/lib/faketime.so".into()), locale: Some("de_DE.utf8".into()) };
         assert!(here.env(1).is_empty());
         let value = |repetition, name: &str| {
             here.env(repetition).into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
@@ -158,7 +158,7 @@ mod tests {
             assert_eq!(value(4, name), value(2, name));
         }
         assert_eq!(value(2, "LD_PRELOAD").as_deref(), Some("/lib/faketime.so"));
-        let without = Surroundings { clock: Err(NoClock::NoLibrary), locale: None };
+        let without = Environment { clock: Err(NoClock::NoLibrary), locale: None };
         assert_eq!(without.env(2).len(), 2);
         assert_ne!(without.env(2), without.env(3));
         assert!(without.no_clock().unwrap().to_string().contains("apt install faketime"));
