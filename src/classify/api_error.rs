@@ -85,16 +85,16 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
         return Some(rate_limit(session, kind_evidence()));
     }
     if matches!(status, Some(401 | 403)) {
-        return Verdict::by(Class::Auth, None, status_evidence("api-error-status"));
+        return Some(Verdict::by(Class::Auth, None, status_evidence("api-error-status")));
     }
     if matches!(
         error_kind,
         "authentication_failed" | "oauth_org_not_allowed" | "account_on_hold" | "verification_required"
     ) {
-        return Verdict::by(Class::Auth, None, error_evidence());
+        return Some(Verdict::by(Class::Auth, None, error_evidence()));
     }
     if matches!(kind, "authentication_error" | "permission_error") {
-        return Verdict::by(Class::Auth, None, kind_evidence());
+        return Some(Verdict::by(Class::Auth, None, kind_evidence()));
     }
     let text = failure_text(result);
     if result.terminal_reason.as_deref() == Some("prompt_too_long") {

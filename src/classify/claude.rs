@@ -89,15 +89,15 @@ impl Case<'_> {
         }
         let failed = self.process.exit.code != Some(0);
         if self.lines == 0 && failed && self.process.says_something() {
-            return Verdict::by(Class::Usage, None, self.process.stderr_evidence("refused-to-start"));
+            return Some(Verdict::by(Class::Usage, None, self.process.stderr_evidence("refused-to-start")));
         }
         if self.lines > 0 && self.session.typed == 0 && !self.session.cut {
             let evidence = Evidence::field("no-messages", self.lines);
-            return Verdict::by(Class::Protocol, None, evidence);
+            return Some(Verdict::by(Class::Protocol, None, evidence));
         }
         let names_an_error = self.process.stderr.trim_start().to_ascii_lowercase().starts_with("error:");
         if failed && names_an_error {
-            return Verdict::by(Class::Usage, None, self.process.stderr_evidence("refused-midway"));
+            return Some(Verdict::by(Class::Usage, None, self.process.stderr_evidence("refused-midway")));
         }
         let count = format!("{} messages, none of them a result", self.session.messages);
         let mut evidence = vec![Evidence::field("no-result", count)];
@@ -118,7 +118,7 @@ impl Case<'_> {
         })?;
         let error = result.errors.first().map_or("", String::as_str);
         let evidence = Evidence::field("refused-to-start", error).at(result.line, "/errors/0");
-        Verdict::by(Class::Usage, None, evidence)
+        Some(Verdict::by(Class::Usage, None, evidence))
     }
 
     /// The main loop was entered again after the last result and did not come to an end.
@@ -129,7 +129,7 @@ impl Case<'_> {
             verdict.evidence.push(evidence);
             return Some(verdict);
         }
-        Verdict::by(Class::Truncated, None, evidence)
+        Some(Verdict::by(Class::Truncated, None, evidence))
     }
 
     fn interrupted(&self) -> Option<Verdict> {
@@ -139,7 +139,7 @@ impl Case<'_> {
         })?;
         let reason = result.terminal_reason.as_deref().unwrap_or_default();
         let evidence = Evidence::field("terminal-reason", reason).at(result.line, "/terminal_reason");
-        Verdict::by(Class::Interrupted, None, evidence)
+        Some(Verdict::by(Class::Interrupted, None, evidence))
     }
 
     fn limit(&self) -> Option<Verdict> {
@@ -155,7 +155,7 @@ impl Case<'_> {
             other => other.trim_start_matches("error_"),
         };
         let evidence = Evidence::field("result-subtype", subtype).at(result.line, "/subtype");
-        Verdict::by(Class::Limit, Some(detail), evidence)
+        Some(Verdict::by(Class::Limit, Some(detail), evidence))
     }
 
     /// The gravest API failure of any result.
@@ -168,7 +168,7 @@ impl Case<'_> {
         let result = self.results().find(|result| is_unknown_command(result))?;
         let text = result.text.as_deref().unwrap_or_default();
         let evidence = Evidence::new("unknown-command", Basis::Keyword, text).at(result.line, "/result");
-        Verdict::by(Class::NotFound, None, evidence)
+        Some(Verdict::by(Class::NotFound, None, evidence))
     }
 
     /// A success without a stop reason: the reply was cut, and the CLI took it for whole.
@@ -180,7 +180,7 @@ impl Case<'_> {
         };
         let result = self.results().find(is_cut)?;
         let evidence = Evidence::field("no-stop-reason", serde_json::Value::Null);
-        Verdict::by(Class::Truncated, Some("response"), evidence.at(result.line, "/stop_reason"))
+        Some(Verdict::by(Class::Truncated, Some("response"), evidence.at(result.line, "/stop_reason")))
     }
 
     /// Every result claims success, but the process says that it failed.
@@ -202,7 +202,7 @@ impl Case<'_> {
             let reason = result.terminal_reason.as_deref().unwrap_or_default();
             Evidence::field("terminal-reason", reason).at(result.line, "/terminal_reason")
         };
-        Verdict::by(Class::Blocked, Some("hook"), evidence)
+        Some(Verdict::by(Class::Blocked, Some("hook"), evidence))
     }
 
     /// The classes that are guesses; the first that holds.

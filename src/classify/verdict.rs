@@ -158,8 +158,8 @@ impl Verdict {
     }
 
     /// A verdict that rests on one piece of evidence.
-    pub(super) fn by(class: Class, detail: Option<&str>, evidence: Evidence) -> Option<Self> {
-        Some(Self::of(class, detail, vec![evidence]))
+    pub(super) fn by(class: Class, detail: Option<&str>, evidence: Evidence) -> Self {
+        Self::of(class, detail, vec![evidence])
     }
 
     /// Sets whether running again may help.
