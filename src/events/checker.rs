@@ -150,13 +150,12 @@ impl LineChecker {
             return;
         }
         let lossy;
-        let text = match simdutf8::basic::from_utf8(raw.bytes) {
-            Ok(text) => text,
-            Err(_) => {
-                lossy = String::from_utf8_lossy(raw.bytes);
-                self.broken(place, "the line is not UTF-8", out);
-                &lossy
-            }
+        let text = if let Ok(text) = simdutf8::basic::from_utf8(raw.bytes) {
+            text
+        } else {
+            lossy = String::from_utf8_lossy(raw.bytes);
+            self.broken(place, "the line is not UTF-8", out);
+            &lossy
         };
         let text = text.trim_ascii();
         if text.is_empty() {

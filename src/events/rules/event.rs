@@ -72,11 +72,7 @@ impl Session {
         let has_text = |key| nonblank(detail(report.record, key)).is_some();
         let has_flag = |key| detail(report.record, key).is_some_and(|flag| flag.boolean().is_some());
         match kind {
-            "BLOCKED" | "REQUEST" => {
-                if self.request(report, id, kind == "BLOCKED", &message) {
-                    return;
-                }
-            }
+            "BLOCKED" | "REQUEST" if self.request(report, id, kind == "BLOCKED", &message) => return,
             "HARVEST" => harvest(report),
             "ERROR" => {
                 let class = detail(report.record, "error_class");

@@ -130,7 +130,7 @@ impl Session {
         for child in node.items().filter_map(Node::text) {
             let found = self.peers.find(&child).map(|child| &self.peers[child]);
             // A child that is known but never named a parent may well be one.
-            if !found.is_some_and(|child| child.parent.as_ref().is_none_or(|parent| parent == name)) {
+            if found.is_none_or(|child| child.parent.as_ref().is_some_and(|parent| parent != name)) {
                 let message = format_args!("{} is not a known child of {name}", shown(&child));
                 let rule = (Rule::HeartbeatChildren, self.certainty_among_peers(id));
                 report.field(rule, "active_sub_workers", message);

@@ -21,7 +21,7 @@ const TOOLS: [Known; 2] = [
 ];
 
 /// The fields of an answer with the exit code, or those of an answer that is an error.
-type Outcome = Result<(Value, u8), Failed>;
+type Outcome = Result<(Value, u8), Box<Failed>>;
 
 struct Failed {
     fields: Value,
@@ -39,12 +39,13 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
     };
     let (fields, code) = match outcome {
         Ok(done) => done,
-        Err(Failed { error, .. }) if error["kind"] == "parse" && world.is_wrong("usage-on-stderr") => {
-            let message = error["message"].as_str().unwrap_or_default();
+        Err(failed) if failed.error["kind"] == "parse" && world.is_wrong("usage-on-stderr") => {
+            let message = failed.error["message"].as_str().unwrap_or_default();
             complain(&format!("usage: claw COMMAND\nclaw: error: {message}"));
             return 2;
         }
-        Err(Failed { mut fields, error }) => {
+        Err(failed) => {
+            let Failed { mut fields, error } = *failed;
             fields["error"] = error;
             (fields, 1)
         }
@@ -67,29 +68,29 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
 }
 
 /// An error in all its fields.
-fn failed(kind: &str, operation: &str, target: &str, message: &str, hint: &str) -> Failed {
+fn failed(kind: &str, operation: &str, target: &str, message: &str, hint: &str) -> Box<Failed> {
     let error = json!({
         "kind": kind, "operation": operation, "target": target, "retryable": kind == "filesystem",
         "message": message, "hint": hint,
     });
-    Failed { fields: json!({}), error }
+    Box::new(Failed { fields: json!({}), error })
 }
 
-fn parse_error(verb: &str, message: &str) -> Failed {
+fn parse_error(verb: &str, message: &str) -> Box<Failed> {
     failed("parse", "argparse", verb, message, "run `claw --help`")
 }
 
-fn not_found(kind: &str, name: &str, message: &str, version: &str) -> Failed {
+fn not_found(kind: &str, name: &str, message: &str, version: &str) -> Box<Failed> {
     if version == "2.0" {
         return failed(kind, "lookup", name, message, "use 'list-sessions'");
     }
-    Failed {
+    Box::new(Failed {
         fields: json!({"name": name, "found": false}),
         error: json!({"kind": kind, "message": message, "retryable": false}),
-    }
+    })
 }
 
-fn filesystem(operation: &str, target: &str, error: &std::io::Error) -> Failed {
+fn filesystem(operation: &str, target: &str, error: &std::io::Error) -> Box<Failed> {
     failed("filesystem", operation, target, &error.to_string(), "choose another directory")
 }
 
@@ -199,7 +200,7 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
 /// A command or tool: its name, its source and what it is for.
 type Known = (&'static str, &'static str, &'static str);
 
-fn known(verb: &str, name: &str, version: &str) -> Result<Known, Failed> {
+fn known(verb: &str, name: &str, version: &str) -> Result<Known, Box<Failed>> {
     let (list, kind, what) = if verb.ends_with("tool") {
         (TOOLS, "tool_not_found", "tool")
     } else {
@@ -237,7 +238,7 @@ mod tests {
         assert_eq!(old.fields, json!({"name": "nosuch", "found": false}));
         assert_eq!(old.error["kind"], "tool_not_found");
         let Err(new) = command("show-tool", &arguments, "/nowhere", "2.0") else { panic!("found") };
-        assert_eq!((new.fields, &new.error["operation"]), (json!({}), &json!("lookup")));
+        assert_eq!((&new.fields, &new.error["operation"]), (&json!({}), &json!("lookup")));
         let arguments = Arguments { words: vec!["BashTool".into()], ..Arguments::default() };
         let Ok((shown, code)) = command("show-tool", &arguments, "/nowhere", "1.0") else { panic!() };
         assert_eq!((&shown["found"], code), (&json!(true), 0));
