@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::contract::Protocol;
 use super::super::fixture::Sample;
+use super::super::library::family_of;
 use super::{Group, Key, Learner, shape};
 
 /// The files of a learned contract, by their path in its directory.
@@ -16,9 +17,12 @@ impl Learner {
     pub fn contract(&self, source: &str, since: &str, extends: &[String]) -> Learned {
         let mut files = Vec::new();
         let protocol = self.protocol.name();
+        // It speaks the dialect of what it builds on.
+        let family = extends.iter().find_map(|name| family_of(name).ok().flatten());
+        let family = family.map_or(String::new(), |family| format!("family = {}\n", quoted(family.name())));
         let mut toml = format!(
             "# Learned from {} runs by `clawgate contract learn`; learn it again rather than edit it.\n\n\
-             [contract]\nname = {}\ntitle = {}\nprotocol = {}\nsources = [{}]\n",
+             [contract]\nname = {}\ntitle = {}\n{family}protocol = {}\nsources = [{}]\n",
             self.runs,
             quoted(&self.name),
             quoted(&format!("the shapes seen in {source}")),
