@@ -40,7 +40,9 @@ pub(crate) fn evaluations(all: &[Evaluated], duration_ms: u64) -> Vec<Event> {
         finished.interrupted |= report.conclusion.status == ReportStatus::Interrupted;
         cases.extend(evaluated.cases());
     }
-    cases.iter().for_each(|case| finished.count(case));
+    for case in &cases {
+        finished.count(case);
+    }
     let started = RunStarted {
         schema_version: SCHEMA_VERSION,
         cases: cases.len(),

@@ -24,7 +24,7 @@ pub(crate) fn write_page(iteration: &Iteration, report: &Report, plan: &[Series<
         main {
             section class={ "hero " (tone) } {
                 h1 { (title) }
-                p.facts { (shown(format!("{} {} · {model}", stamp.target, stamp.version))) }
+                p.facts { (shown(&format!("{} {} · {model}", stamp.target, stamp.version))) }
             }
             @for (heading, lines) in [("Failures", &report.conclusion.failures), ("To know", &report.conclusion.warnings)] {
                 @if !lines.is_empty() {
@@ -99,7 +99,7 @@ fn cell(trial: &Trial) -> Markup {
     let usage = &trial.usage;
     html! {
         td class=(class) {
-            b { (word) } " " small { (trial.verdict.as_ref().map_or(String::new(), |verdict| shown(Outcome::named(verdict)))) }
+            b { (word) } " " small { (trial.verdict.as_ref().map_or(String::new(), |verdict| shown(&Outcome::named(verdict)))) }
             @if let Some(reason) = &trial.reason { br; (shown(reason)) }
             @for (passed, what, found) in checks.chain(judged) {
                 br; small { (mark(passed)) " " (shown(what)) ": " (shown(found)) }

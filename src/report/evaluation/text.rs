@@ -117,7 +117,7 @@ impl<'r> EvaluationText<'r> {
             ReportStatus::Fail => (BAD, "FAIL"),
             ReportStatus::Invalid => (BAD, "INVALID"),
             ReportStatus::Incomplete => (BAD, "too little measured"),
-            _ => (BAD, "interrupted"),
+            ReportStatus::Interrupted => (BAD, "interrupted"),
         };
         writeln!(out, "{style}{word}{style:#}, ${:.4} and {} tokens spent", spent.cost_usd, spent.tokens())?;
         writeln!(out, "{FAINT}report: {}/report.html{FAINT:#}", printable(&report.subject.iteration))?;
@@ -168,7 +168,7 @@ fn write_trial(out: &mut dyn Write, trial: &Trial) -> io::Result<()> {
         SkillState::Used => notes.push("used".into()),
         SkillState::Loaded => notes.push("not used".into()),
         SkillState::NotLoaded => notes.push("not loaded".into()),
-        _ => {}
+        SkillState::Absent => {}
     }
     if trial.attempts.len() > 1 {
         notes.push(format!("{} attempts", trial.attempts.len()));

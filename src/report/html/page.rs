@@ -35,7 +35,7 @@ pub(in crate::report) fn page(title: &str, script: Option<&str>, body: &Markup) 
 }
 
 /// Text from outside with everything that is hidden made visible; escaping is the page's business.
-pub(in crate::report) fn shown(text: impl ToString) -> String {
+pub(in crate::report) fn shown(text: &(impl ToString + ?Sized)) -> String {
     printable(&text.to_string()).into_owned()
 }
 

@@ -101,7 +101,7 @@ fn bar(entry: &Entry, scale: &Scale) -> Markup {
     let width = if lasts { format!(";width:{width:.3}%") } else { String::new() };
     html! {
         span class=(class) style={ "left:" (format!("{left:.3}")) "%" (width) }
-            title=(shown(format!("{} {}", time_of_day(time), entry.text))) { (shown(label)) }
+            title=(shown(&format!("{} {}", time_of_day(time), entry.text))) { (shown(label)) }
     }
 }
 
