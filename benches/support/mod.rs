@@ -5,13 +5,11 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
+use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time of this process so far. Wall time means little on a shared machine.
 pub(crate) fn cpu_time() -> Duration {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).expect("getrusage works on this process");
-    let total = usage.user_time() + usage.system_time();
-    Duration::from_micros(u64::try_from(total.tv_sec() * 1_000_000 + total.tv_usec()).unwrap_or(0))
+    clock_gettime(ClockId::ProcessCPUTime).try_into().expect("a process has not used less than nothing")
 }
 
 /// The most memory that this process has ever held, in megabytes.

@@ -7,14 +7,15 @@
 use std::borrow::Cow;
 use std::io::{self, Read as _};
 
+use hmac_sha256::Hash as Sha256;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
 use super::entry::{Entry, read_entries};
 use super::interleave::Interleave;
 use super::placeholder::{Placeholders, whole_time, without_dates};
 use super::volatile::{Class, Volatile};
 use crate::recording::{Facts, Recording};
+use crate::text::hex;
 
 /// A longer string is cut; its digest keeps a change visible.
 const LONGEST_STRING: usize = 2000;
@@ -101,7 +102,7 @@ fn read(output: Box<dyn io::Read + '_>) -> io::Result<Vec<Entry>> {
     let more = io::copy(&mut output, &mut rest)?;
     if more > 0 {
         let line = entries.last().map_or(1, Entry::line) + 1;
-        let text = format!("<cut: {more} more bytes, sha256 {}>", hex(&rest.0.finalize()));
+        let text = format!("<cut: {more} more bytes, sha256 {}>", hex(&rest.0.finalize()[..8]));
         entries.push(Entry::Text { text, line });
     }
     Ok(entries)
@@ -118,10 +119,6 @@ impl io::Write for HashWriter {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// What is told of a request: when it came and how long it was says nothing.
@@ -306,7 +303,7 @@ impl<'v> Normaliser<'v> {
             return text;
         }
         let shown: String = text.chars().take(SHOWN).collect();
-        let digest = hex(&Sha256::digest(text.as_bytes()));
+        let digest = hex(&Sha256::hash(text.as_bytes())[..8]);
         format!("{shown}<cut: {} characters in all, sha256 {digest}>", text.chars().count())
     }
 }

@@ -5,9 +5,10 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
+use crate::text::hex;
+use hmac_sha256::Hash as Sha256;
 use rustix::fs::{Access, StatVfsMountFlags};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
 
 /// A larger file is not read for its digest.
@@ -204,9 +205,7 @@ fn list(root: &Path, folder: &Path, files: &mut Vec<WrittenFile>) {
             let bytes = entry.metadata().map_or(0, |file| file.len());
             let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
             let content = (kind.is_file() && bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
-            let sha256 = content.map(|content| {
-                Sha256::digest(content).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-            });
+            let sha256 = content.map(|content| hex(&Sha256::hash(&content)));
             let kind = match kind {
                 kind if kind.is_socket() => Some("socket"),
                 kind if kind.is_fifo() => Some("pipe"),

@@ -1,11 +1,11 @@
 //! `JUnit` XML, for the test tab of CI systems: a suite a target, a test case a case, attempts inside it.
 
+use std::fmt::Display;
 use std::time::Duration;
 
-use quick_junit::{NonSuccessKind, Property, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
+use maud::html;
 
 use super::context::Context;
-use super::document::RenderError;
 use super::output;
 use super::run_report::RunReport;
 use crate::printable::printable;
@@ -14,89 +14,96 @@ use crate::run::{CaseFinished, Failure, Status};
 /// How much of a failed run's output goes into the report.
 const OUTPUT: usize = 16 << 10;
 
-/// The report of a run.
-pub(super) fn render(run: &RunReport, context: &Context) -> Result<String, RenderError> {
-    let mut report = Report::new("clawgate");
-    report.set_time(Duration::from_millis(run.finished.duration_ms));
+/// The report of a run. The schema knows how many cases of a suite were skipped, but not of all suites together.
+pub(super) fn render(run: &RunReport, context: &Context) -> String {
+    let mut suites = String::from("\n");
     for info in &run.started.targets {
-        let mut suite = TestSuite::new(&*printable(&info.target));
         let cases: Vec<&CaseFinished> = run.cases.iter().filter(|case| case.target == info.target).collect();
-        suite.set_time(seconds(cases.iter().map(|case| case.duration_ms).sum()));
-        suite.add_property(Property::new("version", &*printable(&info.version)));
-        suite.add_property(Property::new("clawgate", run.started.clawgate.as_str()));
-        for case in cases {
-            suite.add_test_case(test_case(case, context));
-        }
-        report.add_test_suite(suite);
+        let [_, skipped, errors, failures] = counts(&cases);
+        let properties = [("version", &info.version), ("clawgate", &run.started.clawgate)]
+            .map(|(name, value)| element("property", &[("name", &name), ("value", &printable(value))], ""));
+        let mut inside = format!("\n{}", element("properties", &[], &properties.concat()));
+        inside.extend(cases.iter().map(|case| test_case(case, context)));
+        let attributes: [(&str, &dyn Display); 6] = [
+            ("name", &printable(&info.target)),
+            ("tests", &cases.len()),
+            ("skipped", &skipped),
+            ("errors", &errors),
+            ("failures", &failures),
+            ("time", &seconds(cases.iter().map(|case| case.duration_ms).sum())),
+        ];
+        suites += &element("testsuite", &attributes, &inside);
     }
-    let text = report.to_string().map_err(|error| RenderError(error.to_string()))?;
-    Ok(by_the_schema(&text))
+    let told = |case: &&CaseFinished| run.started.targets.iter().any(|info| info.target == case.target);
+    let [tests, _, errors, failures] = counts(&run.cases.iter().filter(told).collect::<Vec<_>>());
+    let attributes: [(&str, &dyn Display); 5] = [
+        ("name", &"clawgate"),
+        ("tests", &tests),
+        ("failures", &failures),
+        ("errors", &errors),
+        ("time", &seconds(run.finished.duration_ms as f64)),
+    ];
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", element("testsuites", &attributes, &suites))
 }
 
-/// The schema knows the number of skipped cases of a suite, but not of all suites; readers that check refuse it.
-fn by_the_schema(text: &str) -> String {
-    let Some(start) = text.find("<testsuites") else { return text.to_owned() };
-    let end = text[start..].find('>').map_or(text.len(), |end| start + end);
-    // The name, the only text of somebody's own in this tag, is ours.
-    let Some(at) = text[start..end].find(" skipped=\"").map(|at| start + at) else { return text.to_owned() };
-    let rest = text[at + 1..].find('"').and_then(|open| {
-        let open = at + 1 + open + 1;
-        text[open..].find('"').map(|close| open + close + 1)
-    });
-    match rest {
-        Some(rest) => format!("{}{}", &text[..at], &text[rest..]),
-        None => text.to_owned(),
-    }
+/// How many there are, were skipped, failed by our fault, and failed by the target's.
+fn counts(cases: &[&CaseFinished]) -> [usize; 4] {
+    let count = |is: &dyn Fn(&CaseFinished) -> bool| cases.iter().filter(|case| is(case)).count();
+    let failed =
+        |case: &CaseFinished, ours: bool| case.status == Status::Fail && is_ours(&case.failures) == ours;
+    [
+        cases.len(),
+        count(&|case| case.status == Status::Skipped),
+        count(&|case| failed(case, true)),
+        count(&|case| failed(case, false)),
+    ]
 }
 
-fn test_case(case: &CaseFinished, context: &Context) -> TestCase {
-    let mut status = match case.status {
-        Status::Pass | Status::Flaky => TestCaseStatus::success(),
+fn test_case(case: &CaseFinished, context: &Context) -> String {
+    let (mut inside, rerun) = match case.status {
+        Status::Pass | Status::Flaky => (String::new(), Some(["flakyFailure", "flakyError"])),
         Status::Skipped => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(&*printable(case.reason.as_deref().unwrap_or("not run")));
-            status
+            let reason = printable(case.reason.as_deref().unwrap_or("not run"));
+            (element("skipped", &[("message", &reason)], ""), None)
         }
         Status::Fail => {
-            let mut status = TestCaseStatus::non_success(kind(&case.failures));
-            let (message, ty) = first(&case.failures);
-            status.set_message(message);
-            status.set_type(ty);
-            status.set_description(description(case, context));
-            status
+            let failed = failure(["failure", "error"], &case.failures, &description(case, context));
+            (failed, Some(["rerunFailure", "rerunError"]))
         }
     };
-    for earlier in &case.earlier {
-        let mut rerun = TestRerun::new(kind(&earlier.failures));
-        let (message, ty) = first(&earlier.failures);
-        rerun.set_message(message).set_type(ty);
-        let took = format!("after {:.0} ms", earlier.duration_ms);
-        rerun.set_description(format!("{}\n{took}", reasons(&earlier.failures)));
-        status.add_rerun(rerun);
+    for (earlier, names) in case.earlier.iter().zip(rerun.iter().cycle()) {
+        let text = format!("{}\nafter {:.0} ms", reasons(&earlier.failures), earlier.duration_ms);
+        inside += &failure(*names, &earlier.failures, &text);
     }
-    let mut test = TestCase::new(&*printable(&case.title()), status);
-    let group = case.case.rsplit_once('/').map_or(case.case.as_str(), |(group, _)| group);
-    test.set_classname(&*printable(&group.replace('/', ".")));
-    test.set_time(seconds(case.duration_ms));
     if case.status == Status::Fail
         && let Some(recording) = &case.recording
     {
         let folder = context.path(recording);
-        test.set_system_out(output::head(&folder.join("stdout"), OUTPUT));
-        test.set_system_err(output::head(&folder.join("stderr"), OUTPUT));
+        for (name, file) in [("system-out", "stdout"), ("system-err", "stderr")] {
+            inside += &element(name, &[], &escaped(&output::head(&folder.join(file), OUTPUT)));
+        }
     }
-    test
+    let group = case.case.rsplit_once('/').map_or(case.case.as_str(), |(group, _)| group);
+    let (title, class) = (case.title(), group.replace('/', "."));
+    let attributes: [(&str, &dyn Display); 3] = [
+        ("name", &printable(&title)),
+        ("classname", &printable(&class)),
+        ("time", &seconds(case.duration_ms)),
+    ];
+    element("testcase", &attributes, &inside)
 }
 
-fn kind(failures: &[Failure]) -> NonSuccessKind {
-    // Ours is an error; a failure is the target's.
-    if failures.iter().any(Failure::is_ours) { NonSuccessKind::Error } else { NonSuccessKind::Failure }
+/// A failure by the first of the names, or, where it is ours and not the target's, by the second.
+fn failure(names: [&str; 2], failures: &[Failure], text: &str) -> String {
+    let (message, kind) = failures.first().map_or_else(Default::default, |first| {
+        (printable(&first.message).into_owned(), printable(&first.kind.to_string()).into_owned())
+    });
+    let name = names[usize::from(is_ours(failures))];
+    element(name, &[("message", &message), ("type", &kind)], &escaped(text))
 }
 
-fn first(failures: &[Failure]) -> (String, String) {
-    failures.first().map_or((String::new(), String::new()), |failure| {
-        (printable(&failure.message).into_owned(), printable(&failure.kind.to_string()).into_owned())
-    })
+fn is_ours(failures: &[Failure]) -> bool {
+    failures.iter().any(Failure::is_ours)
 }
 
 fn reasons(failures: &[Failure]) -> String {
@@ -120,6 +127,21 @@ fn description(case: &CaseFinished, context: &Context) -> String {
     lines.join("\n")
 }
 
-fn seconds(ms: f64) -> Duration {
-    Duration::try_from_secs_f64(ms / 1000.0).unwrap_or_default()
+fn seconds(ms: f64) -> String {
+    format!("{:.3}", Duration::try_from_secs_f64(ms / 1000.0).unwrap_or_default().as_secs_f64())
+}
+
+/// An element of XML; its text is escaped already, and every text has been made printable before.
+fn element(name: &str, attributes: &[(&str, &dyn Display)], inside: &str) -> String {
+    let attribute =
+        |(name, value): &(&str, &dyn Display)| format!(" {name}=\"{}\"", escaped(&value.to_string()));
+    let attributes: String = attributes.iter().map(attribute).collect();
+    if inside.is_empty() {
+        return format!("<{name}{attributes}/>\n");
+    }
+    format!("<{name}{attributes}>{inside}</{name}>\n")
+}
+
+fn escaped(text: &str) -> String {
+    html! { (text) }.into_string()
 }

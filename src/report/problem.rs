@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use sha2::{Digest as _, Sha256};
+use hmac_sha256::Hash as Sha256;
 
 use super::context::Context;
 use super::run_report::RunReport;
 use crate::printable::printable;
 use crate::run::{CaseFinished, FailureKind, Finding, Source, Status, Word};
 use crate::schema::Level;
+use crate::text::hex;
 
 /// What the rule of a problem begins with that no clause is about.
 const RUN: &str = "run/";
@@ -129,7 +130,7 @@ fn digest(parts: &[&str]) -> String {
         digest.update(part);
         digest.update([0]);
     }
-    digest.finalize().iter().take(16).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    hex(&digest.finalize()[..16])
 }
 
 /// What holds when a rule is kept, in a sentence.

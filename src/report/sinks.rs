@@ -326,7 +326,7 @@ impl Sink {
 
     fn render(&self, run: &RunReport, context: &Context, options: &Options) -> Result<String, RenderError> {
         match self.kind {
-            Kind::Junit => junit::render(run, context),
+            Kind::Junit => Ok(junit::render(run, context)),
             Kind::Sarif => Ok(sarif::render(run, context, options.baseline.as_ref())),
             Kind::Github => Ok(github::annotations(run, context)),
             Kind::Gitlab => Ok(gitlab::render(run, context)),

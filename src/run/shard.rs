@@ -3,11 +3,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
+use hmac_sha256::Hash as Sha256;
 
 use super::event::PlanInfo;
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
+use crate::text::hex;
 
 /// One part of several: `2/5`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +142,7 @@ fn identity(planned: &[Planned], shard: Shard, durations: Option<&LastRun>) -> S
     for line in &lines {
         digest.update(line);
     }
-    digest.finalize().iter().take(8).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    hex(&digest.finalize()[..8])
 }
 
 #[cfg(test)]

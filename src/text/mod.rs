@@ -1,8 +1,10 @@
-//! Texts: patterns with wildcards, the word that somebody meant, and cutting to a length.
+//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, and cutting to a length.
 
 mod clip;
 #[cfg(feature = "contracts")]
 mod glob;
+#[cfg(feature = "harness")]
+mod hex;
 #[cfg(feature = "contracts")]
 mod nearest;
 
@@ -11,5 +13,7 @@ pub(crate) use clip::{clip, head, tail};
 pub(crate) use glob::glob;
 #[cfg(feature = "cli")]
 pub(crate) use glob::path_glob;
+#[cfg(feature = "harness")]
+pub(crate) use hex::hex;
 #[cfg(feature = "contracts")]
 pub(crate) use nearest::{did_you_mean, nearest, nearest_within};

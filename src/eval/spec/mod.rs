@@ -26,12 +26,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use hmac_sha256::Hash as Sha256;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 pub(crate) use self::values::is_inside;
 use self::values::{Ids, count, part, positive, said};
 use crate::document::FileError;
+use crate::text::hex;
 
 /// An evaluation as its file describes it.
 #[derive(Debug, Clone)]
@@ -174,7 +175,7 @@ pub(crate) fn digest<'t>(texts: impl IntoIterator<Item = &'t [u8]>) -> String {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
     }
-    hash.finalize().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    hex(&hash.finalize())
 }
 
 #[cfg(test)]

@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use hmac_sha256::Hash as Sha256;
 use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::request::ApiRequest;
 use super::script::Turn;
 use super::validate::RequestFinding;
 use crate::text::clip;
+use crate::text::hex;
 
 /// Entries kept; later requests are counted only.
 pub(crate) const MOST_ENTRIES: usize = 10_000;
@@ -254,15 +255,9 @@ impl BodyDigest {
         let json = request.json();
         let length = |key: &str| json.and_then(|json| json[key].as_array()).map_or(0, Vec::len);
         let facts = &request.facts;
-        let mut sha256 = String::with_capacity(64);
-        for byte in Sha256::digest(body) {
-            for nibble in [byte >> 4, byte & 15] {
-                sha256.extend(char::from_digit(u32::from(nibble), 16));
-            }
-        }
         BodyDigest {
             bytes: body.len(),
-            sha256,
+            sha256: hex(&Sha256::hash(body)),
             model: secrets.mask(&facts.model),
             stream: facts.stream,
             max_tokens: json.and_then(|json| json["max_tokens"].as_u64()),
