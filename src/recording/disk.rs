@@ -131,3 +131,18 @@ impl Recording {
         at(&path, fs::write(&path, format!("{:#}\n", self.facts.to_value())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_without_a_file_is_empty() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("stdout"), "said").unwrap();
+        let recording = Recording::at(directory.path(), Facts::default());
+        assert_eq!(recording.stderr_head().unwrap(), b"");
+        let said = io::read_to_string(recording.stdout().unwrap()).unwrap();
+        assert_eq!(said, "said");
+    }
+}
