@@ -22,7 +22,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use clawgate::internals::harness::mock::{MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::{MockApi, Options};
+use clawgate::internals::run::scenario::Scenario;
 
 const AIMOCK_VERSION: &str = "1.43.0";
 const TEXT: &str = "The quick brown fox jumps over the lazy dog, twice, and rests.";

@@ -17,7 +17,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use clawgate::internals::harness::mock::{MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::{MockApi, Options};
+use clawgate::internals::run::scenario::Scenario;
 use serde_json::Value;
 use tempfile::TempDir;
 

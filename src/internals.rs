@@ -38,7 +38,7 @@ pub mod golden {
 }
 pub mod harness {
     pub mod mock {
-        pub use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, Script, StartError};
+        pub use crate::harness::mock::{Fault, Journal, MockApi, Options, Script, StartError};
         pub mod fault {
             pub use crate::harness::mock::fault::{Fault, FaultError, catalogue};
         }
@@ -48,9 +48,6 @@ pub mod harness {
         pub mod script {
             pub use crate::harness::mock::script::{Block, Turn};
         }
-    }
-    pub mod scenario {
-        pub use crate::harness::scenario::library;
     }
 }
 pub mod reference {
@@ -64,4 +61,7 @@ pub mod report {
 }
 pub mod run {
     pub use crate::run::{Event, Stop};
+    pub mod scenario {
+        pub use crate::run::scenario::{Scenario, library};
+    }
 }

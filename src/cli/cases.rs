@@ -6,7 +6,7 @@ use super::CommandError;
 use super::output::say;
 use super::project::{Project, variable};
 use crate::drift::CaseSet;
-use crate::harness::target::{Located, NpmError, Target, cache_folder};
+use crate::run::target::{Located, NpmError, Target, cache_folder};
 use crate::run::{Session, cases_on};
 
 /// Which cases, and how.

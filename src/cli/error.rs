@@ -9,10 +9,10 @@ use crate::drift::{SourceError, VersionsError};
 use crate::eval::BenchError;
 use crate::exit_code::Outcome;
 use crate::golden;
-use crate::harness::target::{ChoiceError, LocateError, NpmError};
 use crate::judge::{InputError, JudgeError};
 use crate::recording::RecordingError;
 use crate::report::merge::MergeError;
+use crate::run::target::{ChoiceError, LocateError, NpmError};
 use crate::run::{NoCase, RecordError, SuiteError};
 
 #[derive(Debug, thiserror::Error)]

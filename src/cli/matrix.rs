@@ -13,9 +13,9 @@ use super::project::{Project, variable};
 use super::{CommandError, Format, FormatArg, complain};
 use crate::drift::{CaseSet, Effect, Lookup, RecordedVersions, matrix};
 use crate::exit_code::Outcome;
-use crate::harness::target::{Span, Target, cache_folder, installed};
 use crate::report::matrix_text;
 use crate::run::Session;
+use crate::run::target::{Span, Target, cache_folder, installed};
 use crate::version;
 
 /// Show when each thing changed between versions

@@ -12,9 +12,10 @@ use super::{CommandError, Format, FormatArg};
 use crate::exit_code;
 use crate::harness::mock::fault;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
-use crate::harness::mock::{Fault, Journal, MockApi, Options, Scenario, StartError};
-use crate::harness::scenario::library;
+use crate::harness::mock::{Fault, Journal, MockApi, Options, StartError};
 use crate::printable::printable;
+use crate::run::scenario::Scenario;
+use crate::run::scenario::library;
 
 /// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
 ///

@@ -10,10 +10,10 @@ use super::CommandError;
 use super::error::unreadable;
 use crate::config::{self, Config, Profile};
 use crate::drift::ComparePolicy;
-use crate::harness::mock::Scenario;
-use crate::harness::scenario::library;
-use crate::harness::target::{Choice, Located, TARGETS, Target};
 use crate::run::Suite;
+use crate::run::scenario::Scenario;
+use crate::run::scenario::library;
+use crate::run::target::{Choice, Located, TARGETS, Target};
 use crate::text::nearest;
 
 /// Where recordings go unless something else is said.

@@ -16,8 +16,8 @@ use super::{CommandError, Format, complain};
 use crate::config::{self, Profile};
 use crate::exit_code::Outcome;
 use crate::harness::supervise::NetworkMode;
-use crate::harness::target::Located;
 use crate::report::{Context, Progress};
+use crate::run::target::Located;
 use crate::run::{
     Golden, LastRun, PlanInfo, Planned, RunOptions, Shard, Suite, Touched, cut, idle_filter, plan,
     run as run_cases, select,

@@ -9,10 +9,11 @@ use super::output::data;
 use super::project::Project;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
-use crate::harness::mock::Scenario;
+use crate::harness::mock::Script;
 use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
 use crate::printable::printable;
+use crate::run::scenario::Scenario;
 use crate::shell::shell_word;
 
 /// Derives every cut point times every fault from a healthy scenario, and shows each on the wire.
@@ -51,11 +52,11 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CommandError> {
         return Ok(Outcome::Ok);
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    Ok(runtime.map_err(CommandError::Start)?.block_on(play_all(args, scenario, selected)))
+    Ok(runtime.map_err(CommandError::Start)?.block_on(play_all(args, scenario.script, selected)))
 }
 
 fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandError> {
-    let all = cases(scenario);
+    let all = cases(&scenario.name, &scenario.script);
     for id in &args.case {
         if !all.iter().any(|case| case.id == *id) {
             let message = format!("{} has no case {id}; --list lists them", args.scenario);
@@ -74,16 +75,16 @@ fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandErr
     Ok(selected)
 }
 
-async fn play_all(args: &Args, scenario: Scenario, selected: Vec<SweepCase>) -> Outcome {
-    let scenario = Arc::new(scenario);
+async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outcome {
+    let script = Arc::new(script);
     let places = Arc::new(Semaphore::new(usize::from(args.jobs)));
     let mut running = Vec::new();
     for case in selected {
-        let (scenario, places) = (Arc::clone(&scenario), Arc::clone(&places));
+        let (script, places) = (Arc::clone(&script), Arc::clone(&places));
         running.push(tokio::spawn(async move {
             // The semaphore is never closed.
             let _place = places.acquire().await;
-            let played = play(&scenario, &case).await;
+            let played = play(&script, &case).await;
             (case, played)
         }));
     }

@@ -9,9 +9,9 @@ use super::cases::start;
 use super::project::{Project, variable};
 use super::{CommandError, Format};
 use crate::exit_code::Outcome;
-use crate::harness::target::Located;
 use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
+use crate::run::target::Located;
 use crate::run::{LastRun, RunOptions, cases_on, run as run_cases};
 
 /// Lists, installs and examines targets

@@ -11,9 +11,9 @@ use super::trial::Arm;
 use crate::harness::RecordError;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
-use crate::harness::scenario::{Case, RunPart};
-use crate::harness::target::{Located, Speaks};
 use crate::judge::Contracts;
+use crate::run::scenario::{Case, RunPart};
+use crate::run::target::{Located, Speaks};
 use crate::run::{AttemptError, Planned, RunContext};
 
 /// The contract that trials are run under.

@@ -4,8 +4,8 @@
 
 use super::assertion::Assertion;
 use super::spec::{Case, Kind};
-use crate::harness::mock::Scenario;
 use crate::harness::mock::script::{Script, Turn};
+use crate::run::scenario::Scenario;
 
 /// What the model is asked to say in both.
 const SAID: &str = "clawgate-control-7341";

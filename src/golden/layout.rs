@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::text::is_visible;
+
 /// A line is not made longer than this by putting a whole value on it.
 const WIDTH: usize = 100;
 
@@ -62,17 +64,15 @@ fn members(value: &Value) -> Option<([char; 2], Vec<Member<'_>>)> {
 
 /// A scalar as JSON in which nothing controls a terminal or turns the direction of a text.
 fn escaped(scalar: &Value) -> String {
-    let plain = scalar.to_string();
-    if crate::printable::printable(&plain) == plain {
-        return plain;
-    }
-    let escape = |c: char| {
-        if crate::printable::printable(c.encode_utf8(&mut [0; 4])).chars().count() == 1 {
-            return c.to_string();
+    let mut out = String::new();
+    for c in scalar.to_string().chars() {
+        if is_visible(c) {
+            out.push(c);
+        } else {
+            out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
         }
-        c.encode_utf16(&mut [0; 2]).iter().fold(String::new(), |text, unit| text + &format!("\\u{unit:04x}"))
-    };
-    plain.chars().map(escape).collect()
+    }
+    out
 }
 
 #[cfg(test)]

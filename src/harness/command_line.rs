@@ -1,117 +1,39 @@
 //! What a target is started with: arguments, environment, standard input.
 
-use super::record::Job;
-use super::room::Room;
-use super::scenario::OutputMode;
-use super::target;
-use crate::reference::MISBEHAVE;
-
-/// As long as one argument may be on Linux, with room to spare.
-const LONGEST_ARGUMENT: usize = 100 << 10;
+use crate::reference::{MISBEHAVE, Misbehaviour};
 
 /// What a target is started with.
 #[derive(Debug, Default)]
-pub(super) struct CommandLine {
-    pub(super) program: String,
-    pub(super) args: Vec<String>,
-    pub(super) env: Vec<(String, String)>,
+pub(crate) struct CommandLine {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
     /// The values that change behaviour and are no secret.
-    pub(super) public: Vec<(String, String)>,
-    pub(super) stdin: Option<String>,
+    pub(crate) public: Vec<(String, String)>,
+    pub(crate) stdin: Option<String>,
     /// The arguments of the run before.
-    pub(super) first: Option<Vec<String>>,
-    pub(super) secrets: Vec<String>,
-}
-
-/// The command line of a job in this room; an error when the target cannot be asked that way. `api` is the address of the
-/// scripted API, if it is used.
-pub(super) fn build(job: &Job<'_>, room: &Room, api: Option<&str>) -> Result<CommandLine, String> {
-    let (is_real, api) = (api.is_none(), api.unwrap_or_default());
-    let (run, speaks, chosen) = (job.run, job.speaks, &job.target.choice.target);
-    let mut line = CommandLine {
-        program: match &run.program {
-            Some(other) if other == "{clawgate}" => {
-                let own = target::clawgate(|name| std::env::var_os(name));
-                own.ok_or("clawgate does not know its own path")?.display().to_string()
-            }
-            Some(other) => fill(other, room, api),
-            None => job.target.program.display().to_string(),
-        },
-        stdin: run.stdin.clone(),
-        ..CommandLine::default()
-    };
-    if let Some(first) = &run.first {
-        let mut args = Vec::new();
-        if let Some(prompt) = &first.prompt {
-            args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", prompt)));
-        }
-        args.extend(first.args.iter().map(|word| fill(word, room, api)));
-        if !run.bare {
-            args.extend(speaks.args.iter().cloned());
-        }
-        line.first = Some(args);
-    }
-    if let Some(prompt) = run.whole_prompt() {
-        // A question that looks like a flag or is too long for an argument goes through standard input.
-        if prompt.len() > LONGEST_ARGUMENT || prompt.starts_with('-') {
-            let Some(args) = &speaks.prompt_on_stdin else {
-                return Err("the target does not read a question from standard input".into());
-            };
-            line.args.extend(args.iter().cloned());
-            line.stdin = Some(prompt);
-        } else {
-            if speaks.prompt.is_empty() {
-                return Err("the target's file does not say how to ask a question".into());
-            }
-            line.args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", &prompt)));
-        }
-    }
-    line.args.extend(run.args.iter().map(|word| fill(word, room, api)));
-    if !run.bare && run.output == OutputMode::Contract {
-        line.args.extend(speaks.args.iter().cloned());
-    }
-    for (name, value) in chosen.env.iter().chain(&speaks.env) {
-        // The real API is where the target looks for it by itself.
-        if is_real && value.contains("{api}") {
-            continue;
-        }
-        line.set(name, &fill(value, room, api), !value.contains('{'));
-    }
-    for (name, value) in job.real_api.unwrap_or(&chosen.secrets) {
-        line.set(name, value, false);
-        line.secrets.push(value.clone());
-    }
-    for (name, value) in &run.env {
-        if value.is_empty() {
-            line.env.retain(|(known, _)| known != name);
-            line.public.retain(|(known, _)| known != name);
-        } else {
-            line.set(name, &fill(value, room, api), !value.contains('{'));
-        }
-    }
-    if let Some(wrong) = job.target.choice.misbehaviour {
-        line.set(MISBEHAVE, wrong.name(), true);
-    }
-    Ok(line)
+    pub(crate) first: Option<Vec<String>>,
+    pub(crate) secrets: Vec<String>,
 }
 
 impl CommandLine {
-    fn set(&mut self, name: &str, value: &str, is_public: bool) {
-        self.env.retain(|(known, _)| known != name);
-        self.public.retain(|(known, _)| known != name);
+    /// Sets a variable, whatever it was before.
+    pub(crate) fn set(&mut self, name: &str, value: &str, is_public: bool) {
+        self.unset(name);
         self.env.push((name.to_owned(), value.to_owned()));
         if is_public {
             self.public.push((name.to_owned(), value.to_owned()));
         }
     }
-}
 
-fn fill(text: &str, room: &Room, api: &str) -> String {
-    if !text.contains('{') {
-        return text.to_owned();
+    /// Has the reference target do something wrong.
+    pub(crate) fn misbehave(&mut self, wrong: Misbehaviour) {
+        self.set(MISBEHAVE, wrong.name(), true);
     }
-    text.replace("{home}", &room.home().to_string_lossy())
-        .replace("{work}", &room.work().to_string_lossy())
-        .replace("{tmp}", &room.tmp().to_string_lossy())
-        .replace("{api}", api)
+
+    /// Takes a variable away.
+    pub(crate) fn unset(&mut self, name: &str) {
+        self.env.retain(|(known, _)| known != name);
+        self.public.retain(|(known, _)| known != name);
+    }
 }

@@ -8,16 +8,14 @@ mod live;
 pub(crate) mod mock;
 mod record;
 pub(crate) mod room;
-pub(crate) mod scenario;
 pub(crate) mod secrets;
 pub(crate) mod stop;
 pub(crate) mod supervise;
-
-pub(crate) mod target;
 pub(crate) mod terminal;
 pub(crate) mod timers;
 pub(crate) mod user;
 
+pub(crate) use crate::reference::Misbehaviour;
+pub(crate) use command_line::CommandLine;
 pub(crate) use live::Listener;
-pub(crate) use record::RecordError;
-pub(crate) use record::{Job, KEPT_FILES, Recorded, Recorder};
+pub(crate) use record::{Job, KEPT_FILES, RecordError, Recorded, Recorder};

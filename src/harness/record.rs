@@ -15,21 +15,19 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::capture::{self, Captured, Outlets, Watch};
-use super::command_line::{self, CommandLine};
+use super::command_line::CommandLine;
 use super::live::{Listener, Live, Printed};
 use super::mock::fault::FaultKind;
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
-use super::room::{self, Room, RoomError};
-use super::scenario::RunPart;
+use super::room::{self, Room, RoomError, RoomFile};
 use super::secrets::Masker;
 use super::stop::Stop;
 use super::supervise::{
     Isolation, NetworkMode, Pool, Start, Streams, SuperviseError, Supervisor, end_strays,
 };
-use super::target::{Located, Speaks};
 use super::terminal;
 use super::timers::Limits;
-use super::user::{Action, Cue};
+use super::user::{Action, Cue, Step};
 use crate::recording::{FACTS_FILE, Facts, Recording};
 
 /// How long a target may take to end after TERM, and what it started after that.
@@ -57,16 +55,21 @@ pub(crate) struct Recorder<'r> {
 /// One run that is to be recorded.
 #[derive(Debug)]
 pub(crate) struct Job<'j> {
-    pub(crate) target: &'j Located,
-    /// How the target is asked.
-    pub(crate) speaks: &'j Speaks,
-    pub(crate) run: &'j RunPart,
-    /// What the API answers, and what goes wrong besides what the script says.
-    pub(crate) script: &'j Script,
+    /// What stands in the room from the start.
+    pub(crate) files: &'j [RoomFile],
+    /// Whether the target runs on a terminal.
+    pub(crate) terminal: bool,
+    /// What the user does meanwhile.
+    pub(crate) steps: &'j [Step],
+    /// Another working directory, relative to the usual one.
+    pub(crate) cwd: Option<&'j str>,
+    /// What the API answers; none when the target reaches the real one.
+    pub(crate) script: Option<&'j Script>,
+    /// What goes wrong besides what the script says.
     pub(crate) faults: &'j [Fault],
-    /// What the target is given to reach the real API, instead of the scripted one.
-    pub(crate) real_api: Option<&'j [(String, String)]>,
     pub(crate) limits: Limits,
+    /// The most that the target may print.
+    pub(crate) most_stdout: u64,
     /// What is known of the run before its command line is.
     pub(crate) facts: Facts,
     /// Where the recording goes once it is whole.
@@ -146,31 +149,33 @@ pub(crate) struct Recorded {
 }
 
 impl Recorder<'_> {
-    /// Makes the room, the API and the supervisor, and works out the command line.
-    pub(crate) fn prepare<'r>(&'r self, job: Job<'r>) -> Result<Prepared<'r>, RecordError> {
-        let room = Room::new(&job.run.files)?;
-        let (streams, outlets, screen) = if job.run.terminal {
+    /// Makes the room, the API and the supervisor. `command_line` gets the room and the address of the scripted API, if
+    /// there is one; its error says why the target cannot be asked that way.
+    pub(crate) fn prepare<'r>(
+        &'r self,
+        job: Job<'r>,
+        command_line: impl FnOnce(&Room, Option<&str>) -> Result<CommandLine, String>,
+    ) -> Result<Prepared<'r>, RecordError> {
+        let room = Room::new(job.files)?;
+        let (streams, outlets, screen) = if job.terminal {
             let (streams, outlets, line, keyboard) = capture::terminal()?;
             (streams, outlets, Some((line, keyboard)))
         } else {
             let (streams, outlets) = capture::pipes()?;
             (streams, outlets, None)
         };
-        let is_real = job.real_api.is_some();
-        let network = if is_real || needs_own_socket(&job) { NetworkMode::Off } else { self.network };
+        let keeps_network = job.script.is_none_or(|script| needs_own_socket(script, job.faults));
+        let network = if keeps_network { NetworkMode::Off } else { self.network };
         let prepared = self.pool.prepare(network, room.root())?;
         let mode = prepared.mode();
         let options =
             Options { listener: prepared.listener, faults: job.faults.to_vec(), ..Options::default() };
-        let api = if is_real {
-            None
-        } else {
-            Some(self.runtime.block_on(MockApi::start(job.script.clone(), options))?)
-        };
+        let start = |script: &Script| self.runtime.block_on(MockApi::start(script.clone(), options));
+        let api = job.script.map(start).transpose()?;
         let api_started = Instant::now();
-        let requests = self.requests(job.run, api.as_ref())?;
+        let requests = self.requests(job.steps, api.as_ref())?;
         let base_url = api.as_ref().map(MockApi::base_url);
-        let line = command_line::build(&job, &room, base_url.as_deref()).map_err(RecordError::Unfit)?;
+        let line = command_line(&room, base_url.as_deref()).map_err(RecordError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
         let stdin = match screen {
             Some((line, keyboard)) => (Some(line), Some(keyboard)),
@@ -199,8 +204,8 @@ impl Recorder<'_> {
     }
 
     /// What tells of requests, where a step of the user waits for one.
-    fn requests(&self, run: &RunPart, api: Option<&MockApi>) -> io::Result<Option<OwnedFd>> {
-        let awaited = run.steps.iter().filter_map(|step| match step.cue {
+    fn requests(&self, steps: &[Step], api: Option<&MockApi>) -> io::Result<Option<OwnedFd>> {
+        let awaited = steps.iter().filter_map(|step| match step.cue {
             Cue::Asked(count) => Some(count),
             _ => None,
         });
@@ -222,10 +227,10 @@ impl<'r> Prepared<'r> {
         let lead = self.api_started.elapsed();
         let watch = Watch {
             limits: job.limits,
-            most_stdout: job.run.most_stdout.unwrap_or(job.target.choice.target.most_stdout),
-            steps: job.run.steps.clone(),
+            most_stdout: job.most_stdout,
+            steps: job.steps.to_vec(),
             stdin: typing,
-            terminal: job.run.terminal,
+            terminal: job.terminal,
             requests: self.requests,
             cancel: recorder.stop.as_fd(),
         };
@@ -290,7 +295,7 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, masker: &Masker) -> Facts {
     facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
-    if job.run.terminal {
+    if job.terminal {
         let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});
         facts.other.insert("terminal".into(), size);
     }
@@ -301,14 +306,16 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, masker: &Masker) -> Facts {
 }
 
 /// A port that refuses for a while has to be made again, which only its own network can do.
-fn needs_own_socket(job: &Job<'_>) -> bool {
-    let mut faults = job.faults.iter().chain(&job.script.server_faults);
-    faults.any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
+fn needs_own_socket(script: &Script, faults: &[Fault]) -> bool {
+    faults
+        .iter()
+        .chain(&script.server_faults)
+        .any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
 }
 
 fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start {
     let work = room.work();
-    let cwd = job.run.cwd.as_ref().map_or(work.clone(), |cwd| work.join(cwd));
+    let cwd = job.cwd.map_or(work.clone(), |cwd| work.join(cwd));
     Start {
         program: line.program,
         args: line.args,
@@ -317,7 +324,7 @@ fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start 
         term_grace_ms: GRACE.0,
         leftover_grace_ms: GRACE.1,
         api_port,
-        terminal: job.run.terminal,
+        terminal: job.terminal,
         first: line.first,
     }
 }
@@ -325,7 +332,7 @@ fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start 
 /// The target's end of standard input, and the user's. Text that stands there from the start is a file, which no
 /// target can fail to read in time.
 fn stdin(job: &Job<'_>, line: &CommandLine) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
-    let types = job.run.steps.iter().any(|step| matches!(step.action, Action::Type(_) | Action::CloseStdin));
+    let types = job.steps.iter().any(|step| matches!(step.action, Action::Type(_) | Action::CloseStdin));
     if types {
         let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         let mut write = fs::File::from(write);

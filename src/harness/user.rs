@@ -48,13 +48,6 @@ pub enum Action {
     Signal(i32),
 }
 
-impl Step {
-    /// Does something when the time has come.
-    pub(super) fn new(cue: Cue, action: Action) -> Self {
-        Self { cue, action }
-    }
-}
-
 /// What has happened since the user last looked.
 #[derive(Clone, Copy)]
 pub(super) enum Heard<'h> {

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 use super::Status;
+use super::command_line;
 use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
 use super::plan::Planned;
+use super::scenario::OutputMode;
 use crate::golden::INTERLEAVE;
 use crate::harness::capture::Seen;
-use crate::harness::scenario::OutputMode;
 use crate::harness::stop::Stop;
 use crate::harness::supervise::{Containment, NetworkMode, Pool};
 use crate::harness::timers::Limits;
@@ -90,19 +91,21 @@ impl<'r> RunContext<'r> {
         contracts: &Contracts,
         number: u32,
     ) -> Result<Attempt, AttemptError> {
+        let run = &planned.run;
         let job = Job {
-            target: &planned.target,
-            speaks: &planned.speaks,
-            run: &planned.run,
-            script: &planned.script,
+            files: &run.files,
+            terminal: run.terminal,
+            steps: &run.steps,
+            cwd: run.cwd.as_deref(),
+            script: planned.real_api.is_none().then_some(planned.script.as_ref()),
             faults: &planned.case.faults,
-            real_api: planned.real_api.as_deref(),
             limits: limits(planned, self.wall),
+            most_stdout: run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
             facts: facts(planned, contracts)?,
             place: planned.place.clone().unwrap_or_else(|| place(self.recorder.out, planned, number)),
             keep_files: planned.keep_files,
         };
-        let prepared = self.recorder.prepare(job)?;
+        let prepared = self.recorder.prepare(job, |room, api| command_line::build(planned, room, api))?;
         let mut judge = Judge::of_run(&prepared.facts, contracts, &Options::default())?;
         let ran = prepared.run(&mut judge)?;
         let ending = Ending::of_recording(&ran.facts, ran.printed.stderr_head.clone());

@@ -5,11 +5,11 @@ use std::fs;
 use serde::{Deserialize, Serialize};
 
 use super::event::Word;
+use super::scenario::{Expect, ExpectedFile};
 use crate::classify::{Class, Verdict};
 use crate::harness::Recorded;
 use crate::harness::mock::Journal;
 use crate::harness::room::Room;
-use crate::harness::scenario::{Expect, ExpectedFile};
 use crate::judge::Judgement;
 use crate::schema::{Finding, Level};
 

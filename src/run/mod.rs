@@ -5,6 +5,7 @@
 //! ```
 
 mod attempt;
+mod command_line;
 mod compare;
 mod contracts;
 mod event;
@@ -14,11 +15,13 @@ mod orphans;
 mod plan;
 mod recorded;
 mod runner;
+pub(crate) mod scenario;
 mod select;
 mod session;
 mod shard;
 mod since;
 mod suite;
+pub(crate) mod target;
 mod tested;
 
 pub use crate::harness::stop::Stop;

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::target::Located;
 use super::{Suite, plan};
 use crate::golden::{Orphan, Store, StoreError};
-use crate::harness::target::Located;
 
 /// The snapshots of a target that no case has: none of the suite, and none of the file that a snapshot belongs to.
 pub(crate) fn orphans(

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use super::event::TargetInfo;
 use super::memory::LastRun;
+use super::scenario::{Case, Expect, RunPart};
 use super::suite::Suite;
+use super::target::{Located, Speaks};
 use crate::classify::Class;
 use crate::harness::mock::Script;
-use crate::harness::scenario::{Case, Expect, RunPart};
-use crate::harness::target::{Located, Speaks};
 use crate::shell::shell_word;
 
 /// A case on a target.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::plan::{Planned, plan};
 use super::suite::Suite;
-use crate::harness::target::Located;
+use super::target::Located;
 use crate::schema::{self, ContractSet};
 use crate::text::glob;
 

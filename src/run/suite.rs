@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::scenario::library::SCENARIOS;
+use super::scenario::{Case, Scenario};
 use crate::document::FileError;
 use crate::harness::mock::Script;
-use crate::harness::scenario::library::SCENARIOS;
-use crate::harness::scenario::{Case, Scenario};
 
 /// Cases, each with the script of its API.
 #[derive(Debug, Default)]

@@ -10,10 +10,10 @@ use tokio::runtime::Runtime;
 use super::outcome::Outcome;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
-use crate::harness::scenario::{Case, RunPart};
 use crate::harness::supervise::{Containment, NetworkMode};
-use crate::harness::target::{Choice, ChoiceError, LocateError};
 use crate::recording::Recording;
+use crate::run::scenario::{Case, RunPart};
+use crate::run::target::{Choice, ChoiceError, LocateError};
 use crate::run::{AttemptError, ContractCache, Planned, RunContext, Stop};
 use crate::schema::FileError;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use super::cli::{Error, context, rescue};
-use crate::harness::target::Choice;
+use crate::run::target::Choice;
 use crate::run::{ContractCache, Planned, Stop, Suite, SuiteError, plan};
 
 /// A directory of scenario files, each case a test.

@@ -1,4 +1,4 @@
-//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, and cutting to a length.
+//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what can be seen, and cutting to a length.
 
 mod clip;
 #[cfg(feature = "contracts")]
@@ -7,6 +7,8 @@ mod glob;
 mod hex;
 #[cfg(feature = "contracts")]
 mod nearest;
+#[cfg(feature = "harness")]
+mod visible;
 
 pub(crate) use clip::{clip, head, tail};
 #[cfg(feature = "contracts")]
@@ -17,3 +19,5 @@ pub(crate) use glob::path_glob;
 pub(crate) use hex::hex;
 #[cfg(feature = "contracts")]
 pub(crate) use nearest::{did_you_mean, nearest, nearest_within};
+#[cfg(feature = "harness")]
+pub(crate) use visible::is_visible;

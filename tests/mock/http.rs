@@ -289,7 +289,7 @@ fn a_listener_from_elsewhere_is_served() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let script = clawgate::internals::harness::mock::Scenario::parse("t.toml", SCRIPT).unwrap().script;
+    let script = clawgate::internals::run::scenario::Scenario::parse("t.toml", SCRIPT).unwrap().script;
     let mut options = clawgate::internals::harness::mock::Options::default();
     options.listener = Some(listener);
     let api = runtime.block_on(clawgate::internals::harness::mock::MockApi::start(script, options)).unwrap();
@@ -309,7 +309,7 @@ fn many_servers_start_and_stop_inside_one_task() {
     runtime.block_on(async {
         for round in 0..150 {
             let script =
-                clawgate::internals::harness::mock::Scenario::parse("t.toml", SCRIPT).unwrap().script;
+                clawgate::internals::run::scenario::Scenario::parse("t.toml", SCRIPT).unwrap().script;
             let api = clawgate::internals::harness::mock::MockApi::start(
                 script,
                 clawgate::internals::harness::mock::Options::default(),

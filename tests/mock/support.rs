@@ -5,7 +5,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use clawgate::internals::harness::mock::journal::JournalEntry;
-use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options, Scenario, Script};
+use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options, Script};
+use clawgate::internals::run::scenario::Scenario;
 use serde_json::{Value, json};
 
 /// Only how long a failing test may take.

@@ -11,8 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clawgate::internals::harness::mock::journal::Kind;
-use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options, Scenario};
-use clawgate::internals::harness::scenario::library;
+use clawgate::internals::harness::mock::{Fault, Journal, MockApi, Options};
+use clawgate::internals::run::scenario::Scenario;
+use clawgate::internals::run::scenario::library;
 use serde_json::Value;
 
 fn binary() -> PathBuf {

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use clawgate::internals::harness::mock::{Journal, MockApi, Options, Scenario};
+use clawgate::internals::harness::mock::{Journal, MockApi, Options};
+use clawgate::internals::run::scenario::Scenario;
 use serde_json::{Value, json};
 
 const CONVERSATIONS: &str = include_str!("../sdk/conversations.toml");

@@ -25,9 +25,9 @@ use crate::eval::{
     SystemClock, Trial, plan, regrade,
 };
 use crate::exit_code::Outcome;
-use crate::harness::target::Located;
 use crate::report::{Evaluated, EvaluationText, write_evaluation_page};
 use crate::run::Session;
+use crate::run::target::Located;
 use crate::shell::shell_word;
 
 /// What reaches the real API without being named: where it is, and who asks.

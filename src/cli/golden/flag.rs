@@ -9,7 +9,7 @@ use crate::cli::output::note;
 use crate::cli::{CommandError, complain};
 use crate::exit_code::Outcome;
 use crate::golden::{Mode, StoreError};
-use crate::harness::target::Located;
+use crate::run::target::Located;
 use crate::run::{Golden, Suite, orphans};
 
 /// Where snapshots are.

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use super::{SpecError, digest};
-use crate::harness::mock::{Fault, Scenario, Script};
+use crate::harness::mock::{Fault, Script};
+use crate::run::scenario::Scenario;
 
 /// A scripted model instead of the real API.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use super::{
 use crate::document::{Document, FileError, Item, Place, Table};
 use crate::eval::assertion::{self, Dialect};
 use crate::harness::mock::Script;
-use crate::harness::scenario::import;
+use crate::run::scenario::import;
 use crate::text::nearest;
 
 pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {

@@ -277,7 +277,7 @@ fn split<'t>(text: &'t str, chunk: Chunk, random: &mut Random) -> Vec<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::mock::script::Scenario;
+    use crate::run::scenario::Scenario;
 
     const SEED: AnswerSeed = AnswerSeed { seed: 7, entry: 0, earlier: 0 };
 

@@ -241,7 +241,7 @@ pub(crate) fn nearest<'s>(turns: &'s [Turn], request: &ApiRequest) -> Option<(&'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::mock::script::Scenario;
+    use crate::run::scenario::Scenario;
     use serde_json::json;
 
     fn turns(text: &str) -> Vec<Turn> {

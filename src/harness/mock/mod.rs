@@ -52,5 +52,5 @@ mod wire;
 
 pub use fault::Fault;
 pub use journal::Journal;
-pub use script::{Scenario, Script};
+pub use script::Script;
 pub use server::{MockApi, Options, StartError};

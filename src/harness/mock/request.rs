@@ -379,9 +379,10 @@ mod tests {
         #[test]
         fn no_body_is_too_strange_to_be_looked_at(body in any_body(), target in "\\PC{0,20}", bytes: Vec<u8>) {
             use crate::harness::mock::journal::{JournalEntry, Unmatched};
-            use crate::harness::mock::{Scenario, matcher, validate};
+            use crate::harness::mock::{matcher, validate};
+            use crate::run::scenario::Scenario;
             let text = body.to_string();
-            let turns = Scenario::parse("tool-use", crate::harness::scenario::library::text("tool-use").unwrap()).unwrap().script.turns;
+            let turns = Scenario::parse("tool-use", crate::run::scenario::library::text("tool-use").unwrap()).unwrap().script.turns;
             for (target, body) in [("/v1/messages", text.as_bytes()), (&target, text.as_bytes()), ("/v1/messages", &bytes)] {
                 let request = ApiRequest::new("POST", target, Vec::new(), body);
                 validate::check_request(&request);

@@ -156,7 +156,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::harness::scenario::Scenario;
+    use crate::run::scenario::Scenario;
 
     #[test]
     fn a_script_in_rust_is_the_same_as_in_a_file() {

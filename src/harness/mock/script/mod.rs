@@ -32,7 +32,6 @@ use wiremock::Mock;
 use crate::harness::mock::fault::Fault;
 use crate::harness::mock::matcher::When;
 use crate::harness::mock::pace::Pace;
-pub use crate::harness::scenario::Scenario;
 
 /// What the API answers in one case.
 #[derive(Debug, Clone, Default)]

@@ -9,7 +9,7 @@ use crate::harness::mock::answer::{Answer, AnswerSeed};
 use crate::harness::mock::fault::{CutPoint, Fault, FaultKind};
 use crate::harness::mock::matcher::{Agent, Position};
 use crate::harness::mock::request::ApiRequest;
-use crate::harness::mock::script::{Scenario, Script, Turn};
+use crate::harness::mock::script::{Script, Turn};
 use crate::text::did_you_mean;
 
 /// The HTTP statuses that a sweep tries.
@@ -31,20 +31,20 @@ fn as_text<S: serde::Serializer>(fault: &Fault, serializer: S) -> Result<S::Ok, 
     serializer.collect_str(fault)
 }
 
-/// Every case of a scenario.
-pub(crate) fn cases(scenario: &Scenario) -> Vec<SweepCase> {
+/// Every case of the script of a scenario.
+pub(crate) fn cases(scenario: &str, script: &Script) -> Vec<SweepCase> {
     let mut cases = Vec::new();
-    for (index, turn) in scenario.script.turns.iter().enumerate() {
-        for fault in faults(turn, index, scenario.script.seed) {
+    for (index, turn) in script.turns.iter().enumerate() {
+        for fault in faults(turn, index, script.seed) {
             cases.push(SweepCase {
-                id: format!("{}::{}::{fault}", scenario.name, turn.name),
+                id: format!("{scenario}::{}::{fault}", turn.name),
                 turn: Some(turn.name.clone()),
                 fault: fault.in_turn(&turn.name),
             });
         }
     }
     cases.extend("refuse".parse().map(|fault: Fault| SweepCase {
-        id: format!("{}::{fault}", scenario.name),
+        id: format!("{scenario}::{fault}"),
         turn: None,
         fault,
     }));
@@ -136,9 +136,9 @@ pub(in crate::harness::mock) struct Probe {
 
 /// The request that asks for a turn, made from its conditions; none when they cannot all be met, or when another turn
 /// would answer.
-pub(in crate::harness::mock) fn probe(scenario: &Scenario, index: usize) -> Option<Probe> {
-    let turn = &scenario.script.turns[index];
-    let when = &turn.when;
+pub(in crate::harness::mock) fn probe(script: &Script, index: usize) -> Option<Probe> {
+    let turns = &script.turns;
+    let when = &turns[index].when;
     if when.auxiliary.is_some() {
         return None;
     }
@@ -202,7 +202,6 @@ pub(in crate::harness::mock) fn probe(scenario: &Scenario, index: usize) -> Opti
     }
     let text = body.to_string();
     let request = ApiRequest::new("POST", "/v1/messages", headers.clone(), text.as_bytes());
-    let turns = &scenario.script.turns;
     let mut matching: Vec<usize> =
         (0..turns.len()).filter(|other| turns[*other].when.matches(&request)).collect();
     matching.sort_by_key(|other| std::cmp::Reverse(turns[*other].when.specificity()));
@@ -212,16 +211,16 @@ pub(in crate::harness::mock) fn probe(scenario: &Scenario, index: usize) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::scenario::library;
+    use crate::run::scenario::{Scenario, library};
     use std::collections::BTreeSet;
 
-    fn scenario(text: &str) -> Scenario {
-        Scenario::parse("t.toml", &format!("scenario.name = \"t\"\n{text}")).unwrap()
+    fn script(text: &str) -> Script {
+        Scenario::parse("t.toml", &format!("scenario.name = \"t\"\n{text}")).unwrap().script
     }
 
     #[test]
     fn the_cases_of_a_small_script() {
-        let cases = cases(&scenario("[[api.turns]]\ntext = \"é\"\nname = \"only\""));
+        let cases = cases("t", &script("[[api.turns]]\ntext = \"é\"\nname = \"only\""));
         let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
         insta::assert_snapshot!(ids.join("\n"));
     }
@@ -229,7 +228,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_every_fault_can_be_typed() {
         for (name, text) in library::scripts() {
-            let cases = cases(&Scenario::parse(name, text).unwrap());
+            let cases = cases(name, &Scenario::parse(name, text).unwrap().script);
             let ids: BTreeSet<_> = cases.iter().map(|case| case.id.clone()).collect();
             assert_eq!(ids.len(), cases.len());
             for case in &cases {
@@ -241,16 +240,16 @@ mod tests {
     #[test]
     fn every_turn_of_the_built_in_scenarios_can_be_asked_for() {
         for (name, text) in library::scripts() {
-            let scenario = Scenario::parse(name, text).unwrap();
-            for (index, turn) in scenario.script.turns.iter().enumerate() {
-                assert!(probe(&scenario, index).is_some(), "{name}: {}", turn.name);
+            let script = Scenario::parse(name, text).unwrap().script;
+            for (index, turn) in script.turns.iter().enumerate() {
+                assert!(probe(&script, index).is_some(), "{name}: {}", turn.name);
             }
         }
     }
 
     #[test]
     fn a_turn_that_another_one_hides_cannot_be_asked_for() {
-        let hidden = scenario(
+        let hidden = script(
             "[[api.turns]]\nwhen = { turn = 1 }\ntext = \"a\"\n[[api.turns]]\nwhen = { turn = 1 }\ntext = \"b\"",
         );
         assert!(probe(&hidden, 0).is_some());
@@ -259,14 +258,14 @@ mod tests {
 
     #[test]
     fn each_condition_finds_its_request() {
-        let conditions = scenario(
+        let conditions = script(
             "[[api.turns]]\nwhen = { model = \"haiku\", system = \"brief\", prompt = \"p\" }\ntext = \"a\"\n\
              [[api.turns]]\nwhen = { tool_result = { tool = \"Read\", contains = \"x\", is_error = true } }\ntext = \"b\"\n\
              [[api.turns]]\nwhen = { agent = \"agent-7\", turn = 3 }\ntext = \"c\"\n\
              [[api.turns]]\nwhen = { user = \"again\", turn = 2 }\ntext = \"d\"\n\
              [[api.turns]]\nwhen = { pointer = { \"/max_tokens\" = 5, \"/messages/0/role\" = \"user\" } }\ntext = \"e\"",
         );
-        for (index, turn) in conditions.script.turns.iter().enumerate() {
+        for (index, turn) in conditions.turns.iter().enumerate() {
             assert!(probe(&conditions, index).is_some(), "{}", turn.name);
         }
     }

@@ -13,7 +13,7 @@ use crate::harness::mock::engine::{pace_of_attempt, reply_of_turn};
 use crate::harness::mock::fault::Fault;
 use crate::harness::mock::journal::Outcome;
 use crate::harness::mock::plan::{ResponseMode, Step, plan};
-use crate::harness::mock::script::Scenario;
+use crate::harness::mock::script::Script;
 use crate::harness::mock::server::{MockApi, Options, StartError};
 use crate::harness::mock::sweep::{SweepCase, probe};
 
@@ -68,10 +68,10 @@ pub(crate) enum PlayError {
 }
 
 /// Plays one case on a server of its own.
-pub(crate) async fn play(scenario: &Scenario, case: &SweepCase) -> Result<Played, PlayError> {
+pub(crate) async fn play(script: &Script, case: &SweepCase) -> Result<Played, PlayError> {
     let options = Options { faults: vec![case.fault.clone()], ..Options::default() };
-    let api = MockApi::start(scenario.script.clone(), options).await?;
-    let played = match timeout(DEADLINE, observe(&api, scenario, case)).await {
+    let api = MockApi::start(script.clone(), options).await?;
+    let played = match timeout(DEADLINE, observe(&api, script, case)).await {
         Ok(played) => played,
         Err(_) => Ok(Played {
             bytes: 0,
@@ -84,7 +84,7 @@ pub(crate) async fn play(scenario: &Scenario, case: &SweepCase) -> Result<Played
     played
 }
 
-async fn observe(api: &MockApi, scenario: &Scenario, case: &SweepCase) -> Result<Played, PlayError> {
+async fn observe(api: &MockApi, script: &Script, case: &SweepCase) -> Result<Played, PlayError> {
     let Some(name) = &case.turn else {
         let refused = TcpStream::connect(api.address()).await;
         let is_refused = refused.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
@@ -96,10 +96,10 @@ async fn observe(api: &MockApi, scenario: &Scenario, case: &SweepCase) -> Result
         });
     };
     let unreachable = || PlayError::Unreachable(name.clone());
-    let index = scenario.script.turns.iter().position(|turn| turn.name == *name).ok_or_else(unreachable)?;
-    let probe = probe(scenario, index).ok_or_else(unreachable)?;
+    let index = script.turns.iter().position(|turn| turn.name == *name).ok_or_else(unreachable)?;
+    let probe = probe(script, index).ok_or_else(unreachable)?;
     let model = probe.body["model"].as_str().unwrap_or_default();
-    let (expected, expected_end) = promise(scenario, index, &case.fault, model);
+    let (expected, expected_end) = promise(script, index, &case.fault, model);
 
     let mut stream = TcpStream::connect(api.address()).await?;
     let body = probe.body.to_string();
@@ -171,8 +171,7 @@ fn still_open(stream: &mut TcpStream, seen: &mut Vec<u8>) -> std::io::Result<Opt
 }
 
 /// The bytes and the end that a fault promises.
-fn promise(scenario: &Scenario, index: usize, fault: &Fault, model: &str) -> (Vec<u8>, WireEnd) {
-    let script = &scenario.script;
+fn promise(script: &Script, index: usize, fault: &Fault, model: &str) -> (Vec<u8>, WireEnd) {
     let turn = &script.turns[index];
     let seed = AnswerSeed { seed: script.seed, entry: index as u64, earlier: 0 };
     let reply = reply_of_turn(turn, model, true, Some(&fault.kind), seed);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{TARGETS, Target};
-use crate::reference::Misbehaviour;
+use crate::harness::Misbehaviour;
 use crate::text::nearest;
 
 /// `claude`, `claude@2.1.197`, `claw=./path`, `my-target.toml`, or `reference+misbehaviour`.

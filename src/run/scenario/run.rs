@@ -179,7 +179,7 @@ fn step(item: Item<'_>) -> Result<Step, FileError> {
     table.finish()?;
     match <[Action; 1]>::try_from(actions) {
         Ok(_) if after.is_some() && asked.is_some() => Err(twice),
-        Ok([action]) => Ok(Step::new(after.or(asked).unwrap_or(Cue::Now), action)),
+        Ok([action]) => Ok(Step { cue: after.or(asked).unwrap_or(Cue::Now), action }),
         Err(_) => Err(whole),
     }
 }

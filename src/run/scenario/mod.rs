@@ -27,8 +27,8 @@ pub(crate) use expect::{Expect, ExpectedFile};
 pub(crate) use reader::import;
 pub(crate) use run::{OutputMode, RunPart};
 
-use super::mock::{Fault, Script};
 use crate::golden::Interleave;
+use crate::harness::mock::{Fault, Script};
 use crate::run::Source;
 use crate::version::VersionRange;
 

@@ -16,7 +16,7 @@ pub fn text(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::scenario::Scenario;
+    use crate::run::scenario::Scenario;
 
     #[test]
     fn every_built_in_scenario_is_valid_and_named_after_its_file() {

@@ -1,0 +1,91 @@
+//! How a target is asked to do what a case wants of it.
+
+use super::plan::Planned;
+use super::scenario::OutputMode;
+use super::target;
+use crate::harness::CommandLine;
+use crate::harness::room::Room;
+
+/// As long as one argument may be on Linux, with room to spare.
+const LONGEST_ARGUMENT: usize = 100 << 10;
+
+/// The command line of a case in this room; an error when the target cannot be asked that way. `api` is the address of the
+/// scripted API, if it is used.
+pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result<CommandLine, String> {
+    let (is_real, api) = (api.is_none(), api.unwrap_or_default());
+    let (run, speaks, chosen) = (&planned.run, &planned.speaks, &planned.target.choice.target);
+    let mut line = CommandLine {
+        program: match &run.program {
+            Some(other) if other == "{clawgate}" => {
+                let own = target::clawgate(|name| std::env::var_os(name));
+                own.ok_or("clawgate does not know its own path")?.display().to_string()
+            }
+            Some(other) => fill(other, room, api),
+            None => planned.target.program.display().to_string(),
+        },
+        stdin: run.stdin.clone(),
+        ..CommandLine::default()
+    };
+    if let Some(first) = &run.first {
+        let mut args = Vec::new();
+        if let Some(prompt) = &first.prompt {
+            args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", prompt)));
+        }
+        args.extend(first.args.iter().map(|word| fill(word, room, api)));
+        if !run.bare {
+            args.extend(speaks.args.iter().cloned());
+        }
+        line.first = Some(args);
+    }
+    if let Some(prompt) = run.whole_prompt() {
+        // A question that looks like a flag or is too long for an argument goes through standard input.
+        if prompt.len() > LONGEST_ARGUMENT || prompt.starts_with('-') {
+            let Some(args) = &speaks.prompt_on_stdin else {
+                return Err("the target does not read a question from standard input".into());
+            };
+            line.args.extend(args.iter().cloned());
+            line.stdin = Some(prompt);
+        } else {
+            if speaks.prompt.is_empty() {
+                return Err("the target's file does not say how to ask a question".into());
+            }
+            line.args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", &prompt)));
+        }
+    }
+    line.args.extend(run.args.iter().map(|word| fill(word, room, api)));
+    if !run.bare && run.output == OutputMode::Contract {
+        line.args.extend(speaks.args.iter().cloned());
+    }
+    for (name, value) in chosen.env.iter().chain(&speaks.env) {
+        // The real API is where the target looks for it by itself.
+        if is_real && value.contains("{api}") {
+            continue;
+        }
+        line.set(name, &fill(value, room, api), !value.contains('{'));
+    }
+    for (name, value) in planned.real_api.as_ref().unwrap_or(&chosen.secrets) {
+        line.set(name, value, false);
+        line.secrets.push(value.clone());
+    }
+    for (name, value) in &run.env {
+        if value.is_empty() {
+            line.unset(name);
+        } else {
+            line.set(name, &fill(value, room, api), !value.contains('{'));
+        }
+    }
+    if let Some(wrong) = planned.target.choice.misbehaviour {
+        line.misbehave(wrong);
+    }
+    Ok(line)
+}
+
+fn fill(text: &str, room: &Room, api: &str) -> String {
+    if !text.contains('{') {
+        return text.to_owned();
+    }
+    text.replace("{home}", &room.home().to_string_lossy())
+        .replace("{work}", &room.work().to_string_lossy())
+        .replace("{tmp}", &room.tmp().to_string_lossy())
+        .replace("{api}", api)
+}
