@@ -37,10 +37,11 @@
 //! | `golden` | what a run did the last time somebody looked, and how it differs now |
 //! | `drift` | what changed between two sets of recordings, and what that does to a reader |
 //! | [`judge`] | one pass over an output that feeds all of the above |
-//! | `harness` | the scripted API that targets run against |
+//! | `harness` | makes recordings: the clean room and the scripted API that targets run against |
+//! | `run` | scenarios on targets: recorded, judged, and compared with what is expected |
 //! | `eval` | skills measured: trials, controls, statistics |
 //! | `report` | results for people and for programs |
-//! | `text`, `time`, `version` | patterns, nearest words and cutting; RFC 3339; versions and their ranges |
+//! | `text`, `time`, `version` | patterns, nearest words, cutting and what a terminal may show; RFC 3339; versions and their ranges |
 //! | `document` | TOML files of the user, read so that every complaint points into them |
 //! | `config` | `clawgate.toml` and its profiles |
 //! | [`exit_code`] | the exit codes of the command, which are API |
@@ -73,8 +74,6 @@ mod drift;
 mod golden;
 #[cfg(feature = "harness")]
 mod harness;
-#[cfg(feature = "harness")]
-mod printable;
 #[cfg(feature = "harness")]
 mod reference;
 #[cfg(feature = "harness")]

@@ -10,9 +10,9 @@ use super::contract::open;
 use super::run::FailOn;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
-use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Audit, built_in};
+use crate::text::printable;
 
 /// Measure whether the contracts can fail: break good runs and see which ones pass
 ///

@@ -14,10 +14,10 @@ use super::{CommandError, Format, FormatArg};
 use crate::events::{Limits, Occurrence, Profile, segments};
 use crate::exit_code::Outcome;
 use crate::judge::EVENTS_CONTRACT;
-use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
 use crate::report::timeline::{Timeline, timeline_json, timeline_page, write_text};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};
+use crate::text::printable;
 use crate::time::{Millis, time_of_day};
 
 /// Show what happened in an event log, or follow one that grows

@@ -8,9 +8,9 @@ use serde_json::json;
 use super::contract::{clause_json, not_judged, open};
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
-use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, Clause, Contract, Fixtures, Level, Sample, built_in};
+use crate::text::printable;
 
 /// Explain a clause: what it says, why, a good and a bad sample, how to fix it, how to waive it
 ///

@@ -10,8 +10,8 @@ use super::CommandError;
 use super::error::unwritable;
 use super::output::Format;
 use crate::exit_code::Outcome;
-use crate::printable::printable;
 use crate::report::style::{FAINT, GOOD, NAME};
+use crate::text::printable;
 
 /// Writes a starter configuration, an example scenario and a CI workflow
 ///

@@ -13,9 +13,9 @@ use crate::exit_code;
 use crate::harness::mock::fault;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, StartError};
-use crate::printable::printable;
 use crate::run::scenario::Scenario;
 use crate::run::scenario::library;
+use crate::text::printable;
 
 /// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
 ///

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT};
+use crate::text::printable;
 
 #[derive(Debug, Args)]
 pub(super) struct FormatArg {

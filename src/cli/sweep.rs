@@ -12,9 +12,9 @@ use crate::exit_code::Outcome;
 use crate::harness::mock::Script;
 use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
-use crate::printable::printable;
 use crate::run::scenario::Scenario;
 use crate::shell::shell_word;
+use crate::text::printable;
 
 /// Derives every cut point times every fault from a healthy scenario, and shows each on the wire.
 ///

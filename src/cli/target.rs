@@ -9,10 +9,10 @@ use super::cases::start;
 use super::project::{Project, variable};
 use super::{CommandError, Format};
 use crate::exit_code::Outcome;
-use crate::printable::printable;
 use crate::reference::MISBEHAVIOURS;
 use crate::run::target::Located;
 use crate::run::{LastRun, RunOptions, cases_on, run as run_cases};
+use crate::text::printable;
 
 /// Lists, installs and examines targets
 #[derive(Debug, clap::Args)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::text::is_visible;
+use crate::text::needs_escape;
 
 /// A line is not made longer than this by putting a whole value on it.
 const WIDTH: usize = 100;
@@ -66,10 +66,10 @@ fn members(value: &Value) -> Option<([char; 2], Vec<Member<'_>>)> {
 fn escaped(scalar: &Value) -> String {
     let mut out = String::new();
     for c in scalar.to_string().chars() {
-        if is_visible(c) {
-            out.push(c);
-        } else {
+        if needs_escape(c) {
             out.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
         }
     }
     out

@@ -32,7 +32,7 @@ use serde_json::Value;
 use super::entry::Entry;
 use super::layout::lay_out;
 use super::normalise::Normal;
-use crate::printable::printable;
+use crate::text::printable;
 
 /// The version of the content's form. A reader refuses only a newer one.
 const FORMAT: u64 = 1;

@@ -307,10 +307,8 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, masker: &Masker) -> Facts {
 
 /// A port that refuses for a while has to be made again, which only its own network can do.
 fn needs_own_socket(script: &Script, faults: &[Fault]) -> bool {
-    faults
-        .iter()
-        .chain(&script.server_faults)
-        .any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
+    let mut faults = faults.iter().chain(&script.server_faults);
+    faults.any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
 }
 
 fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start {

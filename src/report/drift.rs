@@ -6,8 +6,7 @@ use super::markdown::plain;
 use super::quote::first_columns;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::drift::{Broken, Change, Drift, Effect, Found};
-use crate::printable::printable;
-use crate::text::clip;
+use crate::text::{clip, printable};
 
 /// So many cases of a row are named for people.
 const NAMED: usize = 4;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::context::Context;
 use super::problem::problems;
 use super::run_report::RunReport;
-use crate::printable::printable;
 use crate::run::CaseFinished;
+use crate::text::printable;
 
 /// GitHub shows so many annotations of a step.
 const MOST: usize = 10;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::context::Context;
 use super::problem::{Weight, problems};
 use super::run_report::RunReport;
-use crate::printable::printable;
+use crate::text::printable;
 
 /// The report of a run.
 pub(super) fn render(run: &RunReport, context: &Context) -> String {

@@ -12,8 +12,8 @@ use crate::stream_json::{Session, Summary};
 use super::log_judgement::write_log;
 use super::numbers::{counted, grouped};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
-use crate::printable::printable;
 use crate::run::Word;
+use crate::text::printable;
 
 /// Findings shown of one input; `--format json` has all of them.
 const MAX_FINDINGS: usize = 12;

@@ -8,8 +8,8 @@ use maud::html;
 use super::context::Context;
 use super::output;
 use super::run_report::RunReport;
-use crate::printable::printable;
 use crate::run::{CaseFinished, Failure, Status};
+use crate::text::printable;
 
 /// How much of a failed run's output goes into the report.
 const OUTPUT: usize = 16 << 10;

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use crate::json::Node;
 use crate::stream_json::{Block, Line, Message, RawMessage, User};
 
-use crate::printable::printable;
-use crate::text::clip;
+use crate::text::{clip, printable};
 
 /// Longer texts are clipped.
 const WIDTH: usize = 96;

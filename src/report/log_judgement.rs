@@ -9,7 +9,7 @@ use crate::schema::{Finding, Level};
 use super::judgement_text::{finding_line, section};
 use super::numbers::counted;
 use super::style::{BAD, FAINT, GOOD, NAME};
-use crate::printable::printable;
+use crate::text::printable;
 
 /// Findings shown; `--format json` has all of them.
 const MAX_FINDINGS: usize = 40;

@@ -8,8 +8,8 @@ use super::document::RenderError;
 use super::numbers::counted;
 use super::problem::{Problem, problems, promise};
 use super::run_report::RunReport;
-use crate::printable::printable;
 use crate::run::Status;
+use crate::text::printable;
 
 /// Failures told in full; the tables have all of them.
 const MOST_TOLD: usize = 50;

@@ -6,10 +6,9 @@ use hmac_sha256::Hash as Sha256;
 
 use super::context::Context;
 use super::run_report::RunReport;
-use crate::printable::printable;
 use crate::run::{CaseFinished, FailureKind, Finding, Source, Status, Word};
 use crate::schema::Level;
-use crate::text::hex;
+use crate::text::{hex, printable};
 
 /// What the rule of a problem begins with that no clause is about.
 const RUN: &str = "run/";

@@ -7,8 +7,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::quote::first_columns;
-use crate::printable::printable;
 use crate::run::Event;
+use crate::text::printable;
 
 /// The line at the bottom of standard error; nothing where that is no terminal.
 #[derive(Debug)]

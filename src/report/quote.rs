@@ -7,7 +7,7 @@ use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::printable::printable;
+use crate::text::printable;
 
 /// A part of a line, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use super::context::Context;
 use super::problem::{Problem, Weight, problems, promise};
 use super::run_report::RunReport;
-use crate::printable::printable;
 use crate::run::Source;
+use crate::text::printable;
 
 /// The name of our fingerprint; the number changes when what goes into it does.
 const FINGERPRINT: &str = "clawgate/v1";

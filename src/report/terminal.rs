@@ -9,9 +9,9 @@ use super::context::Context;
 use super::quote::{first_columns, quote_file};
 use super::run_report::counts;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
-use crate::printable::printable;
 use crate::run::{CaseFinished, Event, FailureKind, Finding, RunFinished, RunStarted, Status};
 use crate::shell::shell_word;
+use crate::text::printable;
 
 /// Failures told in full at the end; of the rest the names are enough.
 const MOST_TOLD: usize = 12;

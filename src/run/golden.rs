@@ -6,8 +6,8 @@ use super::compare::{Failure, FailureKind};
 use super::plan::Planned;
 use crate::golden::{Difference, Mode, Outcome, Store, StoreError, normalise};
 use crate::harness::secrets::Masker;
-use crate::printable::printable;
 use crate::recording::Recording;
+use crate::text::printable;
 
 /// The snapshots that runs are compared with.
 #[derive(Debug, Clone)]

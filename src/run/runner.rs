@@ -16,7 +16,7 @@ use super::event::{
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
 use crate::harness::RecordError;
-use crate::printable::printable;
+use crate::text::printable;
 
 /// How cases are run.
 #[derive(Debug, Clone)]

@@ -11,11 +11,11 @@ use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
 use crate::harness::KEPT_FILES;
 use crate::judge::Judgement;
-use crate::printable::printable;
 use crate::recording::{Exit, Recording};
 use crate::run::{Attempt, FailureKind};
 use crate::schema::{Finding, Level};
 use crate::stream_json::StreamReader;
+use crate::text::printable;
 
 /// A finished run.
 ///

@@ -1,4 +1,5 @@
-//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what can be seen, and cutting to a length.
+//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what a terminal may show, and cutting to a
+//! length.
 
 mod clip;
 #[cfg(feature = "contracts")]
@@ -8,7 +9,7 @@ mod hex;
 #[cfg(feature = "contracts")]
 mod nearest;
 #[cfg(feature = "harness")]
-mod visible;
+mod printable;
 
 pub(crate) use clip::{clip, head, tail};
 #[cfg(feature = "contracts")]
@@ -20,4 +21,4 @@ pub(crate) use hex::hex;
 #[cfg(feature = "contracts")]
 pub(crate) use nearest::{did_you_mean, nearest, nearest_within};
 #[cfg(feature = "harness")]
-pub(crate) use visible::is_visible;
+pub(crate) use printable::{needs_escape, printable};

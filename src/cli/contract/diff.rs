@@ -10,9 +10,9 @@ use serde_json::json;
 use crate::cli::output::typed;
 use crate::cli::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
-use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, CONTRACT_FILE, Diff, Effect, FileError, bundle};
+use crate::text::printable;
 
 /// Compare two contracts, or two directories of JSON Schemas: each change as breaking, additive or undecided
 ///

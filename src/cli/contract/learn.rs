@@ -12,9 +12,9 @@ use crate::cli::output::tell;
 use crate::cli::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::judge::{Source, find};
-use crate::printable::printable;
 use crate::recording::Recording;
 use crate::schema::{ContractSet, Fit, Learner, Level, Protocol, Sample};
+use crate::text::printable;
 
 /// Learn a contract from recordings: a schema for each kind of message, required where always seen
 #[derive(Debug, Args)]

@@ -11,10 +11,10 @@ use serde_json::json;
 use crate::cli::{CommandError, Format, FormatArg};
 use crate::events::Profile;
 use crate::exit_code::Outcome;
-use crate::printable::printable;
 use crate::report::style::{FAINT, NAME};
 use crate::schema::policy::{Effect, Kind, Policy};
 use crate::schema::{Bundle, Clause, Contract, FileError, Level, built_in, bundle};
+use crate::text::printable;
 
 /// List contracts, show one, compare two, or learn one from recordings
 #[derive(Debug, Args)]

@@ -9,8 +9,8 @@ use crate::cli::error::unreadable;
 use crate::cli::{CommandError, Format};
 use crate::eval::skill::{Severity, discover, lint};
 use crate::exit_code::Outcome;
-use crate::printable::printable;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
+use crate::text::printable;
 
 /// Lints the skills at these paths.
 pub(super) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Result<Outcome, CommandError> {

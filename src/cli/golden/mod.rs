@@ -17,9 +17,9 @@ use crate::cli::project::Project;
 use crate::cli::{CommandError, Format, FormatArg, complain};
 use crate::exit_code::Outcome;
 use crate::golden::{Orphan, Store, StoreError, snapshot_of};
-use crate::printable::printable;
 use crate::run::target::Located;
 use crate::run::{is_secret, orphans};
+use crate::text::printable;
 use flag::{GoldenDir, unreadable_snapshot};
 use learn::LearnArgs;
 

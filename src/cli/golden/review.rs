@@ -9,8 +9,8 @@ use crate::cli::CommandError;
 use crate::cli::golden::PendingArgs;
 use crate::exit_code::Outcome;
 use crate::golden::{DiffLine, Normal, StoreError, Tag, hunks, read, snapshot_of};
-use crate::printable::printable;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
+use crate::text::printable;
 
 /// From this width on both line numbers are shown.
 const WIDE: usize = 100;

@@ -11,17 +11,11 @@
 //! a server of its own on a loopback port of its own.
 //!
 //! ```
-//! use clawgate::harness::mock::{MockApi, Options, Scenario};
+//! use clawgate::internals::harness::mock::{MockApi, Options, Script};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let scenario = Scenario::parse("hello.toml", r#"
-//!     [scenario]
-//!     name = "hello"
-//!     [[api.turns]]
-//!     text = "Hello."
-//! "#)?;
-//! let api = MockApi::start(scenario.script, Options::default()).await?;
+//! let api = MockApi::start(Script::new().text("Hello."), Options::default()).await?;
 //! println!("ANTHROPIC_BASE_URL={}", api.base_url());
 //! let journal = api.stop().await;
 //! assert_eq!(journal.unused, ["turn-1"]);

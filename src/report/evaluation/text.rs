@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::eval::spec::Kind;
 use crate::eval::{Comparison, Event, Options, Report, ReportStatus, SkillState, Status, Store, Trial};
-use crate::printable::printable;
+use crate::text::printable;
 
 use super::super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use super::{difference, rate};

@@ -3,7 +3,7 @@
 use hmac_sha256::Hash as Sha256;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::printable::printable;
+use crate::text::printable;
 
 const STYLE: &str = include_str!("style.css");
 

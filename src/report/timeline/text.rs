@@ -8,7 +8,7 @@ use crate::time::{Millis, date, span, time_of_day};
 use super::super::numbers::counted;
 use super::super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use super::{Entry, EntryKind, Lane, Measure, Timeline};
-use crate::printable::printable;
+use crate::text::printable;
 
 /// Writes the timeline of a log.
 pub(crate) fn write_text(out: &mut dyn Write, input: &str, timeline: &Timeline) -> io::Result<()> {

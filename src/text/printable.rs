@@ -4,14 +4,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::text::is_visible;
-
 /// What begins a command to Azure Pipelines and GitHub Actions wherever it stands in a line.
 const COMMAND: &str = "##[";
 
 /// The text with control characters, escape sequences and direction overrides made visible, on one line.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_visible) && !text.contains(COMMAND) {
+    if !text.chars().any(needs_escape) && !text.contains(COMMAND) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -20,7 +18,7 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c if !is_visible(c) => {
+            c if needs_escape(c) => {
                 // Writing to a string cannot fail.
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
             }
@@ -28,6 +26,33 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(if out.contains(COMMAND) { out.replace(COMMAND, "# #[") } else { out })
+}
+
+/// Whether it would control a terminal, or be seen by nobody.
+pub(crate) fn needs_escape(c: char) -> bool {
+    c.is_control() || is_unseen(c) || is_no_character(c)
+}
+
+/// Takes no room, turns the direction of what follows, or looks like nothing at all.
+fn is_unseen(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{3164}'
+            | '\u{feff}' | '\u{ffa0}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// A code point that will never be a character; XML refuses the first two of them.
+fn is_no_character(c: char) -> bool {
+    let code = u32::from(c);
+    code & 0xfffe == 0xfffe || (0xfdd0..=0xfdef).contains(&code)
 }
 
 #[cfg(test)]
