@@ -100,7 +100,7 @@ impl Profile {
             cases: texts(&mut table, "cases")?,
             scenarios: texts(&mut table, "scenarios")?,
             jobs: at_least_one(&mut table, "jobs")?,
-            timeout: table.take("timeout").map(seconds).transpose()?,
+            timeout: table.take("timeout").as_ref().map(seconds).transpose()?,
             retries: table.unsigned("retries")?,
             repeat: at_least_one(&mut table, "repeat")?,
             fail_fast: table.boolean("fail-fast")?,
@@ -153,7 +153,7 @@ fn at_least_one(table: &mut Table<'_>, key: &'static str) -> Result<Option<u64>,
     }
 }
 
-fn seconds(item: Item<'_>) -> Result<f64, FileError> {
+fn seconds(item: &Item<'_>) -> Result<f64, FileError> {
     let place = item.place();
     let number = item.json()?.as_f64().filter(|seconds| *seconds > 0.0 && seconds.is_finite());
     number.ok_or_else(|| place.complain("expected seconds, such as 30"))

@@ -118,8 +118,7 @@ impl Observed {
     pub(crate) fn read(folder: &Path, contracts: &Contracts, heuristics: bool) -> Result<Self, ObserveError> {
         let recording = Recording::open(folder)?;
         let facts = &recording.facts;
-        let mut options = Options::default();
-        options.heuristics = heuristics;
+        let options = Options { heuristics, ..Options::default() };
         let mut seen = Seen::default();
         let judgement = watched_recording(&recording, contracts, &options, &mut |line| seen.line(line))?;
         let verdict = judgement.verdict.ok_or(ObserveError::EventLog)?;

@@ -73,6 +73,7 @@ fn chosen(some: u64, all: u64, k: u64) -> f64 {
 
 /// A difference of two parts with its interval, at 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the names are those of the report in JSON")]
 pub struct Difference {
     /// The first part less the second.
     pub difference: f64,

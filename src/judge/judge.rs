@@ -219,9 +219,9 @@ impl<'c> Judge<'c> {
         ending.stderr = options.stderr.clone().unwrap_or(ending.stderr);
         ending.stderr.truncate(STDERR_HEAD);
         match body {
-            Body::Stream(stream) => Ok(stream.finish(&options, ending, watch)),
+            Body::Stream(stream) => Ok(stream.finish(&options, &ending, watch)),
             Body::Document(protocol, bytes) => {
-                judge_document(protocol, &bytes, contracts, &options, &run, ending, is_guessed)
+                judge_document(protocol, &bytes, contracts, &options, &run, &ending, is_guessed)
             }
             Body::Log(set, profile, judge) => {
                 let (findings, summary) = judge.finish(&mut ());
@@ -314,7 +314,7 @@ fn with_process<T>(ending: &Ending, exit: &Exit, decide: impl FnOnce(&Process<'_
 }
 
 impl Stream<'_> {
-    fn finish(self, options: &Options, ending: Ending, watch: &mut dyn FnMut(&Line<'_>)) -> Judgement {
+    fn finish(self, options: &Options, ending: &Ending, watch: &mut dyn FnMut(&Line<'_>)) -> Judgement {
         let Self { reader, mut documented, mut session, mut contract } = self;
         let summary =
             reader.finish(&mut |line| hear(line, &mut documented, &mut session, &mut contract, watch));
@@ -322,7 +322,7 @@ impl Stream<'_> {
         let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
         // Another agent's stream has no messages that a verdict could rest on.
         let is_foreign = contract.as_ref().is_some_and(|((set, _), _)| set.family() != Family::Claude);
-        let verdict = with_process(&ending, &exit, |process| {
+        let verdict = with_process(ending, &exit, |process| {
             if is_foreign {
                 classify_foreign(process, summary.lines)
             } else {
@@ -358,7 +358,7 @@ fn judge_document(
     contracts: &Contracts,
     options: &Options,
     run: &schema::Run,
-    ending: Ending,
+    ending: &Ending,
     is_guessed: bool,
 ) -> Result<Judgement, FileError> {
     let mut session = (protocol == Protocol::ClaudeJson).then(|| Session::new(options.limits));
@@ -381,7 +381,7 @@ fn judge_document(
     }
     let lines = u64::from(!bytes.trim_ascii().is_empty());
     let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
-    let mut verdict = with_process(&ending, &exit, |process| match (protocol, &session) {
+    let mut verdict = with_process(ending, &exit, |process| match (protocol, &session) {
         (_, Some(session)) => claude::classify(session, process, lines, options.heuristics),
         (Protocol::ClawText, _) => claw::classify_text(&envelope, process),
         (Protocol::ClawJson, _) => claw::classify_json(&envelope, process),

@@ -194,8 +194,7 @@ mod tests {
         let text = |verdict: Option<crate::classify::Verdict>| format!("{verdict:?}");
         assert_ne!(text(verdict(trace.to_vec())), text(verdict(noise.clone())));
         assert_eq!(text(verdict(late.clone())), text(verdict(noise.clone())));
-        let mut options = Options::default();
-        options.stderr = Some(late);
+        let options = Options { stderr: Some(late), ..Options::default() };
         let given = recording(&made(&facts, "", Vec::new()), &Contracts::built_in(), &options).unwrap();
         assert_eq!(text(given.verdict), text(verdict(noise)));
     }

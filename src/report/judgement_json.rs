@@ -34,7 +34,8 @@ pub fn judgement_json(input: &str, judgement: &Judgement) -> serde_json::Result<
             "sessions": summary.sessions,
             "peers": summary.peers,
         });
-        object += &format!(r#","events":{events}"#);
+        object.push_str(r#","events":"#);
+        object.push_str(&events.to_string());
     }
     Ok(object + "}")
 }

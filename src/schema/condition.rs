@@ -75,14 +75,14 @@ impl Condition {
         Self { alternatives: vec![Vec::new()] }
     }
 
-    pub(crate) fn load(node: Item<'_>, scope: Scope) -> Result<Self, FileError> {
+    pub(crate) fn load(node: &Item<'_>, scope: Scope) -> Result<Self, FileError> {
         let tables = if node.is_list() { node.list()? } else { vec![node.clone()] };
         if tables.is_empty() || tables.len() > 64 {
             return Err(node.complain("a condition has 1 to 64 alternatives"));
         }
         let terms = |table: Item<'_>| {
             let entries = table.into_table()?.into_entries().into_iter();
-            entries.map(|(key, value)| Term::load(&key, value, scope)).collect()
+            entries.map(|(key, value)| Term::load(&key, &value, scope)).collect()
         };
         Ok(Self { alternatives: tables.into_iter().map(terms).collect::<Result<_, _>>()? })
     }
@@ -242,8 +242,8 @@ impl Subject {
 }
 
 impl Term {
-    fn load(key: &str, node: Item<'_>, scope: Scope) -> Result<Self, FileError> {
-        let subject = Subject::parse(key, &node)?;
+    fn load(key: &str, node: &Item<'_>, scope: Scope) -> Result<Self, FileError> {
+        let subject = Subject::parse(key, node)?;
         let reason = match &subject {
             Subject::Message(_) if scope == Scope::Run => {
                 "is a pointer; only facts of the run can stand here"
@@ -293,7 +293,7 @@ impl Term {
 }
 
 impl Test {
-    fn load(node: Item<'_>) -> Result<Self, FileError> {
+    fn load(node: &Item<'_>) -> Result<Self, FileError> {
         if node.is_list() {
             return Ok(Self::OneOf(node.list()?.iter().map(Item::json).collect::<Result<_, _>>()?));
         }
@@ -313,9 +313,9 @@ impl Test {
             });
             tests.push(Self::Is(types.collect::<Result<_, _>>()?));
         }
-        let inner = |key| fields.get(key).map(|node| Self::load(node).map(Box::new)).transpose();
+        let inner = |key| fields.get(key).map(|node| Self::load(&node).map(Box::new)).transpose();
         tests.extend(inner("not")?.map(Self::Not));
-        tests.extend(fields.get("matches").map(regex).transpose()?.map(Self::Matches));
+        tests.extend(fields.get("matches").as_ref().map(regex).transpose()?.map(Self::Matches));
         let number = |key| fields.get(key).map(|node| node.number()).transpose();
         let (min, max) = (number("min")?, number("max")?);
         if min.is_some() || max.is_some() {
@@ -382,12 +382,12 @@ pub(crate) fn listed(values: &[Value]) -> String {
 }
 
 /// Reads a pointer of a contract.
-pub(crate) fn pointer(node: Item<'_>) -> Result<Pointer, FileError> {
+pub(crate) fn pointer(node: &Item<'_>) -> Result<Pointer, FileError> {
     Pointer::parse(node.str()?).map_err(|reason| node.complain(reason))
 }
 
 /// A regular expression of a contract: linear in time, and too small to be a weapon.
-pub(crate) fn regex(node: Item<'_>) -> Result<Regex, FileError> {
+pub(crate) fn regex(node: &Item<'_>) -> Result<Regex, FileError> {
     regex::RegexBuilder::new(node.str()?).size_limit(1 << 20).build().map_err(|error| {
         let error = error.to_string();
         let reason = error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_string();
@@ -405,7 +405,7 @@ mod tests {
     fn condition(text: &str) -> Condition {
         let text = format!("c = {text}");
         let tree = Document::parse("c.toml", &text).unwrap();
-        Condition::load(tree.need("c").unwrap(), Scope::Both).unwrap()
+        Condition::load(&tree.need("c").unwrap(), Scope::Both).unwrap()
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Fixtures {
             let fields = tree;
             let list = |key| {
                 let nodes = fields.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.list())?;
-                nodes.into_iter().map(|node| fixtures.sample(node)).collect::<Result<Vec<_>, _>>()
+                nodes.iter().map(|node| fixtures.sample(node)).collect::<Result<Vec<_>, _>>()
             };
             let found = ClauseFixtures { good: list("good")?, bad: list("bad")? };
             fields.finish()?;
@@ -133,7 +133,7 @@ impl Fixtures {
         Ok(fixtures)
     }
 
-    fn sample(&self, node: Item<'_>) -> Result<Sample, FileError> {
+    fn sample(&self, node: &Item<'_>) -> Result<Sample, FileError> {
         let fields = node.table()?;
         let mut sample = match fields.get("base") {
             Some(base) => {
@@ -148,7 +148,7 @@ impl Fixtures {
         sample.read(&fields)?;
         if let Some(edits) = fields.get("edit") {
             for edit in edits.list()? {
-                sample.edit(edit)?;
+                sample.edit(&edit)?;
             }
         }
         fields.finish()?;
@@ -206,7 +206,7 @@ impl Sample {
         }
         let channel = |text: &'static str, hex: &'static str| match (fields.get(text), fields.get(hex)) {
             (Some(text), None) => Ok(Some(text.str()?.as_bytes().to_vec())),
-            (None, Some(hex)) => unhex(hex).map(Some),
+            (None, Some(hex)) => unhex(&hex).map(Some),
             (None, None) => Ok(None),
             (Some(_), Some(hex)) => Err(hex.complain("either the text or the bytes, not both")),
         };
@@ -219,7 +219,7 @@ impl Sample {
         Ok(())
     }
 
-    fn edit(&mut self, node: Item<'_>) -> Result<(), FileError> {
+    fn edit(&mut self, node: &Item<'_>) -> Result<(), FileError> {
         let fields = node.table()?;
         let line = fields.get("line").map_or(Ok(1), |node| node.unsigned())?.max(1) as usize - 1;
         let mut lines: Vec<Vec<u8>> =
@@ -270,7 +270,7 @@ impl Sample {
     }
 }
 
-fn unhex(node: Item<'_>) -> Result<Vec<u8>, FileError> {
+fn unhex(node: &Item<'_>) -> Result<Vec<u8>, FileError> {
     let digits: String = node.str()?.split_whitespace().collect();
     let pairs = (0..digits.len()).step_by(2).map(|at| digits.get(at..at + 2));
     pairs

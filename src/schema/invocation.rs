@@ -33,14 +33,14 @@ impl Invocation {
         &self.verbs
     }
 
-    pub(crate) fn load(node: Item<'_>) -> Result<Self, FileError> {
+    pub(crate) fn load(node: &Item<'_>) -> Result<Self, FileError> {
         let fields = node.table()?;
         let strings = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.strings());
         let text = |key| fields.get(key).map(|node| node.text()).transpose();
         let mut aliases = Vec::new();
         if let Some(node) = fields.get("aliases") {
-            for (from, to) in node.table()?.into_entries().into_iter() {
-                aliases.push((from.to_string(), to.text()?));
+            for (from, to) in node.table()?.into_entries() {
+                aliases.push((from, to.text()?));
             }
         }
         let read = Self {
@@ -50,7 +50,7 @@ impl Invocation {
             flags: fields.get("flags").map(|node| node.strings()).transpose()?,
             json_flag: text("json-flag")?,
             json_env: text("json-env")?,
-            command_at: fields.get("command-at").map(pointer).transpose()?,
+            command_at: fields.get("command-at").as_ref().map(pointer).transpose()?,
         };
         fields.finish()?;
         Ok(read)

@@ -135,10 +135,10 @@ impl Contract {
             sources: strings("sources")?,
             extends: strings("extends")?,
             extends_at: head.get("extends").map_or(head.complain(""), |node| node.complain("")),
-            version_at: head.get("version-at").map(pointer).transpose()?,
+            version_at: head.get("version-at").as_ref().map(pointer).transpose()?,
             root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
             policy: Policy::load(top.get("policy"))?,
-            invocation: top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?,
+            invocation: top.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)?,
             by_kind: Self::index(&kinds, &clauses),
             kinds,
             clauses,
@@ -192,8 +192,8 @@ fn load_detect(top: &Table<'_>) -> Result<Option<Detect>, FileError> {
     let Some(node) = top.get("detect") else { return Ok(None) };
     let fields = node.table()?;
     let priority = fields.get("priority").map_or(Ok(0), |node| node.integer())?;
-    let when = Condition::load(fields.need("when")?, Scope::Message)?;
-    let invocation = top.get("invocation").map_or(Ok(Invocation::default()), Invocation::load)?;
+    let when = Condition::load(&fields.need("when")?, Scope::Message)?;
+    let invocation = top.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)?;
     let mut commands = Vec::new();
     if let Some(node) = fields.get("commands") {
         commands = node.strings()?;
@@ -224,7 +224,7 @@ fn load_kinds(top: &Table<'_>, protocol: Protocol, schemas: &Schemas) -> Result<
         if kinds.iter().any(|(known, ..)| *known == name) {
             return Err(name_node.complain(format_args!("there is already a kind `{name}`")));
         }
-        let when = Condition::load(fields.need("when")?, scope)?;
+        let when = Condition::load(&fields.need("when")?, scope)?;
         let schema = fields.get("schema").map(|node| {
             let reference = node.text()?;
             schemas.part(&reference).map_err(|reason| node.complain(reason))?;
@@ -280,7 +280,7 @@ fn load_clauses(top: &Table<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Vec
 }
 
 /// `profiles = { lenient = "off", origin = "note" }`
-fn load_profiles(node: Item<'_>) -> Result<Vec<(Profile, Option<Level>)>, FileError> {
+fn load_profiles(node: &Item<'_>) -> Result<Vec<(Profile, Option<Level>)>, FileError> {
     let one = |(name, value): (String, Item<'_>)| {
         let profile = Profile::from_name(&name)
             .ok_or_else(|| value.complain(format_args!("`{name}` is none of strict, lenient, origin")))?;
@@ -321,9 +321,9 @@ fn load_clause(fields: &Table<'_>, names: &Names<'_>, line: usize) -> Result<Cla
         why: text("why")?,
         fix: text("fix")?,
         line,
-        profiles: fields.get("profiles").map_or(Ok(Vec::new()), load_profiles)?,
+        profiles: fields.get("profiles").as_ref().map_or(Ok(Vec::new()), load_profiles)?,
         applies_text: applies.as_ref().map(|node| node.json().map(|json| json.to_string())).transpose()?,
-        applies: applies.map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Run))?,
+        applies: applies.map_or(Ok(Condition::always()), |node| Condition::load(&node, Scope::Run))?,
         check_value: check.json()?,
         check: Check::load(&check.table()?, names)?,
         id,

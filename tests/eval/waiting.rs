@@ -104,9 +104,7 @@ fn evaluate(project: &Project, clock: &Turned, target: &Limited<'_>, options: &O
 }
 
 fn one_at_a_time() -> Options {
-    let mut options = Options::default();
-    options.jobs = 1;
-    options
+    Options { jobs: 1, ..Options::default() }
 }
 
 #[test]

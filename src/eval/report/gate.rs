@@ -255,6 +255,7 @@ fn is_little(arm: &ArmReport, least: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::observed::Usage;
     use crate::eval::report::series::SeriesTally;
     use crate::eval::report::{Comparison, ControlReport, TriggerReport};
     use crate::eval::spec::Kind;
@@ -280,7 +281,7 @@ mod tests {
             cases,
             triggers: None,
             not_measured: [].into(),
-            spent: Default::default(),
+            spent: Usage::default(),
         }
     }
 

@@ -73,6 +73,7 @@ pub struct Conclusion {
 
 /// The numbers of an evaluation.
 #[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the names are those of the report in JSON")]
 pub struct Measured {
     /// What became of the cases whose outcome is known beforehand.
     pub controls: Vec<ControlReport>,

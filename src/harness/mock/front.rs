@@ -125,13 +125,12 @@ impl Question {
 
     /// wiremock's reply; `upstream` is the connection that was used last.
     async fn ask(&self, upstream: &mut Option<Connection>, engine: SocketAddr) -> Result<Reply, WireError> {
-        let mut connection = match upstream.take() {
-            Some(connection) => connection,
-            None => {
-                let stream = TcpStream::connect(engine).await?;
-                stream.set_nodelay(true)?;
-                Connection::new(stream)
-            }
+        let mut connection = if let Some(connection) = upstream.take() {
+            connection
+        } else {
+            let stream = TcpStream::connect(engine).await?;
+            stream.set_nodelay(true)?;
+            Connection::new(stream)
         };
         connection.stream.write_all(&self.bytes).await?;
         let reply = connection.read_reply(self.head_only).await?;

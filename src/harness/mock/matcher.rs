@@ -68,6 +68,9 @@ pub struct ToolResultCondition {
     pub is_error: Option<bool>,
 }
 
+/// Takes a condition's name, whether it holds, and what is expected and found; false when that is enough.
+type Visitor<'v> = &'v mut dyn FnMut(&'static str, bool, &dyn Fn() -> (String, String)) -> bool;
+
 impl When {
     /// Whether only a conversation is named, in which turns are counted.
     pub(super) fn is_conversation(&self) -> bool {
@@ -118,11 +121,7 @@ impl When {
     }
 
     /// Visits the conditions, each with whether it holds and what is expected and found; until the visitor has enough.
-    fn each(
-        &self,
-        request: &ApiRequest,
-        visit: &mut dyn FnMut(&'static str, bool, &dyn Fn() -> (String, String)) -> bool,
-    ) -> bool {
+    fn each(&self, request: &ApiRequest, visit: Visitor<'_>) -> bool {
         let facts = &request.facts;
         let name = |kind: Option<Auxiliary>| kind.map_or("a turn", Auxiliary::name).to_owned();
         let main = || "the main conversation".to_owned();

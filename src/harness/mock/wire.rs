@@ -168,6 +168,8 @@ fn find<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
 }
 
 type RequestHead = (String, String, u8, Vec<(String, String)>);
+/// The reply without its body, and how long the body is.
+type ReplyHead = (Reply, usize);
 
 fn parse_request_head(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, WireError> {
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
@@ -184,7 +186,7 @@ fn parse_request_head(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, Wire
     }
 }
 
-fn parse_reply_head(bytes: &[u8]) -> Result<Option<(usize, (Reply, usize))>, WireError> {
+fn parse_reply_head(bytes: &[u8]) -> Result<Option<(usize, ReplyHead)>, WireError> {
     const FRAMING: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
     let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
     let mut response = httparse::Response::new(&mut headers);

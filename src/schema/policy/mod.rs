@@ -88,7 +88,7 @@ impl Policy {
             self.unpromised = effect(&node)?;
         }
         if let Some(node) = fields.get("effects") {
-            for (name, node) in node.table()?.into_entries().into_iter() {
+            for (name, node) in node.table()?.into_entries() {
                 let kind = Kind::from_name(&name).ok_or_else(|| {
                     let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
                     node.complain(format_args!(

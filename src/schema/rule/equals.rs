@@ -29,16 +29,16 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Equals {
         on: Selector::load(fields, "on", names)?,
         pick: Pick::load(fields)?,
-        sides: [Side::load(fields.need("left")?, names)?, Side::load(fields.need("right")?, names)?],
+        sides: [Side::load(&fields.need("left")?, names)?, Side::load(&fields.need("right")?, names)?],
         missing_is_broken: missing
             .map_or(Ok(false), |node| choice(&node, &[("broken", true), ("fine", false)]))?,
     }))
 }
 
 impl Side {
-    fn load(node: Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+    fn load(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         if !node.is_table() {
-            return Subject::parse(node.str()?, &node).map(Self::Now);
+            return Subject::parse(node.str()?, node).map(Self::Now);
         }
         let fields = node.table()?;
         if Pick::load(&fields)? != Pick::Last {

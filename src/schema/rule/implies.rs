@@ -16,8 +16,8 @@ struct Implies {
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let premise =
-        fields.get("if").map_or(Ok(Condition::always()), |node| Condition::load(node, Scope::Both))?;
-    let then = Condition::load(fields.need("then")?, Scope::Both)?;
+        fields.get("if").map_or(Ok(Condition::always()), |node| Condition::load(&node, Scope::Both))?;
+    let then = Condition::load(&fields.need("then")?, Scope::Both)?;
     let of_run = fields.get("on").is_none() && !premise.looks_at_messages() && !then.looks_at_messages();
     let on = Selector::load(fields, "on", names)?;
     Ok(Box::new(Implies { on, pick: Pick::load(fields)?, premise, then, of_run }))

@@ -15,8 +15,8 @@ struct Length {
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Length {
         on: Selector::load(fields, "on", names)?,
-        of: pointer(fields.need("of")?)?,
-        equals: pointer(fields.need("equals")?)?,
+        of: pointer(&fields.need("of")?)?,
+        equals: pointer(&fields.need("equals")?)?,
     }))
 }
 

@@ -21,8 +21,8 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let words = [("broken", true), ("fine", false)];
     let broken = |key| fields.get(key).map_or(Ok(true), |node| choice(&node, &words));
     Ok(Box::new(Pairs {
-        open: Source::from_node(fields.need("open")?, names)?,
-        close: Source::from_node(fields.need("close")?, names)?,
+        open: Source::from_node(&fields.need("open")?, names)?,
+        close: Source::from_node(&fields.need("close")?, names)?,
         unclosed_is_broken: broken("unclosed")?,
         unopened_is_broken: broken("unopened")?,
     }))

@@ -21,7 +21,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let validator = names.validators.get(reference.str()?).cloned();
     Ok(Box::new(SchemaRule {
         on: Selector::load(fields, "on", names)?,
-        at: fields.get("at").map(pointer).transpose()?,
+        at: fields.get("at").as_ref().map(pointer).transpose()?,
         validator: validator.ok_or_else(|| reference.complain("was not compiled"))?,
     }))
 }

@@ -28,15 +28,15 @@ pub(crate) enum Known {
 impl Selector {
     /// Reads `on`; all messages when it is left out.
     pub(crate) fn load(fields: &Table<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
-        fields.get(key).map_or(Ok(Self::All), |node| Self::read(node, names))
+        fields.get(key).map_or(Ok(Self::All), |node| Self::read(&node, names))
     }
 
     /// Reads a selector that must be there.
     pub(crate) fn need(fields: &Table<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
-        Self::read(fields.need(key)?, names)
+        Self::read(&fields.need(key)?, names)
     }
 
-    fn read(node: Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+    fn read(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Item::is_table));
         if is_condition {
             let condition = Condition::load(node, Scope::Message)?;
@@ -107,18 +107,18 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn load(fields: &Table<'_>, names: &Names<'_>) -> Result<Self, FileError> {
-        let each = fields.get("each").map(pointer).transpose()?;
+        let each = fields.get("each").as_ref().map(pointer).transpose()?;
         let filter = match fields.get("where") {
             Some(node) if each.is_none() => {
                 return Err(node.complain("`where` needs `each`: it looks at the elements"));
             }
-            Some(node) => Condition::load(node, Scope::Message)?,
+            Some(node) => Condition::load(&node, Scope::Message)?,
             None => Condition::always(),
         };
-        Ok(Self { on: Selector::load(fields, "on", names)?, each, filter, at: pointer(fields.need("at")?)? })
+        Ok(Self { on: Selector::load(fields, "on", names)?, each, filter, at: pointer(&fields.need("at")?)? })
     }
 
-    pub(crate) fn from_node(node: Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+    pub(crate) fn from_node(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         let fields = node.table()?;
         let source = Self::load(&fields, names)?;
         fields.finish()?;

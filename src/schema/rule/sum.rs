@@ -27,17 +27,17 @@ enum Parts {
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let of = fields.need("of")?;
     let parts = if of.is_table() {
-        Parts::Before(Source::from_node(of, names)?)
+        Parts::Before(Source::from_node(&of, names)?)
     } else {
-        Parts::Here(of.list()?.into_iter().map(pointer).collect::<Result<_, _>>()?)
+        Parts::Here(of.list()?.iter().map(pointer).collect::<Result<_, _>>()?)
     };
     let since = [("start", false), ("previous", true)];
     Ok(Box::new(Sum {
         on: Selector::load(fields, "on", names)?,
         pick: Pick::load(fields)?,
-        total: pointer(fields.need("total")?)?,
+        total: pointer(&fields.need("total")?)?,
         parts,
-        dedupe: fields.get("dedupe").map(pointer).transpose()?,
+        dedupe: fields.get("dedupe").as_ref().map(pointer).transpose()?,
         since_previous: fields.get("since").map_or(Ok(false), |node| choice(&node, &since))?,
         tolerance: fields.get("tolerance").map_or(Ok(0.0), |node| node.number())?,
     }))

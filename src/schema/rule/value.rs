@@ -26,7 +26,7 @@ pub(super) fn load_one_of(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 }
 
 pub(super) fn load_matches(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
-    load(fields, names, Test::Matches(regex(fields.need("regex")?)?))
+    load(fields, names, Test::Matches(regex(&fields.need("regex")?)?))
 }
 
 fn load(fields: &Table<'_>, names: &Names<'_>, test: Test) -> Loaded {

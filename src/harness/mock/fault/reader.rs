@@ -180,15 +180,15 @@ impl<'t> Parameters<'t> {
         Ok(Parameters { name: name.trim(), given, asked: Vec::new(), written: Vec::new() })
     }
 
-    /// A key as it was typed: not at all, alone, or with a value.
-    fn take(&mut self, key: &'static str) -> Option<Option<String>> {
+    /// A key as it was typed, alone or with a value.
+    fn take(&mut self, key: &'static str) -> Option<(String, Option<String>)> {
         self.asked.push(key);
         let at = self.given.iter().position(|(known, _)| known == key)?;
-        Some(self.given.remove(at).1)
+        Some(self.given.remove(at))
     }
 
     fn read<T: FromStr + Display>(&mut self, key: &'static str, what: &str) -> Result<Option<T>, String> {
-        let Some(value) = self.take(key) else { return Ok(None) };
+        let Some((_, value)) = self.take(key) else { return Ok(None) };
         let value = value.ok_or_else(|| format!("`{key}` needs a value, as in `{key}=…`"))?;
         let read = value.parse().map_err(|_| format!("`{key}` is {what}, not `{value}`"))?;
         self.written.push(parameter(key, &read));
@@ -270,8 +270,8 @@ impl<'t> Parameters<'t> {
     fn flag(&mut self, key: &'static str) -> Result<bool, String> {
         match self.take(key) {
             None => Ok(false),
-            Some(Some(_)) => Err(format!("`{key}` takes no value")),
-            Some(None) => {
+            Some((_, Some(_))) => Err(format!("`{key}` takes no value")),
+            Some((_, None)) => {
                 self.written.push(key.to_owned());
                 Ok(true)
             }

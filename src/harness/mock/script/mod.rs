@@ -139,6 +139,7 @@ pub enum ToolInput {
 
 /// Token counts of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the names are those of the API")]
 pub struct Usage {
     /// Input tokens.
     pub input_tokens: Option<u64>,
