@@ -1,86 +1,11 @@
 //! Finding the document and everything around it.
 
-use std::fmt;
-
 use serde_json::Value;
 
-use crate::json::{Kind, Malformed, Node, OddityKind, Scanner};
+use crate::json::{Kind, Malformed, Node, Oddity, Problem, Scanner};
 
 /// A larger output is not read as a document.
 pub const MAX_BYTES: usize = 16 << 20;
-
-/// A way in which an output is not exactly one strict JSON object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flaw {
-    /// What is wrong.
-    pub kind: FlawKind,
-    /// Where, in bytes from the start of the output.
-    pub offset: usize,
-}
-
-/// The kinds of [`Flaw`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FlawKind {
-    /// There is no output at all, or only white space.
-    Empty,
-    /// There is output, but no JSON value in it.
-    NotJson,
-    /// Something stands before the document.
-    Prefix,
-    /// Something that is not JSON follows the document.
-    Suffix,
-    /// Another document follows the first.
-    SecondDocument,
-    /// The document is not an object.
-    NotAnObject,
-    /// The document breaks off.
-    Truncated,
-    /// The output is not UTF-8.
-    InvalidUtf8,
-    /// A byte order mark stands before the document.
-    ByteOrderMark,
-    /// White space other than one newline stands around the document.
-    StrayWhitespace,
-    /// No newline ends the document.
-    NoFinalNewline,
-    /// The document has something that strict JSON does not allow, or readers disagree about.
-    Oddity(OddityKind),
-    /// The output is larger than [`MAX_BYTES`].
-    TooLarge,
-}
-
-impl FlawKind {
-    /// Whether a lenient reader stumbles over it too.
-    pub fn is_substantial(self) -> bool {
-        !matches!(self, Self::StrayWhitespace | Self::NoFinalNewline | Self::Oddity(_))
-    }
-
-    /// The flaw in words.
-    pub fn describe(self) -> &'static str {
-        match self {
-            Self::Empty => "no output",
-            Self::NotJson => "no JSON in the output",
-            Self::Prefix => "something before the document",
-            Self::Suffix => "something after the document",
-            Self::SecondDocument => "a second document",
-            Self::NotAnObject => "a document that is not an object",
-            Self::Truncated => "a document that breaks off",
-            Self::InvalidUtf8 => "invalid UTF-8",
-            Self::ByteOrderMark => "a byte order mark",
-            Self::StrayWhitespace => "stray white space",
-            Self::NoFinalNewline => "no newline at the end",
-            Self::Oddity(kind) => kind.describe(),
-            Self::TooLarge => "more output than a document may have",
-        }
-    }
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}", self.kind.describe(), self.offset)
-    }
-}
 
 /// An output and the document in it.
 #[derive(Debug, Clone, Default)]
@@ -92,8 +17,8 @@ pub struct Envelope {
     pub offset: usize,
     /// How many JSON documents follow each other.
     pub documents: usize,
-    /// Every flaw, in the order of the bytes.
-    pub flaws: Vec<Flaw>,
+    /// What keeps the output from being exactly one strict JSON object, in the order of the bytes.
+    pub flaws: Vec<Oddity>,
 }
 
 impl Envelope {
@@ -105,19 +30,19 @@ impl Envelope {
     /// As [`read`](Self::read); `see` is shown the document as it stands in the output, if there is one.
     pub fn read_with(output: &[u8], see: &mut dyn FnMut(Node<'_>)) -> Self {
         if output.len() > MAX_BYTES {
-            return Self::only(FlawKind::TooLarge, MAX_BYTES);
+            return Self::only(Problem::TooLarge, MAX_BYTES);
         }
         let mut envelope = Self::default();
         let text = match std::str::from_utf8(output) {
             Ok(text) => std::borrow::Cow::Borrowed(text),
             Err(error) => {
-                envelope.flaw(FlawKind::InvalidUtf8, error.valid_up_to());
+                envelope.flaw(Problem::InvalidUtf8, error.valid_up_to());
                 String::from_utf8_lossy(output)
             }
         };
         let start = text.len() - text.trim_start_matches(is_json_space).len();
         if start == text.len() {
-            envelope.flaw(FlawKind::Empty, 0);
+            envelope.flaw(Problem::Empty, 0);
             return envelope;
         }
         envelope.document(&text, start, see);
@@ -125,12 +50,12 @@ impl Envelope {
         envelope
     }
 
-    fn only(kind: FlawKind, offset: usize) -> Self {
-        Self { flaws: vec![Flaw { kind, offset }], ..Self::default() }
+    fn only(kind: Problem, offset: usize) -> Self {
+        Self { flaws: vec![Oddity { kind, offset }], ..Self::default() }
     }
 
-    fn flaw(&mut self, kind: FlawKind, offset: usize) {
-        self.flaws.push(Flaw { kind, offset });
+    fn flaw(&mut self, kind: Problem, offset: usize) {
+        self.flaws.push(Oddity { kind, offset });
     }
 
     /// Whether the output is one JSON object with nothing of substance around it, so that a lenient reader gets it.
@@ -143,30 +68,30 @@ impl Envelope {
         let mut scanner = Scanner::default();
         let mut at = start;
         if let Some(rest) = text[start..].strip_prefix('\u{feff}') {
-            self.flaw(FlawKind::ByteOrderMark, start);
+            self.flaw(Problem::ByteOrderMark, start);
             at = text.len() - rest.trim_start_matches(is_json_space).len();
         } else if start > 0 {
-            self.flaw(FlawKind::StrayWhitespace, 0);
+            self.flaw(Problem::SpaceBefore, 0);
         }
         if let Err(error) = scanner.scan_first(&text[at..]) {
             // What is inside of a document that was cut is no document.
             if breaks_off(&text[at..], error) {
-                self.flaw(FlawKind::Truncated, at);
+                self.flaw(Problem::Truncated, at);
                 return;
             }
             let Some(found) = first_object(&mut scanner, text, at) else {
-                self.flaw(FlawKind::NotJson, at);
+                self.flaw(Problem::NoJson, at);
                 return;
             };
-            self.flaw(FlawKind::Prefix, at);
+            self.flaw(Problem::Prefix, at);
             at = found;
         }
         let Ok(document) = scanner.scan_first(&text[at..]) else { return };
         for odd in document.oddities() {
-            self.flaws.push(Flaw { kind: FlawKind::Oddity(odd.kind), offset: at + odd.offset });
+            self.flaw(odd.kind, at + odd.offset);
         }
         if document.root().kind() != Kind::Object {
-            self.flaws.push(Flaw { kind: FlawKind::NotAnObject, offset: at });
+            self.flaw(Problem::NotAnObject, at);
         }
         see(document.root());
         self.value = Some(document.root().to_value());
@@ -187,21 +112,21 @@ impl Envelope {
             match scanner.scan_first(rest) {
                 Ok(next) if rest.starts_with(['{', '[']) => {
                     if self.documents == 1 {
-                        self.flaw(FlawKind::SecondDocument, here);
+                        self.flaw(Problem::SecondDocument, here);
                     }
                     self.documents += 1;
                     at = here + next.end();
                 }
                 _ => {
-                    self.flaw(FlawKind::Suffix, here);
+                    self.flaw(Problem::Suffix, here);
                     return;
                 }
             }
         }
         match &text[at..] {
             "\n" => {}
-            "" => self.flaw(FlawKind::NoFinalNewline, text.len()),
-            _ => self.flaw(FlawKind::StrayWhitespace, at),
+            "" => self.flaw(Problem::NoFinalNewline, text.len()),
+            _ => self.flaw(Problem::SpaceAfter, at),
         }
     }
 }
@@ -236,7 +161,7 @@ fn is_json_space(c: char) -> bool {
 mod tests {
     use super::*;
 
-    fn flaws(output: &str) -> Vec<(FlawKind, usize)> {
+    fn flaws(output: &str) -> Vec<(Problem, usize)> {
         Envelope::read(output.as_bytes()).flaws.iter().map(|flaw| (flaw.kind, flaw.offset)).collect()
     }
 
@@ -249,21 +174,21 @@ mod tests {
 
     #[test]
     fn each_flaw_is_told_apart_and_placed() {
-        use FlawKind::*;
+        use Problem::*;
         assert_eq!(flaws(""), [(Empty, 0)]);
-        assert_eq!(flaws("usage: claw\n"), [(NotJson, 0)]);
+        assert_eq!(flaws("usage: claw\n"), [(NoJson, 0)]);
         assert_eq!(flaws("Allow? {\"a\":1}\n"), [(Prefix, 0)]);
         assert_eq!(flaws("{\"a\":1} done\n"), [(Suffix, 8)]);
         assert_eq!(flaws("{\"a\":1}\n{\"b\":2}\n{\"c\":3}\n"), [(SecondDocument, 8)]);
         assert_eq!(flaws("[1]\n"), [(NotAnObject, 0)]);
         assert_eq!(flaws("{\"a\":\"x"), [(Truncated, 0)]);
         assert_eq!(flaws("\u{feff}{\"a\":1}\n"), [(ByteOrderMark, 0)]);
-        assert_eq!(flaws(" {\"a\":1}\n\n"), [(StrayWhitespace, 0), (StrayWhitespace, 8)]);
+        assert_eq!(flaws(" {\"a\":1}\n\n"), [(SpaceBefore, 0), (SpaceAfter, 8)]);
         assert_eq!(flaws("{\"a\":1}"), [(NoFinalNewline, 7)]);
-        assert_eq!(flaws("{\"a\":NaN}\n"), [(Oddity(OddityKind::NonFinite), 5)]);
+        assert_eq!(flaws("{\"a\":NaN}\n"), [(NonFinite, 5)]);
         assert_eq!(flaws("{\"a\":1,\"a\":\"\\ud800\"}\n").len(), 2);
         let bad = Envelope::read(b"{\"a\":\"\xff\"}\n");
-        assert_eq!(bad.flaws, [Flaw { kind: InvalidUtf8, offset: 6 }]);
+        assert_eq!(bad.flaws, [Oddity { kind: InvalidUtf8, offset: 6 }]);
         assert!(bad.value.is_some() && !bad.is_one_object());
         assert_eq!(Envelope::read(&vec![b' '; MAX_BYTES + 1]).flaws[0].kind, TooLarge);
     }
@@ -272,9 +197,9 @@ mod tests {
     fn a_document_that_was_cut_anywhere_is_said_to_be_cut() {
         let whole = r#"{"type":"result","n":-12.5e3,"flag":true,"none":null,"text":"a \u00fc \" b","usage":{"in":[1,{"x":2}]}}"#;
         for at in 1..whole.len() {
-            assert_eq!(flaws(&whole[..at]), [(FlawKind::Truncated, 0)], "{}", &whole[..at]);
+            assert_eq!(flaws(&whole[..at]), [(Problem::Truncated, 0)], "{}", &whole[..at]);
         }
-        assert_eq!(flaws("[Question] go on? {\"a\":1}\n"), [(FlawKind::Prefix, 0)]);
+        assert_eq!(flaws("[Question] go on? {\"a\":1}\n"), [(Problem::Prefix, 0)]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Checking a log while it is read: bytes in, violations and occurrences out.
 
-use crate::json::{Node, OddityKind, RawLine, Scanner, Splitter};
+use crate::json::{Node, Problem, RawLine, Scanner, Splitter};
 
 use super::record::{Entry, Record};
 use super::rules::{Session, whole_log};
@@ -166,7 +166,7 @@ impl LineChecker {
         let mut scanner = std::mem::take(&mut self.scanner);
         match scanner.scan(text) {
             Ok(document) if document.root().is_object() => {
-                if document.oddities().iter().any(|oddity| oddity.kind == OddityKind::NonFinite) {
+                if document.oddities().iter().any(|oddity| oddity.kind == Problem::NonFinite) {
                     let what = "the line holds NaN or Infinity, which JSON does not have";
                     self.broken(place, what, out);
                 }

@@ -17,8 +17,8 @@
 mod document;
 mod lines;
 mod members;
-mod oddity;
 pub(crate) mod pointer;
+mod problem;
 mod scan;
 pub(crate) mod shape;
 mod text;
@@ -27,7 +27,7 @@ pub(crate) mod view;
 pub use document::{Document, Items, Key, Kind, Members, Name, Node};
 pub(crate) use lines::{RawLine, Splitter};
 pub(crate) use members::members;
-pub use oddity::{Malformed, Oddity, OddityKind};
 pub(crate) use pointer::Pointer;
+pub use problem::{Malformed, Oddity, Problem};
 pub use scan::{Limits, MAX_DEPTH, Scanner};
 pub(crate) use view::{JsonView, Shape};

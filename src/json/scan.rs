@@ -1,7 +1,7 @@
 //! The scanner: one pass over a text, without recursion, into a flat list of values.
 
 use super::document::{Document, Entry, Kind, hash_key};
-use super::{Malformed, Oddity, OddityKind, text};
+use super::{Malformed, Oddity, Problem, text};
 
 /// How deep values are kept. Deeper ones are checked and skipped, so that no later pass can overflow its stack.
 pub const MAX_DEPTH: usize = 128;
@@ -208,7 +208,7 @@ impl Scanner {
         let depth = self.nesting.depth;
         self.keep(kind, start, start, false);
         if depth > MAX_DEPTH {
-            self.odd(OddityKind::TooDeep, start);
+            self.odd(Problem::TooDeep, start);
             *kept_to = depth;
         } else if self.entries.len() >= self.limits.values {
             *kept_to = self.collapse(start);
@@ -250,7 +250,7 @@ impl Scanner {
     /// Makes room when too many values were kept: drops the children of the outermost member that is being read, and
     /// returns the depth below which values are kept again.
     fn collapse(&mut self, offset: usize) -> usize {
-        self.odd(OddityKind::TooManyValues, offset);
+        self.odd(Problem::TooManyValues, offset);
         // `open[1]` is the member of the root that grew too large; a root that did so itself has no second level.
         let level = usize::from(self.open.len() > 1);
         let Some(open) = self.open.get(level).copied() else { return usize::MAX };
@@ -260,7 +260,7 @@ impl Scanner {
         level + 1
     }
 
-    fn odd(&mut self, kind: OddityKind, offset: usize) {
+    fn odd(&mut self, kind: Problem, offset: usize) {
         self.odd_count += 1;
         if self.oddities.len() < self.limits.oddities {
             self.oddities.push(Oddity { kind, offset });
@@ -309,7 +309,7 @@ impl Scanner {
             };
             let is_same = |other: &Key| other.hash == hash && text_of(other) == text_of(&key);
             if self.keys[first..].iter().any(is_same) {
-                self.odd(OddityKind::DuplicateKey, self.entries[key.entry as usize].start as usize);
+                self.odd(Problem::DuplicateKey, self.entries[key.entry as usize].start as usize);
             }
         }
         self.keys.push(key);
@@ -328,7 +328,7 @@ impl Scanner {
                 && decoded(text.as_bytes(), earlier.start as usize, earlier.end as usize)
                     == decoded(text.as_bytes(), later.start as usize, later.end as usize)
             {
-                self.odd(OddityKind::DuplicateKey, later.start as usize);
+                self.odd(Problem::DuplicateKey, later.start as usize);
             }
         }
     }
@@ -366,9 +366,9 @@ impl Scanner {
                         if let Some(0xDC00..=0xDFFF) = low {
                             return Ok(at + 12);
                         }
-                        self.odd(OddityKind::LoneSurrogate, at);
+                        self.odd(Problem::LoneSurrogate, at);
                     }
-                    0xDC00..=0xDFFF => self.odd(OddityKind::LoneSurrogate, at),
+                    0xDC00..=0xDFFF => self.odd(Problem::LoneSurrogate, at),
                     _ => {}
                 }
                 Ok(at + 6)
@@ -385,7 +385,7 @@ impl Scanner {
             Some(b'0') => i += 1,
             Some(b'1'..=b'9') => i = skip_digits(bytes, i),
             Some(b'I') if bytes[i..].starts_with(b"Infinity") => {
-                self.odd(OddityKind::NonFinite, at);
+                self.odd(Problem::NonFinite, at);
                 return Ok((i + 8, Kind::NonFinite));
             }
             _ => return Err(Malformed { reason: "invalid number", offset: at }),
@@ -404,10 +404,10 @@ impl Scanner {
         }
         if is_integer {
             if i - at > MAX_DIGITS {
-                self.odd(OddityKind::HugeInteger, at);
+                self.odd(Problem::HugeInteger, at);
             }
         } else if text[at..i].parse::<f64>().is_ok_and(f64::is_infinite) {
-            self.odd(OddityKind::NumberOverflow, at);
+            self.odd(Problem::NumberOverflow, at);
         }
         Ok((i, Kind::Number))
     }
@@ -421,10 +421,10 @@ impl Scanner {
         } else if rest.starts_with(b"false") {
             Ok((at + 5, Kind::False))
         } else if rest.starts_with(b"NaN") {
-            self.odd(OddityKind::NonFinite, at);
+            self.odd(Problem::NonFinite, at);
             Ok((at + 3, Kind::NonFinite))
         } else if rest.starts_with(b"Infinity") {
-            self.odd(OddityKind::NonFinite, at);
+            self.odd(Problem::NonFinite, at);
             Ok((at + 8, Kind::NonFinite))
         } else if rest.starts_with("\u{feff}".as_bytes()) {
             Err(Malformed { reason: "byte order mark", offset: at })
@@ -490,7 +490,7 @@ fn skip_plain(bytes: &[u8], mut at: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn odd_kinds(text: &str) -> Vec<OddityKind> {
+    fn odd_kinds(text: &str) -> Vec<Problem> {
         Scanner::default().scan(text).unwrap().oddities().iter().map(|odd| odd.kind).collect()
     }
 
@@ -518,7 +518,7 @@ mod tests {
 
     #[test]
     fn every_oddity_is_reported_at_its_byte() {
-        use OddityKind::{DuplicateKey, HugeInteger, LoneSurrogate, NonFinite, NumberOverflow};
+        use Problem::{DuplicateKey, HugeInteger, LoneSurrogate, NonFinite, NumberOverflow};
         assert_eq!(odd_kinds(r"[NaN,Infinity,-Infinity]"), [NonFinite; 3]);
         assert_eq!(odd_kinds(r#"["\ud800","\udc00","\ud83d\ude00"]"#), [LoneSurrogate; 2]);
         assert_eq!(odd_kinds("[1e400,-1e999,1e308]"), [NumberOverflow; 2]);
@@ -536,7 +536,7 @@ mod tests {
         let mut members: Vec<_> = (0..500).map(|i| format!("\"k{i}\":{i}")).collect();
         members.push("\"k3\":1".into());
         members.push("\"k400\":1".into());
-        assert_eq!(odd_kinds(&format!("{{{}}}", members.join(","))), [OddityKind::DuplicateKey; 2]);
+        assert_eq!(odd_kinds(&format!("{{{}}}", members.join(","))), [Problem::DuplicateKey; 2]);
     }
 
     #[test]
@@ -562,7 +562,7 @@ mod tests {
         let wide = format!("[{}1]", "1,".repeat(1000));
         let document = scanner.scan(&wide).unwrap();
         assert!(document.root().is_opaque());
-        assert_eq!(document.oddities()[0].kind, OddityKind::TooManyValues);
+        assert_eq!(document.oddities()[0].kind, Problem::TooManyValues);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::classify::{Process, Verdict, classify_foreign, claude, claw};
-use crate::envelope::{Envelope, FlawKind, MAX_BYTES};
+use crate::envelope::{Envelope, MAX_BYTES};
 use crate::events::{self, Profile};
-use crate::json::{Kind, Node};
+use crate::json::{Kind, Node, Problem};
 use crate::recording::{Exit, Facts, STDERR_HEAD};
 use crate::schema::{self, ContractSet, End, EventJudge, Family, FileError, Finding};
 use crate::stream_json::documented::{self, Run};
@@ -370,14 +370,14 @@ fn judge_document(
     if let Some(session) = &mut session {
         // A result with something around it is no result.
         let is_spoilt = |kind| {
-            use FlawKind::{ByteOrderMark, Prefix, SecondDocument, Suffix};
+            use Problem::{ByteOrderMark, Prefix, SecondDocument, Suffix};
             matches!(kind, Prefix | Suffix | SecondDocument | ByteOrderMark)
         };
         if envelope.flaws.iter().any(|flaw| is_spoilt(flaw.kind)) {
             *session = Session::new(options.limits);
         }
         session.finish();
-        session.cut = envelope.flaws.iter().any(|flaw| flaw.kind == FlawKind::Truncated);
+        session.cut = envelope.flaws.iter().any(|flaw| flaw.kind == Problem::Truncated);
     }
     let lines = u64::from(!bytes.trim_ascii().is_empty());
     let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));

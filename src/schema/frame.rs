@@ -3,80 +3,39 @@
 use serde_json::Value;
 
 use super::finding::shorten;
-use crate::envelope::{Envelope, Flaw, FlawKind};
-use crate::json::{OddityKind, Scanner};
+use crate::envelope::Envelope;
+use crate::json::{Oddity, Problem, Scanner};
 
-/// What can be odd about the bytes of a document or of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum OddityName {
-    Empty,
-    EnvelopeOnStderr,
-    Bom,
-    Prefix,
-    Suffix,
-    SecondDocument,
-    NotUtf8,
-    NotANumber,
-    LoneSurrogate,
-    DuplicateKey,
-    NumberRange,
-    RootType,
-    Syntax,
-    Truncated,
-    TooDeep,
-    TooLarge,
-    NoNewline,
-}
+/// The words that contracts have for problems.
+pub(crate) const WORDS: [(&str, &[Problem]); 17] = [
+    ("empty", &[Problem::Empty]),
+    ("envelope-on-stderr", &[Problem::OnStderr]),
+    ("bom", &[Problem::ByteOrderMark]),
+    ("prefix", &[Problem::Prefix, Problem::SpaceBefore]),
+    ("suffix", &[Problem::Suffix, Problem::SpaceAfter]),
+    ("second-document", &[Problem::SecondDocument]),
+    ("not-utf8", &[Problem::InvalidUtf8]),
+    ("not-a-number", &[Problem::NonFinite]),
+    ("lone-surrogate", &[Problem::LoneSurrogate]),
+    ("duplicate-key", &[Problem::DuplicateKey]),
+    ("number-range", &[Problem::NumberOverflow, Problem::HugeInteger]),
+    ("root-type", &[Problem::NotAnObject]),
+    ("syntax", &[Problem::NotJson, Problem::NoJson, Problem::Nul, Problem::LineTooLong]),
+    ("truncated", &[Problem::Truncated]),
+    ("too-deep", &[Problem::TooDeep]),
+    ("too-large", &[Problem::TooLarge]),
+    ("no-newline", &[Problem::NoFinalNewline]),
+];
 
-impl OddityName {
-    const ALL: [(&'static str, Self); 17] = [
-        ("empty", Self::Empty),
-        ("envelope-on-stderr", Self::EnvelopeOnStderr),
-        ("bom", Self::Bom),
-        ("prefix", Self::Prefix),
-        ("suffix", Self::Suffix),
-        ("second-document", Self::SecondDocument),
-        ("not-utf8", Self::NotUtf8),
-        ("not-a-number", Self::NotANumber),
-        ("lone-surrogate", Self::LoneSurrogate),
-        ("duplicate-key", Self::DuplicateKey),
-        ("number-range", Self::NumberRange),
-        ("root-type", Self::RootType),
-        ("syntax", Self::Syntax),
-        ("truncated", Self::Truncated),
-        ("too-deep", Self::TooDeep),
-        ("too-large", Self::TooLarge),
-        ("no-newline", Self::NoNewline),
-    ];
-
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, oddity)| *oddity)
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, oddity)| *oddity == self).map_or("", |(name, _)| name)
-    }
-
-    pub(crate) fn names() -> Vec<&'static str> {
-        Self::ALL.iter().map(|(name, _)| *name).collect()
-    }
-
-    fn of(kind: OddityKind) -> Option<Self> {
-        Some(match kind {
-            OddityKind::NonFinite => Self::NotANumber,
-            OddityKind::LoneSurrogate => Self::LoneSurrogate,
-            OddityKind::NumberOverflow | OddityKind::HugeInteger => Self::NumberRange,
-            OddityKind::TooDeep => Self::TooDeep,
-            OddityKind::DuplicateKey => Self::DuplicateKey,
-            OddityKind::TooManyValues => return None,
-        })
-    }
+/// What contracts call a problem, if they can speak of it.
+pub(crate) fn word(problem: Problem) -> Option<&'static str> {
+    WORDS.iter().find(|(_, problems)| problems.contains(&problem)).map(|(word, _)| *word)
 }
 
 /// One odd thing about the bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct FrameOddity {
-    pub(crate) name: OddityName,
+    pub(crate) problem: Problem,
     pub(crate) line: u64,
     pub(crate) offset: u64,
     pub(crate) message: String,
@@ -114,15 +73,19 @@ pub(crate) fn document<'e>(
     let on_stderr = || stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in).is_some();
     let mut oddities = Vec::new();
     for flaw in &envelope.flaws {
-        let Some((name, message)) = named(flaw, root, &on_stderr) else { continue };
+        let problem = match flaw.kind {
+            Problem::Empty if on_stderr() => Problem::OnStderr,
+            Problem::NotAnObject if root != Root::Object => continue,
+            problem => problem,
+        };
         let rest = &stdout[flaw.offset.min(stdout.len())..];
         let seen = String::from_utf8_lossy(&rest[..rest.len().min(400)]);
         let seen = seen.lines().next().filter(|line| !line.is_empty()).map(shorten);
         oddities.push(FrameOddity {
-            name,
+            problem,
             line: line_at(flaw.offset),
             offset: flaw.offset as u64,
-            message,
+            message: of_document(problem, flaw),
             seen,
         });
     }
@@ -132,7 +95,7 @@ pub(crate) fn document<'e>(
     {
         let message = "the document on stdout is no JSON array".into();
         let (line, offset) = (line_at(envelope.offset), envelope.offset as u64);
-        oddities.push(FrameOddity { name: OddityName::RootType, line, offset, message, seen: None });
+        oddities.push(FrameOddity { problem: Problem::NotAnObject, line, offset, message, seen: None });
     }
     Frame {
         line: line_at(envelope.offset),
@@ -142,37 +105,26 @@ pub(crate) fn document<'e>(
     }
 }
 
-/// The name that contracts have for a flaw, and the flaw in words.
-fn named(flaw: &Flaw, root: Root, on_stderr: &dyn Fn() -> bool) -> Option<(OddityName, String)> {
-    let (name, message) = match flaw.kind {
-        FlawKind::Empty if on_stderr() => {
-            (OddityName::EnvelopeOnStderr, "stdout is empty, the JSON is on stderr".to_string())
-        }
-        FlawKind::Empty => (OddityName::Empty, "stdout is empty".into()),
-        FlawKind::NotJson => (OddityName::Syntax, "stdout is not JSON".into()),
-        FlawKind::Prefix => (OddityName::Prefix, "something stands before the JSON".into()),
-        FlawKind::StrayWhitespace if flaw.offset == 0 => {
-            (OddityName::Prefix, "white space stands before the JSON".into())
-        }
-        FlawKind::StrayWhitespace => (OddityName::Suffix, "more than one newline follows the JSON".into()),
-        FlawKind::Suffix => (OddityName::Suffix, "something follows the JSON".into()),
-        FlawKind::SecondDocument => {
-            (OddityName::SecondDocument, "a second JSON document follows the first".into())
-        }
-        FlawKind::NotAnObject if root == Root::Object => {
-            (OddityName::RootType, "the document on stdout is no JSON object".into())
-        }
-        FlawKind::NotAnObject => return None,
-        FlawKind::Truncated => (OddityName::Truncated, "the JSON on stdout breaks off".into()),
-        FlawKind::TooLarge => (OddityName::TooLarge, "stdout is too large to be one document".into()),
-        FlawKind::InvalidUtf8 => (OddityName::NotUtf8, format!("byte {} is not UTF-8", flaw.offset)),
-        FlawKind::ByteOrderMark => (OddityName::Bom, "stdout starts with a byte order mark".into()),
-        FlawKind::NoFinalNewline => (OddityName::NoNewline, "no newline ends the document".into()),
-        FlawKind::Oddity(kind) => {
-            (OddityName::of(kind)?, format!("{} at byte {}", kind.describe(), flaw.offset))
-        }
+/// What findings say of a problem of a document.
+fn of_document(problem: Problem, flaw: &Oddity) -> String {
+    let message = match problem {
+        Problem::Empty => "stdout is empty",
+        Problem::OnStderr => "stdout is empty, the JSON is on stderr",
+        Problem::NoJson => "stdout is not JSON",
+        Problem::Prefix => "something stands before the JSON",
+        Problem::SpaceBefore => "white space stands before the JSON",
+        Problem::SpaceAfter => "more than one newline follows the JSON",
+        Problem::Suffix => "something follows the JSON",
+        Problem::SecondDocument => "a second JSON document follows the first",
+        Problem::NotAnObject => "the document on stdout is no JSON object",
+        Problem::Truncated => "the JSON on stdout breaks off",
+        Problem::TooLarge => "stdout is too large to be one document",
+        Problem::ByteOrderMark => "stdout starts with a byte order mark",
+        Problem::NoFinalNewline => "no newline ends the document",
+        Problem::InvalidUtf8 => return format!("byte {} is not UTF-8", flaw.offset),
+        _ => return flaw.to_string(),
     };
-    Some((name, message))
+    message.to_owned()
 }
 
 /// The first JSON object that a channel for people holds: all of it, or one of its lines.
@@ -195,17 +147,18 @@ pub(crate) fn json_object_in(text: &str) -> Option<&str> {
 }
 
 /// The oddities of one line of a stream, as its reader met them.
-pub(crate) fn of_line(line: u64, offset: u64, oddities: &[crate::json::Oddity]) -> Vec<FrameOddity> {
-    let named = oddities.iter().filter_map(|oddity| Some((OddityName::of(oddity.kind)?, oddity)));
-    named
-        .map(|(name, oddity)| FrameOddity {
-            name,
-            line,
-            offset: offset + oddity.offset as u64,
-            message: format!("{} at byte {} of line {line}", oddity.kind.describe(), oddity.offset),
-            seen: None,
-        })
-        .collect()
+pub(crate) fn of_line(
+    line: u64,
+    offset: u64,
+    oddities: &[Oddity],
+) -> impl Iterator<Item = FrameOddity> + use<'_> {
+    oddities.iter().map(move |oddity| FrameOddity {
+        problem: oddity.kind,
+        line,
+        offset: offset + oddity.offset as u64,
+        message: format!("{oddity} of line {line}"),
+        seen: None,
+    })
 }
 
 #[cfg(test)]
@@ -215,7 +168,15 @@ mod tests {
     fn oddities(stdout: &[u8], stderr: &str) -> Vec<(&'static str, u64)> {
         let envelope = Envelope::read(stdout);
         let frame = document(&envelope, stdout, Some(stderr.as_bytes()), Root::Object);
-        frame.oddities.iter().map(|oddity| (oddity.name.name(), oddity.offset)).collect()
+        frame.oddities.iter().map(|oddity| (word(oddity.problem).unwrap(), oddity.offset)).collect()
+    }
+
+    #[test]
+    fn contracts_have_one_word_for_every_problem_but_our_own_bound() {
+        for problem in Problem::ALL {
+            let words = WORDS.iter().filter(|(_, problems)| problems.contains(problem)).count();
+            assert_eq!(words, usize::from(*problem != Problem::TooManyValues), "{problem:?}");
+        }
     }
 
     #[test]

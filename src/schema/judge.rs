@@ -8,10 +8,10 @@ use super::condition::Truth;
 use super::contract::{Clause, Contract, Protocol};
 use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
-use super::frame::{self, FrameOddity, OddityName};
+use super::frame::{self, FrameOddity};
 use super::rule::{Message, Watch};
 use crate::envelope::Envelope;
-use crate::json::JsonView;
+use crate::json::{JsonView, Problem};
 use crate::stream_json::Line;
 
 /// An observer of one run.
@@ -29,7 +29,8 @@ struct ContractState<'c> {
     states: Vec<ClauseState<'c>>,
     seen_kinds: Vec<bool>,
     messages: u64,
-    framing: Vec<OddityName>,
+    /// What its bytes had, in the words of contracts.
+    framing: Vec<&'static str>,
     wants_version: bool,
 }
 
@@ -75,7 +76,7 @@ impl<'c> Judge<'c> {
                 }
                 if let Some(offset) = message.invalid_utf8 {
                     self.flaw(
-                        OddityName::NotUtf8,
+                        Problem::InvalidUtf8,
                         message.line,
                         offset,
                         format!("byte {offset} is not UTF-8"),
@@ -89,32 +90,32 @@ impl<'c> Judge<'c> {
                 }
                 if !message.terminated {
                     let (number, end) = (message.line, message.offset + message.text.len() as u64);
-                    self.flaw(OddityName::NoNewline, number, end, format!("no newline ends line {number}"));
+                    self.flaw(Problem::NoFinalNewline, number, end, format!("no newline ends line {number}"));
                 }
             }
             Line::NotAnObject { number, offset } => {
                 let message = format!("line {number} is JSON but no object");
-                self.flaw(OddityName::RootType, *number, *offset, message);
+                self.flaw(Problem::NotAnObject, *number, *offset, message);
             }
             Line::Malformed { number, offset, error, terminated } => {
-                let name = if *terminated { OddityName::Syntax } else { OddityName::Truncated };
+                let problem = if *terminated { Problem::NotJson } else { Problem::Truncated };
                 let message = format!("line {number} is not JSON: {error}");
-                self.flaw(name, *number, offset + error.offset as u64, message);
+                self.flaw(problem, *number, offset + error.offset as u64, message);
             }
             Line::Oversized { number, offset, length, .. } => {
                 let message = format!("line {number} has {length} bytes, more than can be judged");
-                self.flaw(OddityName::Syntax, *number, *offset, message);
+                self.flaw(Problem::LineTooLong, *number, *offset, message);
             }
         }
     }
 
     /// Sees that a stream has no line at all.
     pub fn empty_stream(&mut self) {
-        self.flaw(OddityName::Empty, 1, 0, "stdout is empty".into());
+        self.flaw(Problem::Empty, 1, 0, "stdout is empty".into());
     }
 
-    fn flaw(&mut self, name: OddityName, line: u64, offset: u64, message: String) {
-        self.oddity(&FrameOddity { name, line, offset, message, seen: None });
+    fn flaw(&mut self, problem: Problem, line: u64, offset: u64, message: String) {
+        self.oddity(&FrameOddity { problem, line, offset, message, seen: None });
     }
 
     /// Sees the whole stdout of a run that prints one document, and what was read of it.
@@ -219,8 +220,9 @@ impl<'c> ContractState<'c> {
     }
 
     fn oddity(&mut self, oddity: &FrameOddity) {
-        if !self.framing.contains(&oddity.name) {
-            self.framing.push(oddity.name);
+        let Some(word) = frame::word(oddity.problem) else { return };
+        if !self.framing.contains(&word) {
+            self.framing.push(word);
         }
         for state in self.states.iter_mut().filter(|state| state.clause.check.rule.speaks_of_bytes()) {
             let (watch, sink) = state.watch();
@@ -237,8 +239,7 @@ impl<'c> ContractState<'c> {
             kinds.filter(|(_, seen)| **seen).map(|(name, _)| name.clone()).collect::<Vec<_>>(),
         );
         if self.contract.protocol == Protocol::Document {
-            self.facts
-                .set(Fact::Framing, self.framing.iter().map(|oddity| oddity.name()).collect::<Vec<_>>());
+            self.facts.set(Fact::Framing, std::mem::take(&mut self.framing));
         }
         let mut findings = Vec::new();
         for mut state in self.states {

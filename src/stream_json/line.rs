@@ -1,6 +1,6 @@
 //! A line of the stream after scanning.
 
-use crate::json::{Document, Malformed, Node};
+use crate::json::{Document, Malformed, Node, Problem};
 
 use super::Message;
 
@@ -56,7 +56,7 @@ impl<'a> Line<'a> {
     pub fn problem(&self) -> Option<String> {
         match self {
             Self::Message(_) => None,
-            Self::NotAnObject { .. } => Some("JSON but not an object".into()),
+            Self::NotAnObject { .. } => Some(Problem::NotAnObject.describe().into()),
             Self::Malformed { error, .. } => Some(error.to_string()),
             Self::Oversized { length, .. } => Some(format!("line of {length} bytes is over the limit")),
         }

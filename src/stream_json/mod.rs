@@ -41,4 +41,4 @@ pub use session::{
     AssistantError, Denial, Fate, Pass, RateLimit, ResultFacts, Retries, Session, Task, TokenUsage,
     ToolCalls, ToolStats,
 };
-pub use tally::{Irregularity, Sample, Tally};
+pub use tally::{Sample, Tally};

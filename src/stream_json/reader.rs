@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::json::{Malformed, OddityKind, RawLine, Scanner, Splitter};
+use crate::json::{Malformed, Problem, RawLine, Scanner, Splitter};
 
 use super::line::Place;
-use super::{Irregularity, Limits, Line, RawMessage, Tally};
+use super::{Limits, Line, RawMessage, Tally};
 
 /// Reads a stream in chunks of any size; the same bytes give the same lines however they are cut.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Decoder {
             }
             Err(error) => {
                 let at = raw.offset + error.valid_up_to() as u64;
-                tally.note(Irregularity::InvalidUtf8, raw.number, at, None);
+                tally.note(Problem::InvalidUtf8, raw.number, at, None);
                 invalid_utf8 = Some(at);
                 fits = replace_invalid(raw.bytes, &mut self.lossy, self.limit);
                 &self.lossy
@@ -103,11 +103,11 @@ impl Decoder {
         }
         self.summary.lines += 1;
         if !raw.terminated {
-            tally.note(Irregularity::Unterminated, raw.number, raw.offset, None);
+            tally.note(Problem::NoFinalNewline, raw.number, raw.offset, None);
         }
         if raw.is_oversized() {
             let detail = format!("{} bytes", raw.length);
-            tally.note(Irregularity::Oversized, raw.number, raw.offset, Some(&detail));
+            tally.note(Problem::LineTooLong, raw.number, raw.offset, Some(&detail));
             let closed = close_head(text);
             let document = closed.as_deref().and_then(|text| self.scanner.scan(text).ok());
             let head = document
@@ -126,9 +126,9 @@ impl Decoder {
             Ok(document) => document,
             Err(error) => {
                 let kind = match error.reason {
-                    "byte order mark" => Irregularity::ByteOrderMark,
-                    _ if text.as_bytes().get(error.offset) == Some(&0) => Irregularity::Nul,
-                    _ => Irregularity::Malformed,
+                    "byte order mark" => Problem::ByteOrderMark,
+                    _ if text.as_bytes().get(error.offset) == Some(&0) => Problem::Nul,
+                    _ => Problem::NotJson,
                 };
                 tally.note(kind, raw.number, offset + error.offset as u64, Some(error.reason));
                 let terminated = raw.terminated;
@@ -137,18 +137,15 @@ impl Decoder {
             }
         };
         for odd in document.oddities() {
-            tally.note(Irregularity::Odd(odd.kind), raw.number, offset + odd.offset as u64, None);
+            tally.note(odd.kind, raw.number, offset + odd.offset as u64, None);
         }
         if document.odd_count() > document.oddities().len() {
             // Only the first of very many are kept apart; the rest are most likely more of the last kind.
-            let kind = document.oddities().last().map_or(OddityKind::TooManyValues, |odd| odd.kind);
-            tally.note_more(
-                Irregularity::Odd(kind),
-                (document.odd_count() - document.oddities().len()) as u64,
-            );
+            let kind = document.oddities().last().map_or(Problem::TooManyValues, |odd| odd.kind);
+            tally.note_more(kind, (document.odd_count() - document.oddities().len()) as u64);
         }
         if !document.root().is_object() {
-            tally.note(Irregularity::NotAnObject, raw.number, offset, None);
+            tally.note(Problem::NotAnObject, raw.number, offset, None);
             sink(&Line::NotAnObject { number: raw.number, offset });
             return;
         }
@@ -226,7 +223,7 @@ mod tests {
     fn lines_are_stripped_like_the_documented_reader_strips_them() {
         let (seen, summary) = read("\u{1c} {} \u{3000}\n\u{85}\n  \n{}".as_bytes(), Limits::default());
         assert_eq!(seen, ["1+2 {}", "4+15 {}"]);
-        assert_eq!(summary.tally.count(Irregularity::Unterminated), 1);
+        assert_eq!(summary.tally.count(Problem::NoFinalNewline), 1);
     }
 
     #[test]
@@ -235,7 +232,7 @@ mod tests {
             format!(r#"{{"type":"result","is_error":false,"result":"{}","x":1}}"#, "y".repeat(100_000));
         let (seen, summary) = read(line.as_bytes(), Limits { line: 80_000, ..Limits::default() });
         assert_eq!(seen, [format!("head of {}: {{\"type\":\"result\",\"is_error\":false}}", line.len())]);
-        assert_eq!(summary.tally.count(Irregularity::Oversized), 1);
+        assert_eq!(summary.tally.count(Problem::LineTooLong), 1);
     }
 
     #[test]
@@ -246,12 +243,12 @@ mod tests {
         assert_eq!(
             places,
             [
-                (Irregularity::Odd(OddityKind::NonFinite), 1, 5),
-                (Irregularity::ByteOrderMark, 2, 10),
-                (Irregularity::NotAnObject, 3, 16),
-                (Irregularity::Nul, 4, 20),
-                (Irregularity::InvalidUtf8, 5, 30),
-                (Irregularity::Malformed, 6, 34),
+                (Problem::NonFinite, 1, 5),
+                (Problem::ByteOrderMark, 2, 10),
+                (Problem::NotAnObject, 3, 16),
+                (Problem::Nul, 4, 20),
+                (Problem::InvalidUtf8, 5, 30),
+                (Problem::NotJson, 6, 34),
             ]
         );
     }

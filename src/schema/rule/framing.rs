@@ -1,22 +1,24 @@
 //! `framing`: rules about the bytes around and inside the JSON.
 
-use super::super::frame::{FrameOddity, OddityName};
+use super::super::frame::{FrameOddity, WORDS};
 use super::{Evidence, Loaded, Names, Rule, Sink, Table, Watch};
+use crate::json::Problem;
 use crate::text::did_you_mean;
 
 #[derive(Debug)]
-struct Framing(Vec<OddityName>);
+struct Framing(Vec<Problem>);
 
 pub(super) fn load(fields: &Table<'_>, _: &Names<'_>) -> Loaded {
     let node = fields.need("oddity")?;
-    let wanted = node.strings()?;
-    let named = wanted.iter().map(|name| {
-        OddityName::from_name(name).ok_or_else(|| {
-            let hint = did_you_mean(name, &OddityName::names());
-            node.complain(format_args!("no oddity `{name}`{hint}"))
-        })
-    });
-    Ok(Box::new(Framing(named.collect::<Result<_, _>>()?)))
+    let mut problems = Vec::new();
+    for name in node.strings()? {
+        let Some((_, named)) = WORDS.iter().find(|(word, _)| *word == name) else {
+            let hint = did_you_mean(&name, &WORDS.map(|(word, _)| word));
+            return Err(node.complain(format_args!("no oddity `{name}`{hint}")));
+        };
+        problems.extend_from_slice(named);
+    }
+    Ok(Box::new(Framing(problems)))
 }
 
 impl Rule for Framing {
@@ -35,7 +37,7 @@ impl Rule for Framing {
 
 impl Watch for &Framing {
     fn oddity(&mut self, oddity: &FrameOddity, sink: &mut Sink) {
-        if self.0.contains(&oddity.name) {
+        if self.0.contains(&oddity.problem) {
             sink.push(Evidence {
                 message: oddity.message.clone(),
                 line: Some(oddity.line),

@@ -360,7 +360,7 @@ fn is_falsy(value: Node<'_>) -> bool {
 /// Whether Python would refuse an integer of this line for its length.
 fn has_huge_integer(message: &RawMessage<'_>) -> bool {
     message.document.oddities().iter().any(|odd| {
-        odd.kind == crate::json::OddityKind::HugeInteger
+        odd.kind == crate::json::Problem::HugeInteger
             && message.text[odd.offset..]
                 .trim_start_matches('-')
                 .bytes()
