@@ -159,7 +159,7 @@ fn transport_fault(text: &str, reply: &Reply) -> Result<Fault, String> {
         FaultKind::EndlessPings { after_event, .. } => {
             after_event <= reply.ends.len() && !reply.ends.is_empty()
         }
-        FaultKind::Slow(_) | FaultKind::ContentLength { .. } => true,
+        FaultKind::Slow(_) | FaultKind::ContentLength(_) => true,
         _ => {
             return Err(format!(
                 "{FAULT_HEADER}: `{fault}` changes what is said, which the mock says itself; expected close, rst, \

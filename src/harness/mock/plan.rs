@@ -77,13 +77,18 @@ impl Writer<'_> {
         }
     }
 
-    fn end(&mut self, ending: Ending) {
-        match ending {
-            Ending::Close | Ending::End => self.steps.push(Step::Cut),
-            Ending::Reset => self.steps.push(Step::Reset),
-            Ending::Stall { for_ms: None } => self.steps.push(Step::Silence),
-            Ending::Stall { for_ms: Some(for_ms) } => self.pause(Duration::from_millis(for_ms)),
-        }
+    /// Ends as the fault wants it. Whether the rest follows.
+    fn end(&mut self, ending: Ending) -> bool {
+        self.steps.push(match ending {
+            Ending::Close | Ending::End => Step::Cut,
+            Ending::Reset => Step::Reset,
+            Ending::Stall { for_ms: None } => Step::Silence,
+            Ending::Stall { for_ms: Some(for_ms) } => {
+                self.pause(Duration::from_millis(for_ms));
+                return true;
+            }
+        });
+        false
     }
 
     /// Whether the reply was sent in full and the connection can go on.
@@ -95,20 +100,18 @@ impl Writer<'_> {
         };
         let offset = cut.and_then(|(_, at)| cut_offset(reply, at));
         let framing = match (fault, cut) {
-            (Some(FaultKind::ContentLength { delta }), _) => {
+            (Some(FaultKind::ContentLength(delta)), _) => {
                 Framing::Length(reply.body.len().saturating_add_signed(*delta as isize))
             }
             _ if streamed => Framing::Chunked,
             (_, Some((Ending::End, _))) => Framing::Length(offset.unwrap_or(reply.body.len())),
             _ => Framing::Length(reply.body.len()),
         };
-        let keep_alive = mode.keep_alive && !matches!(fault, Some(FaultKind::ContentLength { .. }));
+        let keep_alive = mode.keep_alive && !matches!(fault, Some(FaultKind::ContentLength(_)));
         let head = head(reply, framing, keep_alive);
-        let resumes = |ending| matches!(ending, Ending::Stall { for_ms: Some(_) });
         match cut {
             Some((ending, CutPoint::BeforeHeaders)) => {
-                self.end(ending);
-                if !resumes(ending) {
+                if !self.end(ending) {
                     return false;
                 }
                 self.send(&head, true);
@@ -116,8 +119,7 @@ impl Writer<'_> {
             Some((ending, CutPoint::InHeaders)) => {
                 let (first, second) = head.split_at(head.len() / 2);
                 self.send(first, true);
-                self.end(ending);
-                if !resumes(ending) {
+                if !self.end(ending) {
                     return false;
                 }
                 self.send(second, true);
@@ -139,7 +141,7 @@ impl Writer<'_> {
             // With the last event, as every server does it that knows that it is the last.
             self.send(b"0\r\n\r\n", false);
         }
-        if complete && matches!(fault, Some(FaultKind::ContentLength { .. })) {
+        if complete && matches!(fault, Some(FaultKind::ContentLength(_))) {
             self.steps.push(Step::Cut);
             return false;
         }
@@ -155,8 +157,7 @@ impl Writer<'_> {
             if ending == Ending::End {
                 return true;
             }
-            self.end(ending);
-            if !matches!(ending, Ending::Stall { for_ms: Some(_) }) {
+            if !self.end(ending) {
                 return false;
             }
         }
@@ -189,8 +190,7 @@ impl Writer<'_> {
             let shown = framed.len() - after.len() - if after.is_empty() { 0 } else { framing.tail() };
             let (first, rest) = framed.split_at(shown);
             self.send(first, separately);
-            self.end(ending);
-            if !matches!(ending, Ending::Stall { for_ms: Some(_) }) {
+            if !self.end(ending) {
                 return false;
             }
             self.send(rest, true);

@@ -63,7 +63,7 @@ impl Reply {
         seed: AnswerSeed,
     ) -> Self {
         let answer = match fault {
-            Some(FaultKind::HugeText { megabytes }) => answer.with_huge_text(*megabytes as usize * 1_000_000),
+            Some(FaultKind::HugeText(megabytes)) => answer.with_huge_text(*megabytes as usize * 1_000_000),
             _ => answer,
         };
         let healthy = |answer: &Answer| {
@@ -72,6 +72,18 @@ impl Reply {
             } else {
                 Reply::json(200, &answer.message(), seed)
             }
+        };
+        // One event of a stream, or the whole of another body.
+        let damaged = |event: usize, damage: fn(&[u8]) -> Vec<u8>| {
+            let mut reply = healthy(&answer);
+            if stream {
+                let events = answer.events();
+                let broken = damage(events.event(event).unwrap_or_default());
+                (reply.body, reply.ends) = events.replace(event, &broken).into_parts();
+            } else {
+                reply.body = damage(&reply.body);
+            }
+            reply
         };
         match fault {
             Some(FaultKind::Http(http)) => {
@@ -98,52 +110,23 @@ impl Reply {
                 reply.set_header("content-type", value);
                 reply
             }
-            Some(FaultKind::Html { status }) => {
+            Some(FaultKind::Html(status)) => {
                 let page = format!(
                     "<!DOCTYPE html>\n<html><head><title>{status}</title></head>\
                      <body><h1>Please sign in to continue</h1></body></html>\n"
                 );
                 Reply::new(*status, "text/html; charset=utf-8", page.into_bytes(), Vec::new(), seed)
             }
-            Some(FaultKind::Empty { status }) => {
+            Some(FaultKind::Empty(status)) => {
                 let kind = if stream { STREAM } else { JSON };
                 Reply::new(*status, kind, Vec::new(), Vec::new(), seed)
             }
-            Some(FaultKind::MalformedSse { event }) if stream => {
-                let events = answer.events();
-                let broken = without_colons(events.event(*event).unwrap_or_default());
-                Reply::stream(events.replace(*event, &broken), seed)
-            }
-            Some(FaultKind::MalformedJson { event }) => {
-                damage(healthy(&answer), *event, &|bytes| cut_json(bytes), stream)
-            }
-            Some(FaultKind::InvalidUtf8 { event }) => {
-                damage(healthy(&answer), *event, &|bytes| with_bad_byte(bytes), stream)
-            }
+            Some(FaultKind::MalformedSse(event)) if stream => damaged(*event, without_colons),
+            Some(FaultKind::MalformedJson(event)) => damaged(*event, cut_json),
+            Some(FaultKind::InvalidUtf8(event)) => damaged(*event, with_bad_byte),
             _ => healthy(&answer),
         }
     }
-}
-
-/// Damages one event of a stream, or the whole of another body.
-fn damage(mut reply: Reply, event: usize, how: &dyn Fn(&[u8]) -> Vec<u8>, stream: bool) -> Reply {
-    if !stream {
-        reply.body = how(&reply.body);
-        return reply;
-    }
-    let mut events = Events::default();
-    let mut start = 0;
-    for (index, end) in reply.ends.iter().enumerate() {
-        let bytes = &reply.body[start..*end];
-        if index + 1 == event {
-            events.push_raw(&how(bytes));
-        } else {
-            events.push_raw(bytes);
-        }
-        start = *end;
-    }
-    (reply.body, reply.ends) = events.into_parts();
-    reply
 }
 
 /// The lines of an event without the colon that makes them fields.

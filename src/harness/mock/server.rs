@@ -97,7 +97,7 @@ impl MockApi {
         check_answers(&script)?;
         let faults = faults_of_turns(&script, &options.faults).map_err(StartError::Fault)?;
         let refusal = refusal(&script, &options.faults)?;
-        let listener = Listener::open(options, refusal.as_ref())?;
+        let listener = Listener::open(options, refusal)?;
         let address = listener.address;
 
         let state = Arc::new(ScriptState::new(script, faults));
@@ -111,7 +111,7 @@ impl MockApi {
         .await
         .map_err(|error| StartError::Engine(error.to_string()))?;
 
-        let spent_after = refusal.as_ref().map(|refusal| u64::from(refusal.after_requests));
+        let spent_after = refusal.map(|(after_requests, _)| u64::from(after_requests));
         let writer = Arc::new(JournalWriter::new(state, spent_after));
         let (stop, stopped) = oneshot::channel::<()>();
         let (taken_in, engine_address) = (Arc::clone(&writer), *engine.address());
@@ -288,16 +288,12 @@ fn check_answers(script: &Script) -> Result<(), StartError> {
     Ok(())
 }
 
-/// When nothing listens.
-#[derive(Debug, Clone, Copy)]
-struct Refusal {
-    after_requests: u32,
-    for_ms: Option<u64>,
-}
+/// After how many requests nothing listens, and for how many milliseconds if not for ever.
+type Refusal = (u32, Option<u64>);
 
 fn refusal(script: &Script, faults: &[Fault]) -> Result<Option<Refusal>, StartError> {
     let mut refusals = faults.iter().chain(&script.server_faults).filter_map(|fault| match fault.kind {
-        FaultKind::Refuse { after_requests, for_ms } => Some(Refusal { after_requests, for_ms }),
+        FaultKind::Refuse { after_requests, for_ms } => Some((after_requests, for_ms)),
         _ => None,
     });
     let first = refusals.next();
@@ -325,10 +321,10 @@ enum ListenerState {
 const BACKLOG: u32 = 1024;
 
 impl Listener {
-    fn open(options: Options, refusal: Option<&Refusal>) -> Result<Self, StartError> {
-        let refused_at_once = refusal.is_some_and(|refusal| refusal.after_requests == 0);
+    fn open(options: Options, refusal: Option<Refusal>) -> Result<Self, StartError> {
+        let refused_at_once = refusal.is_some_and(|(after_requests, _)| after_requests == 0);
         if let Some(listener) = options.listener {
-            if refusal.is_some_and(|refusal| refusal.for_ms.is_some()) {
+            if refusal.is_some_and(|(_, for_ms)| for_ms.is_some()) {
                 return Err(StartError::Fault("`refuse` with `for-ms` needs a socket of its own".to_owned()));
             }
             listener.set_nonblocking(true)?;
@@ -361,7 +357,7 @@ impl Listener {
         connections: &mut JoinSet<()>,
     ) {
         let mut state = self.state;
-        let for_ms = refusal.and_then(|refusal| refusal.for_ms);
+        let for_ms = refusal.and_then(|(_, for_ms)| for_ms);
         loop {
             match state {
                 ListenerState::Listening(listener) => {

@@ -60,9 +60,9 @@ fn check_fit(fault: &Fault, turn: &Turn, seed: u64, index: usize) -> Result<(), 
         FaultKind::ErrorEvent { after_event, .. } | FaultKind::EndlessPings { after_event, .. } => {
             Some(after_event)
         }
-        FaultKind::MalformedSse { event }
-        | FaultKind::MalformedJson { event }
-        | FaultKind::InvalidUtf8 { event } => Some(event),
+        FaultKind::MalformedSse(event) | FaultKind::MalformedJson(event) | FaultKind::InvalidUtf8(event) => {
+            Some(event)
+        }
         FaultKind::Cut { .. } => None,
         _ => return Ok(()),
     };

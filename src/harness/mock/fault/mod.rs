@@ -79,36 +79,18 @@ pub enum FaultKind {
     Slow(Pace),
     /// The healthy body under a wrong content type.
     ContentType(String),
-    /// A page of HTML, as a proxy in the way would send it.
-    Html {
-        /// The HTTP status.
-        status: u16,
-    },
-    /// No body at all.
-    Empty {
-        /// The HTTP status.
-        status: u16,
-    },
-    /// A content-length that is wrong by `delta`; the connection is closed after the body.
-    ContentLength {
-        /// Claimed minus real length.
-        delta: i64,
-    },
-    /// One event whose lines are not server-sent events.
-    MalformedSse {
-        /// Which event, counted from 1.
-        event: usize,
-    },
-    /// One event whose data is cut JSON; without a stream, the whole body.
-    MalformedJson {
-        /// Which event, counted from 1.
-        event: usize,
-    },
-    /// One event with a byte that is no UTF-8; without a stream, the whole body.
-    InvalidUtf8 {
-        /// Which event, counted from 1.
-        event: usize,
-    },
+    /// A page of HTML with this status, as a proxy in the way would send it.
+    Html(u16),
+    /// This status and no body at all.
+    Empty(u16),
+    /// A content-length that is too large by this (or too small); the connection is closed after the body.
+    ContentLength(i64),
+    /// One event, counted from 1, whose lines are not server-sent events.
+    MalformedSse(usize),
+    /// One event, counted from 1, whose data is cut JSON; without a stream, the whole body.
+    MalformedJson(usize),
+    /// One event, counted from 1, with a byte that is no UTF-8; without a stream, the whole body.
+    InvalidUtf8(usize),
     /// Pings and nothing else, for ever.
     EndlessPings {
         /// How many healthy events come first.
@@ -116,11 +98,8 @@ pub enum FaultKind {
         /// Milliseconds between two pings.
         every_ms: u64,
     },
-    /// The healthy answer with a text of this size in front.
-    HugeText {
-        /// Size of the text in megabytes (10^6 bytes).
-        megabytes: u64,
-    },
+    /// The healthy answer with a text of so many megabytes (10^6 bytes) in front.
+    HugeText(u64),
     /// Nothing listens: connections are refused.
     Refuse {
         /// How many requests are answered first.

@@ -66,21 +66,21 @@ fn kind(given: &mut Parameters<'_>) -> Result<FaultKind, String> {
             bytes_per_second: given.positive("bytes-per-second")?,
         }),
         "content-type" => FaultKind::ContentType(given.header_or("value", "text/plain; charset=utf-8")?),
-        "html" => FaultKind::Html { status: status(given)? },
-        "empty" => FaultKind::Empty { status: status(given)? },
+        "html" => FaultKind::Html(status(given)?),
+        "empty" => FaultKind::Empty(status(given)?),
         "content-length" => match given.number_or("delta", 1)? {
             0 => return Err("`delta=0` is the right length; give another number".to_owned()),
-            delta => FaultKind::ContentLength { delta },
+            delta => FaultKind::ContentLength(delta),
         },
-        "malformed-sse" => FaultKind::MalformedSse { event: given.positive_or("event", 1)? },
-        "malformed-json" => FaultKind::MalformedJson { event: given.positive_or("event", 1)? },
-        "invalid-utf8" => FaultKind::InvalidUtf8 { event: given.positive_or("event", 1)? },
+        "malformed-sse" => FaultKind::MalformedSse(given.positive_or("event", 1)?),
+        "malformed-json" => FaultKind::MalformedJson(given.positive_or("event", 1)?),
+        "invalid-utf8" => FaultKind::InvalidUtf8(given.positive_or("event", 1)?),
         "endless-pings" => FaultKind::EndlessPings {
             after_event: given.number_or("after-event", 1)?,
             every_ms: given.positive_or("every-ms", 10)?,
         },
         "huge-text" => match given.positive_or("megabytes", 50)? {
-            megabytes @ 1..=200 => FaultKind::HugeText { megabytes },
+            megabytes @ 1..=200 => FaultKind::HugeText(megabytes),
             _ => return Err("`megabytes` is at most 200".to_owned()),
         },
         "refuse" => FaultKind::Refuse {

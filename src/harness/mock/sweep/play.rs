@@ -1,6 +1,6 @@
 //! Plays a sweep case over loopback with a raw client, and compares the wire with what the fault promises.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -64,7 +64,7 @@ pub(crate) enum PlayError {
     Unreachable(String),
     /// The client's side failed.
     #[error("the client's connection failed: {0}")]
-    Client(#[from] std::io::Error),
+    Client(#[from] io::Error),
 }
 
 /// Plays one case on a server of its own.
@@ -115,26 +115,19 @@ async fn observe(api: &MockApi, script: &Script, case: &SweepCase) -> Result<Pla
     let mut end = None;
     // Whatever the promise, its bytes are waited for; then there must be its end, and nothing more.
     while seen.len() < expected.len() && end.is_none() {
-        end = read_some(&mut stream, &mut seen).await?;
+        end = came(stream.read_buf(&mut seen).await)?;
     }
     if end.is_none() {
         end = match expected_end {
-            WireEnd::Complete => {
-                api.wait_until(|journal| {
-                    journal.requests.iter().any(|entry| entry.outcome == Outcome::Complete)
-                })
-                .await;
-                still_open(&mut stream, &mut seen)?.or(Some(WireEnd::Complete))
-            }
-            WireEnd::Stalled => {
-                api.wait_until(|journal| {
-                    journal.requests.iter().any(|entry| entry.outcome == Outcome::Stalled)
-                })
-                .await;
-                still_open(&mut stream, &mut seen)?.or(Some(WireEnd::Stalled))
+            WireEnd::Complete | WireEnd::Stalled => {
+                let wanted =
+                    if expected_end == WireEnd::Complete { Outcome::Complete } else { Outcome::Stalled };
+                api.wait_until(|journal| journal.requests.iter().any(|entry| entry.outcome == wanted)).await;
+                // Takes what is there without waiting.
+                came(stream.try_read_buf(&mut seen))?.or(Some(expected_end))
             }
             WireEnd::Pinging => Some(WireEnd::Pinging),
-            _ => read_some(&mut stream, &mut seen).await?,
+            _ => came(stream.read_buf(&mut seen).await)?,
         };
     }
     let end = end.unwrap_or(WireEnd::Unknown);
@@ -149,19 +142,9 @@ async fn observe(api: &MockApi, script: &Script, case: &SweepCase) -> Result<Pla
     Ok(Played { bytes: seen.len(), status: status(&seen), end, mismatch })
 }
 
-/// Reads once; the end, if that is what came.
-async fn read_some(stream: &mut TcpStream, seen: &mut Vec<u8>) -> std::io::Result<Option<WireEnd>> {
-    match stream.read_buf(seen).await {
-        Ok(0) => Ok(Some(WireEnd::Closed)),
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(Some(WireEnd::Reset)),
-        Err(error) => Err(error),
-    }
-}
-
-/// Takes what is there without waiting; the end, if it is there.
-fn still_open(stream: &mut TcpStream, seen: &mut Vec<u8>) -> std::io::Result<Option<WireEnd>> {
-    match stream.try_read_buf(seen) {
+/// What a read brought: the end, if that is what came.
+fn came(read: io::Result<usize>) -> io::Result<Option<WireEnd>> {
+    match read {
         Ok(0) => Ok(Some(WireEnd::Closed)),
         Ok(_) => Ok(None),
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
