@@ -26,7 +26,7 @@ use super::script::{InvalidRequests, Script, Turn};
 use super::sse;
 use super::validate::{BodyKind, RequestFinding, check_body};
 
-/// Tells wiremock's matchers which request is asked about.
+/// Tells wiremock's matchers which request is asked about, where the query is the client's own.
 pub(super) const NUMBER_HEADER: &str = "x-clawgate-request";
 /// The header by which a user's own mock asks for a fault of the transport; it is never sent on.
 pub(crate) const FAULT_HEADER: &str = "x-clawgate-fault";
@@ -105,7 +105,11 @@ impl ScriptState {
     }
 
     fn look_up(&self, request: &Request) -> Option<Arc<Exchange>> {
-        let number = request.headers.get(NUMBER_HEADER)?.to_str().ok()?.parse().ok()?;
+        let number = match request.headers.get(NUMBER_HEADER) {
+            Some(number) => number.to_str().ok()?,
+            None => request.url.query()?,
+        };
+        let number = number.parse().ok()?;
         self.open().get(&number).cloned()
     }
 

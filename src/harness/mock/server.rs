@@ -437,7 +437,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread")]
     async fn keys_and_bodies_reach_wiremock_only_where_a_mock_of_the_users_is_mounted() {
         let log = log_of(Script::new().text("x")).await;
-        assert_eq!(log, r#"http://localhost/messages {"x-clawgate-request": "1"} "#);
+        assert_eq!(log, "http://localhost/messages?1 {} ");
         let nowhere = || Mock::given(path("/nowhere")).respond_with(ResponseTemplate::new(200));
         let log = log_of(Script::new().text("x").mount(nowhere)).await;
         assert_eq!(log.matches("secret").count(), 3, "{log}");
