@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use saphyr::{Scalar, YamlData};
 use serde::Serialize;
 
-use super::frontmatter::{Frontmatter, FrontmatterError, Value};
+use super::frontmatter::{Frontmatter, Value};
 
 const LONGEST_NAME: usize = 64;
 const LONGEST_DESCRIPTION: usize = 1024;
@@ -68,26 +69,10 @@ pub fn lint(text: &str, path: &Path) -> Vec<Issue> {
     if !is_skill {
         issues.warn("layout", None, "a single file; the specification asks for <skill>/SKILL.md");
     }
-    let front = match Frontmatter::parse(text) {
-        Ok(front) => front,
-        Err(FrontmatterError::Missing) => {
-            issues.error("frontmatter-missing", Some(1), FrontmatterError::Missing.to_string());
-            issues.body(text);
-            return issues.0;
-        }
-        Err(FrontmatterError::Invalid { line, reason }) => {
-            issues.error("frontmatter-invalid", Some(line), reason);
-            return issues.0;
-        }
-    };
-    for (key, line) in &front.ambiguous {
-        let message =
-            format!("`{key}` contains `: ` without quotes, which other readers take for a mapping: quote it");
-        issues.error("unquoted-colon", Some(*line), message);
-    }
+    let Some(front) = Frontmatter::read(text, &mut issues) else { return issues.0 };
     issues.name(&front, if is_skill { path.parent() } else { None });
     issues.text(&front, "description", true, LONGEST_DESCRIPTION);
-    if front.text("description").is_some_and(|text| text.contains(['<', '>'])) {
+    if front.get("description").and_then(Value::as_str).is_some_and(|text| text.contains(['<', '>'])) {
         issues.warn(
             "description-markup",
             line_of(&front, "description"),
@@ -106,29 +91,29 @@ pub fn lint(text: &str, path: &Path) -> Vec<Issue> {
             issues.warn("unknown-key", Some(*line), format!("unknown key `{key}`{hint}"));
         }
     }
-    issues.body(front.body);
-    issues.links(front.body);
+    issues.body(&front.body);
+    issues.links(&front.body);
     issues.0
 }
 
-fn line_of(front: &Frontmatter<'_>, key: &str) -> Option<usize> {
+fn line_of(front: &Frontmatter, key: &str) -> Option<usize> {
     front.entries.iter().find(|(name, ..)| name == key).map(|(.., line)| *line)
 }
 
-fn describe(value: &Value) -> &'static str {
+pub(super) fn describe(value: &Value) -> &'static str {
     match value {
-        Value::Text(_) => "a text",
-        Value::Other(text) if text == "null" || text == "~" => "nothing",
-        Value::Other(_) => "a number or boolean",
-        Value::List(_) => "a list",
-        Value::Map(_) => "a mapping",
+        YamlData::Value(Scalar::String(_)) => "a text",
+        YamlData::Value(Scalar::Null) => "nothing",
+        YamlData::Sequence(_) => "a list",
+        YamlData::Mapping(_) => "a mapping",
+        _ => "a number or boolean",
     }
 }
 
-struct Issues(Vec<Issue>);
+pub(super) struct Issues(pub(super) Vec<Issue>);
 
 impl Issues {
-    fn error(&mut self, rule: &'static str, line: Option<usize>, message: impl Into<String>) {
+    pub(super) fn error(&mut self, rule: &'static str, line: Option<usize>, message: impl Into<String>) {
         self.0.push(Issue { rule, severity: Severity::Error, line, message: message.into() });
     }
 
@@ -137,7 +122,7 @@ impl Issues {
     }
 
     /// A key that holds a text of some length; whether it is there and right.
-    fn text(&mut self, front: &Frontmatter<'_>, key: &'static str, required: bool, longest: usize) -> bool {
+    fn text(&mut self, front: &Frontmatter, key: &'static str, required: bool, longest: usize) -> bool {
         let (missing, wrong, empty, long) = match key {
             "name" => ("name-missing", "name-not-text", "name-empty", "name-too-long"),
             "description" => {
@@ -157,7 +142,7 @@ impl Issues {
                 self.error(missing, None, format!("`{key}` is missing; the specification requires it"));
             }
             None => {}
-            Some(Value::Text(text)) => {
+            Some(YamlData::Value(Scalar::String(text))) => {
                 let length = text.chars().count();
                 if text.trim().is_empty() {
                     self.error(empty, line, format!("`{key}` is empty"));
@@ -181,11 +166,12 @@ impl Issues {
         false
     }
 
-    fn name(&mut self, front: &Frontmatter<'_>, folder: Option<&Path>) {
+    fn name(&mut self, front: &Frontmatter, folder: Option<&Path>) {
         if !self.text(front, "name", true, LONGEST_NAME) {
             return;
         }
-        let (name, line) = (front.text("name").unwrap_or_default(), line_of(front, "name"));
+        let (name, line) =
+            (front.get("name").and_then(Value::as_str).unwrap_or_default(), line_of(front, "name"));
         if name.starts_with('-') || name.ends_with('-') || name.contains("--") {
             self.error(
                 "name-hyphens",
@@ -213,13 +199,13 @@ impl Issues {
         }
     }
 
-    fn metadata(&mut self, front: &Frontmatter<'_>) {
+    fn metadata(&mut self, front: &Frontmatter) {
         let line = line_of(front, "metadata");
         match front.get("metadata") {
             None => {}
-            Some(Value::Map(map)) => {
-                for (key, value) in map.iter().filter(|(_, value)| !matches!(value, Value::Text(_))) {
-                    let found = describe(value);
+            Some(YamlData::Mapping(map)) => {
+                for (key, value) in map.iter().filter(|(_, value)| !value.data.is_string()) {
+                    let (key, found) = (key.data.as_str().unwrap_or("?"), describe(&value.data));
                     self.warn(
                         "metadata-not-text",
                         line,
@@ -237,14 +223,14 @@ impl Issues {
         }
     }
 
-    fn tools(&mut self, front: &Frontmatter<'_>) {
+    fn tools(&mut self, front: &Frontmatter) {
         let line = line_of(front, "allowed-tools");
         match front.get("allowed-tools") {
             None => {}
-            Some(Value::Text(_)) => {
+            Some(YamlData::Value(Scalar::String(_))) => {
                 self.warn("allowed-tools-experimental", line, "`allowed-tools` is marked experimental");
             }
-            Some(Value::List(_)) => {
+            Some(YamlData::Sequence(_)) => {
                 self.warn(
                     "allowed-tools-list",
                     line,
@@ -262,7 +248,7 @@ impl Issues {
         }
     }
 
-    fn body(&mut self, body: &str) {
+    pub(super) fn body(&mut self, body: &str) {
         let lines = body.lines().count();
         if lines > MOST_LINES {
             self.warn("body-too-long", None, format!("{lines} lines, at most {MOST_LINES} are recommended"));
