@@ -14,7 +14,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use clawgate::schema::{ContractSet, End, Run};
+use clawgate::internals::schema::{End, Run};
+use clawgate::schema::ContractSet;
 use clawgate::stream_json::StreamReader;
 use serde_json::Value;
 

@@ -18,7 +18,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use clawgate::internals::events::{Limits, Profile};
-use clawgate::schema::{ContractSet, EventJudge};
+use clawgate::internals::schema::EventJudge;
+use clawgate::schema::ContractSet;
 
 use support::{Seeded, cpu_time, peak_megabytes};
 

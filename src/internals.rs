@@ -59,6 +59,11 @@ pub mod report {
         Context, Kind, Options, ReportRequest, Sinks, Terminal, Verbosity, judgement_json,
     };
 }
+pub mod schema {
+    pub use crate::schema::{
+        Audit, End, EventJudge, Fixtures, Run, bundle, judge_log, judge_output, rule_names,
+    };
+}
 pub mod run {
     pub use crate::run::{Event, Stop};
     pub mod scenario {

@@ -5,7 +5,7 @@ use super::Class;
 /// What an error kind says about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct KindMeaning {
+pub(super) struct KindMeaning {
     /// The class of the outcome.
     pub class: Class,
     /// Which API failure or which timer it was, where the class alone does not say.
@@ -15,7 +15,7 @@ pub struct KindMeaning {
 }
 
 /// The meaning of an error kind.
-pub fn meaning_of(kind: &str) -> KindMeaning {
+pub(super) fn meaning_of(kind: &str) -> KindMeaning {
     let meaning = |class: Class| KindMeaning { class, detail: None, retryable: class.retryable() };
     let api = |detail, retryable| KindMeaning { class: Class::Api, detail: Some(detail), retryable };
     match kind {

@@ -15,7 +15,6 @@ mod verdict;
 mod words;
 
 pub use class::{Blame, Class};
-pub use claw_kinds::{KindMeaning, meaning_of};
-pub use process::{Process, classify_foreign};
-pub use question::asks_the_user;
+pub use process::Process;
+pub(crate) use process::classify_foreign;
 pub use verdict::{Advisory, Basis, ClawFields, Evidence, Verdict};

@@ -7,7 +7,7 @@
 use super::words::words;
 
 /// The question that the end of this text puts to the user, if it does.
-pub fn asks_the_user(text: &str) -> Option<String> {
+pub(super) fn asks_the_user(text: &str) -> Option<String> {
     let text = without_trailing_code(text);
     let paragraphs = paragraphs(text);
     let (last, before) = paragraphs.split_last()?;

@@ -26,7 +26,7 @@ mod violation;
 mod worker;
 
 pub use checker::LogChecker;
-pub(crate) use checker::Summary;
+pub use checker::Summary;
 pub(crate) use features::{LogFeatures, kinds as record_kinds, listed as listed_values};
 pub use limits::Limits;
 pub(crate) use phase::Phase;

@@ -10,7 +10,7 @@ use crate::schema::{self, ContractSet, Family, FileError};
 use super::Protocol;
 
 /// The built-in contract of event logs.
-pub const EVENTS_CONTRACT: &str = "claws-events";
+pub(crate) const EVENTS_CONTRACT: &str = "claws-events";
 
 /// The contract of a Claude CLI that prints a message a line.
 const STREAM_CONTRACT: &str = "claude-stream-json";

@@ -20,7 +20,9 @@ mod judge;
 mod protocol;
 mod recorded;
 
-pub use contracts::{Contracts, EVENTS_CONTRACT};
+pub use crate::events::{Profile, Summary as LogSummary};
+pub use contracts::Contracts;
+pub(crate) use contracts::EVENTS_CONTRACT;
 pub use inputs::{Input, InputError, Source, find};
 pub use judge::{Ending, Judge, Judgement, Options};
 pub use protocol::Protocol;

@@ -17,7 +17,7 @@ pub(super) const DEEPEST: usize = 10;
 /// A branch: an alternative of `oneOf` or `anyOf`, or what `if` leads to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
-pub struct Branch {
+pub(crate) struct Branch {
     /// The kind of message; `*` where a clause looks at every message.
     pub kind: String,
     /// The field; `*` stands for any element of an array.

@@ -20,7 +20,7 @@ use crate::stream_json::{Line, StreamReader};
 /// What runs showed of one contract.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Coverage {
+pub(crate) struct Coverage {
     /// Clauses that applied to something that was seen.
     pub clauses: BTreeSet<String>,
     /// Commands that were run.
@@ -39,7 +39,7 @@ pub struct Coverage {
 
 /// Measures what runs show of a set of contracts.
 #[derive(Debug)]
-pub struct Survey {
+pub(crate) struct Survey {
     set: ContractSet,
     /// What each contract of the set declares, in its order.
     declared: Vec<Declared>,
@@ -47,18 +47,18 @@ pub struct Survey {
 
 impl Survey {
     /// A survey of these contracts.
-    pub fn new(set: ContractSet) -> Self {
+    pub(crate) fn new(set: ContractSet) -> Self {
         let declared = set.contracts().iter().map(Declared::of).collect();
         Self { set, declared }
     }
 
     /// The contracts, each with what it declares.
-    pub fn contracts(&self) -> impl Iterator<Item = (&Contract, &Declared)> {
+    pub(crate) fn contracts(&self) -> impl Iterator<Item = (&Contract, &Declared)> {
         self.set.contracts().iter().zip(&self.declared)
     }
 
     /// Watches a run whose output is in memory, and adds what it shows to the coverage of each contract, by its name.
-    pub fn cover(
+    pub(crate) fn cover(
         &self,
         run: &Run,
         exit: Option<&Exit>,

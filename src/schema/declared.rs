@@ -10,7 +10,7 @@ use crate::events;
 /// What a contract declares.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Declared {
+pub(crate) struct Declared {
     /// The commands that a run can name.
     pub commands: BTreeSet<String>,
     /// The kinds of message.
@@ -28,7 +28,7 @@ pub struct Declared {
 /// What of a contract was not seen, and what was seen and is not of it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Gaps {
+pub(crate) struct Gaps {
     /// How many fields are declared, and how many of them were seen.
     pub fields: (usize, usize),
     /// How many listed values are declared, and how many of them were seen.
@@ -47,7 +47,7 @@ pub struct Gaps {
 
 impl Declared {
     /// What a contract declares.
-    pub fn of(contract: &Contract) -> Self {
+    pub(crate) fn of(contract: &Contract) -> Self {
         let mut declared = Self {
             commands: contract.invocation.verbs().iter().cloned().collect(),
             kinds: contract.kinds().map(str::to_owned).collect(),
@@ -66,7 +66,7 @@ impl Declared {
     }
 
     /// What runs have not shown of it, and what they have shown beyond it.
-    pub fn gaps(&self, seen: &Coverage) -> Gaps {
+    pub(crate) fn gaps(&self, seen: &Coverage) -> Gaps {
         let mut gaps = Gaps::default();
         let none = BTreeSet::new();
         for (kind, fields) in &self.fields {

@@ -21,11 +21,11 @@ struct KnownFailure {
 
 /// The list of accepted failures.
 #[derive(Debug, Default)]
-pub struct KnownFailures(Vec<KnownFailure>);
+pub(crate) struct KnownFailures(Vec<KnownFailure>);
 
 impl KnownFailures {
     /// Reads a `known-failures.toml`. `clauses` tells whether an id exists: a misspelt one would never match.
-    pub fn parse(file: &str, text: &str, clauses: &dyn Fn(&str) -> bool) -> Result<Self, FileError> {
+    pub(crate) fn parse(file: &str, text: &str, clauses: &dyn Fn(&str) -> bool) -> Result<Self, FileError> {
         let mut top = Document::parse(file, text)?;
         let items = top.list("known-failure")?;
         top.finish()?;
@@ -45,7 +45,7 @@ impl KnownFailures {
     }
 
     /// Marks the findings of a run that are accepted today (`YYYY-MM-DD`) with the reason.
-    pub fn mark(&mut self, findings: &mut [Finding], target: &str, scenario: &str, today: &str) {
+    pub(crate) fn mark(&mut self, findings: &mut [Finding], target: &str, scenario: &str, today: &str) {
         for finding in findings {
             for entry in &mut self.0 {
                 if entry.clause == finding.clause
@@ -60,7 +60,7 @@ impl KnownFailures {
     }
 
     /// What is wrong with the list itself, once all runs are judged: entries that are expired or matched nothing.
-    pub fn complaints(&self, today: &str) -> Vec<FileError> {
+    pub(crate) fn complaints(&self, today: &str) -> Vec<FileError> {
         let complaint = |entry: &KnownFailure| {
             entry.accepted.complaint(&format!("the known failure of {}", entry.clause), today)
         };

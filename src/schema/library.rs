@@ -143,14 +143,14 @@ impl Detector {
 /// describes the command; the caller always says that it was guessed.
 ///
 /// `messages` are the first objects on stdout; a few are enough.
-pub fn detect(messages: &[Value], run: &Run) -> Result<Option<&'static str>, FileError> {
+pub(crate) fn detect(messages: &[Value], run: &Run) -> Result<Option<&'static str>, FileError> {
     let detector = detector()?;
     let shape = detector.detect(&messages.iter().collect::<Vec<_>>());
     Ok(shape.or_else(|| detector.by_command(run)))
 }
 
 /// The family that a built-in contract names; none when there is no such contract.
-pub fn family_of(contract: &str) -> Result<Option<Family>, FileError> {
+pub(crate) fn family_of(contract: &str) -> Result<Option<Family>, FileError> {
     Ok(detector()?.known.iter().find(|(name, ..)| *name == contract).and_then(|(_, family, _)| *family))
 }
 

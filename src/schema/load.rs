@@ -19,7 +19,7 @@ use crate::document::{Document, FileError, Item, Table};
 use crate::events::Profile;
 
 /// The file that makes a directory a contract.
-pub const CONTRACT_FILE: &str = "contract.toml";
+pub(crate) const CONTRACT_FILE: &str = "contract.toml";
 
 /// No file of a contract is larger than this.
 const MAX_FILE: u64 = 8 << 20;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clawgate::internals::events::Profile;
-use clawgate::schema::{ContractSet, Finding, judge_log};
+use clawgate::internals::schema::judge_log;
+use clawgate::schema::{ContractSet, Finding};
 use serde_json::Value;
 
 fn corpus() -> PathBuf {
@@ -109,7 +110,7 @@ fn real_logs_are_read_whole() {
 #[test]
 fn silence_is_found_by_the_clock_alone() {
     use clawgate::internals::events::Limits;
-    use clawgate::schema::EventJudge;
+    use clawgate::internals::schema::EventJudge;
     let set = contract();
     let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
     let head: String = log.split_inclusive('\n').take(9).collect();

@@ -1,7 +1,8 @@
 //! Whatever a log holds, judging it ends, does not panic, and remembers no more than its limits allow.
 
 use clawgate::internals::events::{Limits, LogChecker, Observer, Profile, Violation};
-use clawgate::schema::{ContractSet, judge_log};
+use clawgate::internals::schema::judge_log;
+use clawgate::schema::ContractSet;
 use proptest::prelude::*;
 
 struct Count(u64);

@@ -21,7 +21,7 @@ use crate::document::FileError;
 /// What a change does to a reader of the old contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Effect {
+pub(crate) enum Effect {
     /// Nothing that the old contract promised is lost.
     Additive,
     /// Neither rules nor algebra can tell; a person has to.
@@ -33,7 +33,7 @@ pub enum Effect {
 /// One difference between two contracts.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Change {
+pub(crate) struct Change {
     /// The rule that names it, such as `required-field-dropped`.
     pub kind: &'static str,
     /// What it does to a reader.
@@ -58,7 +58,7 @@ impl Change {
 /// Everything that differs between two contracts.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Diff {
+pub(crate) struct Diff {
     /// The changes, the gravest first.
     pub changes: Vec<Change>,
     /// The version bump that the contract's own policy demands: `major`, `minor` or `none`; none when it has no policy.
@@ -69,7 +69,7 @@ pub struct Diff {
 
 impl Diff {
     /// Compares two contracts, or two directories of schemas.
-    pub fn between(old: &Bundle, new: &Bundle) -> Result<Self, FileError> {
+    pub(crate) fn between(old: &Bundle, new: &Bundle) -> Result<Self, FileError> {
         let mut diff = Self::default();
         let (old, new) = (Side::load(old)?, Side::load(new)?);
         diff.compare_schemas(old.schemas(), new.schemas())?;

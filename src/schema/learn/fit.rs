@@ -9,7 +9,7 @@ use super::super::fixture::Sample;
 /// How a run fits a learned contract.
 #[derive(Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Fit {
+pub(crate) enum Fit {
     /// It did not ask for the output that the contract is about.
     NotAsked,
     /// It holds messages and nothing else.
@@ -20,7 +20,7 @@ pub enum Fit {
 
 impl Fit {
     /// Looks at what a run printed. What the messages are like is for the clauses to say.
-    pub fn of(contract: &Contract, sample: &Sample) -> Self {
+    pub(crate) fn of(contract: &Contract, sample: &Sample) -> Self {
         let words = sample.argv.as_deref().and_then(|argv| argv.get(1..));
         if contract.protocol == Protocol::Document
             && words.is_some_and(|words| !contract.invocation.read(words, &sample.run()).json)

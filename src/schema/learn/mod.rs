@@ -14,14 +14,13 @@ use serde_json::Value;
 use super::contract::Protocol;
 use super::fixture::Sample;
 
-pub use fit::Fit;
-pub use write::Learned;
+pub(crate) use fit::Fit;
 
 use crate::json::shape::Shape;
 
 /// Gathers messages until there are enough to learn from.
 #[derive(Debug)]
-pub struct Learner {
+pub(crate) struct Learner {
     name: String,
     protocol: Protocol,
     groups: BTreeMap<Key, Group>,
@@ -50,7 +49,7 @@ struct Group {
 
 impl Learner {
     /// Starts to learn a contract of this name.
-    pub fn new(name: impl Into<String>, protocol: Protocol) -> Self {
+    pub(crate) fn new(name: impl Into<String>, protocol: Protocol) -> Self {
         Self {
             name: name.into(),
             protocol,
@@ -62,7 +61,7 @@ impl Learner {
     }
 
     /// Takes in a run. Runs whose output is not the protocol's teach nothing.
-    pub fn add(&mut self, sample: &Sample) {
+    pub(crate) fn add(&mut self, sample: &Sample) {
         let text = String::from_utf8_lossy(&sample.stdout);
         let messages: Vec<Value> = match self.protocol {
             Protocol::Document => serde_json::from_str(&text).into_iter().collect(),
@@ -92,7 +91,7 @@ impl Learner {
     }
 
     /// How many runs taught something.
-    pub fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         self.runs
     }
 

@@ -10,11 +10,11 @@ use super::super::library::family_of;
 use super::{Group, Key, Learner, shape};
 
 /// The files of a learned contract, by their path in its directory.
-pub type Learned = Vec<(String, String)>;
+pub(crate) type Learned = Vec<(String, String)>;
 
 impl Learner {
     /// The learned contract. `source` says what it was learned from, `since` when, and `extends` what it builds on.
-    pub fn contract(&self, source: &str, since: &str, extends: &[String]) -> Learned {
+    pub(crate) fn contract(&self, source: &str, since: &str, extends: &[String]) -> Learned {
         let mut files = Vec::new();
         let protocol = self.protocol.name();
         // It speaks the dialect of what it builds on.

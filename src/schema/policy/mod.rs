@@ -6,7 +6,7 @@
 mod promise;
 mod vocabulary;
 
-pub use vocabulary::{Effect, Kind};
+pub(crate) use vocabulary::{Effect, Kind};
 
 use std::collections::BTreeMap;
 

@@ -164,7 +164,7 @@ const RULES: [(&str, Loader); 21] = [
 ];
 
 /// The names of the built-in rules.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub fn names() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|(name, _)| *name)
 }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use assert_cmd::Command;
-use clawgate::schema::{Audit, Contract, Level, built_in, bundle};
+use clawgate::internals::schema::{Audit, bundle};
+use clawgate::schema::{Contract, Level, built_in};
 
 fn audit(name: &str) -> (Contract, Audit) {
     let files = bundle(name).unwrap();

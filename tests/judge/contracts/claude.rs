@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clawgate::internals::schema::{Run, judge_output};
 use clawgate::recording::Recording;
-use clawgate::schema::{ContractSet, Finding, Level, Run, judge_output};
+use clawgate::schema::{ContractSet, Finding, Level};
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use clawgate::schema::{Contract, ContractSet, Fixtures, Level, built_in, bundle, rule_names};
+use clawgate::internals::schema::{Fixtures, bundle, rule_names};
+use clawgate::schema::{Contract, ContractSet, Level, built_in};
 
 /// What is wrong with the fixtures of a contract, one sentence each.
 fn complaints(name: &str) -> Vec<String> {

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clawgate::internals::schema::{Run, judge_output};
 use clawgate::recording::Recording;
-use clawgate::schema::{ContractSet, Run, judge_output};
+use clawgate::schema::ContractSet;
 
 /// Which clauses stand for a check of `verdicts.tsv`: it deviates when one of them is broken.
 const CHECKS: &[(&str, &[&str])] = &[
