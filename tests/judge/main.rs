@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
 
+mod architecture;
 mod cli;
 mod contracts;
 mod documented_reader;
@@ -10,4 +11,5 @@ mod events_cli;
 mod events_corpus;
 mod events_properties;
 mod stream_properties;
+mod surface;
 mod verdicts;
