@@ -42,11 +42,10 @@ impl<'t> Reader<'t, '_> {
     /// The value in the form of TOML, which has no null.
     fn value(&self, node: Node<'_>) -> Result<Option<DeValue<'t>>, FileError> {
         Ok(Some(match node.kind() {
-            Kind::Null | Kind::NonFinite => return Ok(None),
-            Kind::True => DeValue::Boolean(true),
-            Kind::False => DeValue::Boolean(false),
+            Kind::Null => return Ok(None),
+            Kind::Boolean => DeValue::Boolean(node.boolean() == Some(true)),
             Kind::String => DeValue::String(node.text().unwrap_or_default().into_owned().into()),
-            Kind::Number => self.number(node)?,
+            Kind::Integer | Kind::Number => self.number(node)?,
             Kind::Array => {
                 let mut items = DeArray::new();
                 for item in node.items() {

@@ -203,7 +203,7 @@ fn accepts(item: Item<'_>) -> Result<Accepts, FileError> {
             _ => {
                 let message = format!(
                     "unknown type `{word}`, expected {}, absent or anything, joined by ` or `",
-                    Types::NAMES.join(", ")
+                    Types::ALL.names(", ")
                 );
                 return Err(place.complain(message));
             }

@@ -2,28 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Oddity, text};
-
-/// What kind of value a [`Node`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// `null`
-    Null,
-    /// `true`
-    True,
-    /// `false`
-    False,
-    /// A number in JSON's grammar.
-    Number,
-    /// One of the non-JSON literals `NaN`, `Infinity`, `-Infinity`.
-    NonFinite,
-    /// A string, with or without escapes.
-    String,
-    /// An array; see [`Node::items`].
-    Array,
-    /// An object; see [`Node::members`].
-    Object,
-}
+use super::{Kind, Oddity, text};
 
 /// One value of the flat list. Members of an object stand as key, value, key, value.
 #[derive(Debug, Clone, Copy)]
@@ -187,11 +166,7 @@ impl<'a> Node<'a> {
 
     /// The boolean, if this is one.
     pub fn boolean(self) -> Option<bool> {
-        match self.kind() {
-            Kind::True => Some(true),
-            Kind::False => Some(false),
-            _ => None,
-        }
+        (self.kind() == Kind::Boolean).then(|| self.raw() == "true")
     }
 
     /// The number as a double, if this is one that a double can hold.
@@ -299,10 +274,9 @@ impl<'a> Node<'a> {
     pub fn to_value(self) -> serde_json::Value {
         use serde_json::Value;
         match self.kind() {
-            Kind::Null | Kind::NonFinite => Value::Null,
-            Kind::True => Value::Bool(true),
-            Kind::False => Value::Bool(false),
-            Kind::Number => serde_json::from_str(self.raw()).unwrap_or(Value::Null),
+            Kind::Null => Value::Null,
+            Kind::Boolean => Value::Bool(self.raw() == "true"),
+            Kind::Integer | Kind::Number => serde_json::from_str(self.raw()).unwrap_or(Value::Null),
             Kind::String => Value::String(self.text().unwrap_or_default().into_owned()),
             Kind::Array | Kind::Object if self.is_opaque() => Value::Null,
             Kind::Array => Value::Array(self.items().map(Node::to_value).collect()),

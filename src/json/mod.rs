@@ -15,6 +15,7 @@
 //! ```
 
 mod document;
+mod kind;
 mod lines;
 mod members;
 pub(crate) mod pointer;
@@ -24,10 +25,11 @@ pub(crate) mod shape;
 mod text;
 pub(crate) mod view;
 
-pub use document::{Document, Items, Key, Kind, Members, Name, Node};
+pub use document::{Document, Items, Key, Members, Name, Node};
+pub use kind::Kind;
 pub(crate) use lines::{RawLine, Splitter};
 pub(crate) use members::members;
 pub(crate) use pointer::Pointer;
 pub use problem::{Malformed, Oddity, Problem};
 pub use scan::{Limits, MAX_DEPTH, Scanner};
-pub(crate) use view::{JsonView, Shape};
+pub(crate) use view::JsonView;

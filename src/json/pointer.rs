@@ -3,7 +3,7 @@
 use std::hash::{Hash as _, Hasher};
 
 use super::Name;
-use super::view::{JsonView, Shape};
+use super::{JsonView, Kind};
 
 /// A compiled pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -185,9 +185,9 @@ impl Pointer {
 impl Segment {
     #[inline]
     fn of<'v>(&self, value: JsonView<'v>) -> Option<JsonView<'v>> {
-        match (self, value.shape()) {
-            (Self::Key { name, .. }, Shape::Object) => value.member(name),
-            (Self::Key { index: Some(index), .. }, Shape::Array) => value.items().nth(*index),
+        match (self, value.kind()) {
+            (Self::Key { name, .. }, Kind::Object) => value.member(name),
+            (Self::Key { index: Some(index), .. }, Kind::Array) => value.items().nth(*index),
             _ => None,
         }
     }
@@ -204,13 +204,13 @@ fn walk<'v>(
     };
     let mut step = |step: Step<'_>, inner| walk(rest, inner, Some(&Trail::new(trail, step)), show);
     match segment {
-        Segment::Any if value.shape() == Shape::Array => {
+        Segment::Any if value.kind() == Kind::Array => {
             value.items().enumerate().all(|(index, inner)| step(Step::Index(index), inner))
         }
         Segment::Any => value.members().all(|(key, inner)| step(Step::Key(&key), inner)),
         Segment::Key { name, index } => match (segment.of(value), index) {
             (None, _) => true,
-            (Some(inner), Some(index)) if value.shape() == Shape::Array => step(Step::Index(*index), inner),
+            (Some(inner), Some(index)) if value.kind() == Kind::Array => step(Step::Index(*index), inner),
             (Some(inner), _) => step(Step::Key(name.as_str()), inner),
         },
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::Kind;
 use crate::text::clip;
 
 /// A place with more words than this holds no enumeration.
@@ -14,25 +15,20 @@ const LONGEST_WORD: usize = 64;
 /// Of a value so much is shown as evidence.
 const SHOWN: usize = 300;
 
-/// The types of JSON, as bits.
+/// Some of the types of JSON, as bits. Whether a number has a fraction makes no difference.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Types(u8);
 
 impl Types {
-    pub(crate) const NULL: Self = Self(1);
-    pub(crate) const NAMES: [&'static str; 6] = ["null", "boolean", "number", "string", "array", "object"];
+    pub(crate) const NULL: Self = Self(1 << Kind::Null as u8);
+    pub(crate) const ALL: Self = Self(0b111_1111 & !(1 << Kind::Integer as u8));
 
     pub(crate) fn of(value: &Value) -> Self {
-        Self(match value {
-            Value::Null => 1,
-            Value::Bool(_) => 2,
-            Value::Number(_) => 4,
+        match value {
             // What stands for a number is one.
-            Value::String(text) if matches!(text.as_str(), "<ms>" | "<number>") => 4,
-            Value::String(_) => 8,
-            Value::Array(_) => 16,
-            Value::Object(_) => 32,
-        })
+            Value::String(text) if matches!(text.as_str(), "<ms>" | "<number>") => Kind::Number.into(),
+            value => Kind::from(value).into(),
+        }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -47,19 +43,24 @@ impl Types {
         self.0 == 0
     }
 
-    pub(crate) fn names(self) -> String {
-        let names = Self::NAMES.iter().enumerate().filter(|(at, _)| self.0 >> at & 1 == 1);
-        names.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
+    pub(crate) fn names(self, separator: &str) -> String {
+        let kinds = Kind::ALL.into_iter().filter(|kind| self.has(*kind));
+        kinds.map(Kind::name).collect::<Vec<_>>().join(separator)
     }
 
-    /// Whether the type of this name is among them.
-    pub(crate) fn has(self, name: &str) -> bool {
-        Self::parse(name).is_some_and(|wanted| self.0 & wanted.0 != 0)
+    pub(crate) fn has(self, kind: Kind) -> bool {
+        self.0 & Self::from(kind).0 != 0
     }
 
     /// Reads one of the names.
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        Self::NAMES.iter().position(|known| *known == name).map(|at| Self(1 << at))
+        Kind::from_name(name).filter(|kind| Self::ALL.has(*kind)).map(Self::from)
+    }
+}
+
+impl From<Kind> for Types {
+    fn from(kind: Kind) -> Self {
+        Self(1 << kind as u8)
     }
 }
 
@@ -281,12 +282,19 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn a_set_of_types_tells_no_integer_from_a_number() {
+        assert_eq!(Types::ALL.names(", "), "null, boolean, number, string, array, object");
+        assert_eq!((Types::parse("integer"), Types::parse("number")), (None, Some(Kind::Number.into())));
+        assert_eq!(Types::of(&1.into()), Types::of(&1.5.into()));
+    }
+
+    #[test]
     fn a_shape_tells_always_from_sometimes_and_maps_from_objects() {
         let mut shape = Shape::default();
         shape.add(&json!({"a": 1, "b": {"claude-x-1": {"n": 1}}, "c": [{"type": "text"}, "x"]}), 1);
         shape.add(&json!({"a": "<ms>", "c": []}), 2);
         assert_eq!((shape.objects, shape.fields["a"].count, shape.fields["b"].count), (2, 2, 1));
-        assert_eq!(shape.fields["a"].types.names(), "number");
+        assert_eq!(shape.fields["a"].types.names(" or "), "number");
         assert_eq!((shape.fields["b"].keys().count(), shape.keys().count()), (1, 0));
         assert_eq!(shape.fields["b"].entries(is_data).fields["n"].count, 1);
         assert!(is_data("/etc/passwd") && is_data("gpt-4o") && !is_data("cache-hits") && !is_data("$ref"));

@@ -25,42 +25,22 @@ impl<'v> From<&'v Value> for JsonView<'v> {
     }
 }
 
-/// The types that JSON itself knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Shape {
-    Null,
-    Boolean,
-    Number,
-    String,
-    Array,
-    Object,
-}
-
 impl<'v> JsonView<'v> {
     #[inline]
-    pub(crate) fn shape(self) -> Shape {
+    pub(crate) fn kind(self) -> Kind {
         match self {
-            Self::Scanned(node) => match node.kind() {
-                Kind::Null | Kind::NonFinite => Shape::Null,
-                Kind::True | Kind::False => Shape::Boolean,
-                Kind::Number => Shape::Number,
-                Kind::String => Shape::String,
-                Kind::Array => Shape::Array,
-                Kind::Object => Shape::Object,
-            },
-            Self::Built(value) => match value {
-                Value::Null => Shape::Null,
-                Value::Bool(_) => Shape::Boolean,
-                Value::Number(_) => Shape::Number,
-                Value::String(_) => Shape::String,
-                Value::Array(_) => Shape::Array,
-                Value::Object(_) => Shape::Object,
-            },
+            Self::Scanned(node) => node.kind(),
+            Self::Built(value) => value.into(),
         }
     }
 
+    /// Whether this is of a type, also of [`Kind::Integer`].
+    pub(crate) fn is(self, kind: Kind) -> bool {
+        if kind == Kind::Integer { self.is_integer() } else { self.kind() == kind }
+    }
+
     pub(crate) fn is_container(self) -> bool {
-        matches!(self.shape(), Shape::Array | Shape::Object)
+        matches!(self.kind(), Kind::Array | Kind::Object)
     }
 
     /// The member with this name, if this is an object.
@@ -144,10 +124,10 @@ impl<'v> JsonView<'v> {
 
     /// How many elements, members or characters this has.
     pub(crate) fn size(self) -> Option<usize> {
-        match self.shape() {
-            Shape::Array => Some(self.items().count()),
-            Shape::Object => Some(self.members().count()),
-            Shape::String => self.text().map(|text| text.chars().count()),
+        match self.kind() {
+            Kind::Array => Some(self.items().count()),
+            Kind::Object => Some(self.members().count()),
+            Kind::String => self.text().map(|text| text.chars().count()),
             _ => None,
         }
     }
@@ -158,16 +138,16 @@ impl<'v> JsonView<'v> {
         match (self, value) {
             (Self::Scanned(node), Value::String(text)) => node.is_text(text),
             (_, Value::String(text)) => self.text().is_some_and(|own| own == *text),
-            (_, Value::Null) => self.shape() == Shape::Null,
+            (_, Value::Null) => self.kind() == Kind::Null,
             (_, Value::Bool(wanted)) => self.boolean() == Some(*wanted),
             (_, Value::Number(wanted)) => self.number().is_some_and(|own| equal_numbers(&own, wanted)),
             (_, Value::Array(wanted)) => {
-                self.shape() == Shape::Array
+                self.kind() == Kind::Array
                     && self.items().count() == wanted.len()
                     && self.items().zip(wanted).all(|(own, wanted)| own.same(wanted))
             }
             (_, Value::Object(wanted)) => {
-                self.shape() == Shape::Object
+                self.kind() == Kind::Object
                     && self.members().count() == wanted.len()
                     && self.members().all(|(key, own)| wanted.get(&*key).is_some_and(|value| own.same(value)))
             }

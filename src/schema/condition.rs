@@ -4,9 +4,8 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::facts::{Fact, Facts};
-use super::json_type::JsonType;
 use crate::document::{FileError, Item};
-use crate::json::{JsonView, Pointer};
+use crate::json::{JsonView, Kind, Pointer};
 use crate::text::did_you_mean;
 use crate::version::VersionRange;
 
@@ -34,7 +33,7 @@ pub(crate) enum Test {
     Equal(Value),
     OneOf(Vec<Value>),
     Present(bool),
-    Is(Vec<JsonType>),
+    Is(Vec<Kind>),
     Not(Box<Test>),
     Matches(Regex),
     Range { min: Option<f64>, max: Option<f64> },
@@ -308,8 +307,7 @@ impl Test {
         if let Some(node) = fields.get("is") {
             let types = node.strings()?;
             let types = types.iter().map(|name| {
-                JsonType::from_name(name)
-                    .ok_or_else(|| node.complain(format_args!("`{name}` is no JSON type")))
+                Kind::from_name(name).ok_or_else(|| node.complain(format_args!("`{name}` is no JSON type")))
             });
             tests.push(Self::Is(types.collect::<Result<_, _>>()?));
         }
@@ -339,7 +337,7 @@ impl Test {
             Self::Equal(wanted) => value.same(wanted),
             Self::OneOf(wanted) => wanted.iter().any(|wanted| value.same(wanted)),
             Self::Present(wanted) => *wanted,
-            Self::Is(types) => types.iter().any(|kind| kind.holds(value)),
+            Self::Is(types) => types.iter().any(|kind| value.is(*kind)),
             Self::Not(test) => !test.holds(value),
             Self::Matches(regex) => value.text().is_some_and(|text| regex.is_match(&text)),
             Self::Range { min, max } => value.float().is_some_and(|number| {

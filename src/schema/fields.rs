@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
 
 use super::schemas::{SchemaNode, Schemas};
 use crate::json::pointer::{Step, Trail};
-use crate::json::{JsonView, Name, Node, Shape};
+use crate::json::{JsonView, Kind, Name, Node};
 
 /// The fields of an object, and what is known of their values. `None` inside means: nothing to check there.
 #[derive(Debug, Default, Clone)]
@@ -77,7 +77,7 @@ impl FieldTree {
         trail: Option<&Trail<'_>>,
         show: &mut dyn FnMut(&Trail<'_>, JsonView<'_>),
     ) {
-        if value.shape() == Shape::Array {
+        if value.kind() == Kind::Array {
             let Some(tree) = &self.items else { return };
             for (index, inner) in value.items().enumerate().filter(|(_, inner)| inner.is_container()) {
                 tree.walk(inner, Some(&Trail::new(trail, Step::Index(index))), show);

@@ -7,7 +7,7 @@ use jsonschema::types::JsonType;
 use serde_json::{Number, Value};
 
 use crate::json::view::{Items, Members};
-use crate::json::{JsonView, Name, Shape};
+use crate::json::{JsonView, Kind, Name};
 
 /// A validator of messages.
 pub(crate) type Validator = jsonschema::Validator<Messages>;
@@ -41,12 +41,12 @@ impl<'a> Instance<'a, Messages> for JsonView<'a> {
 
     #[inline]
     fn as_object(&self) -> Option<Self> {
-        (self.shape() == Shape::Object).then_some(*self)
+        (self.kind() == Kind::Object).then_some(*self)
     }
 
     #[inline]
     fn as_array(&self) -> Option<Self> {
-        (self.shape() == Shape::Array).then_some(*self)
+        (self.kind() == Kind::Array).then_some(*self)
     }
 
     #[inline]
@@ -56,7 +56,7 @@ impl<'a> Instance<'a, Messages> for JsonView<'a> {
 
     #[inline]
     fn as_number(&self) -> Option<Self> {
-        (self.shape() == Shape::Number).then_some(*self)
+        (self.kind() == Kind::Number).then_some(*self)
     }
 
     #[inline]
@@ -66,23 +66,23 @@ impl<'a> Instance<'a, Messages> for JsonView<'a> {
 
     #[inline]
     fn is_null(&self) -> bool {
-        self.shape() == Shape::Null
+        self.kind() == Kind::Null
     }
 
     #[inline]
     fn is_number(&self) -> bool {
-        self.shape() == Shape::Number
+        self.kind() == Kind::Number
     }
 
     #[inline]
     fn json_type(&self) -> JsonType {
-        match self.shape() {
-            Shape::Null => JsonType::Null,
-            Shape::Boolean => JsonType::Boolean,
-            Shape::Number => JsonType::Number,
-            Shape::String => JsonType::String,
-            Shape::Array => JsonType::Array,
-            Shape::Object => JsonType::Object,
+        match self.kind() {
+            Kind::Null => JsonType::Null,
+            Kind::Boolean => JsonType::Boolean,
+            Kind::Integer | Kind::Number => JsonType::Number,
+            Kind::String => JsonType::String,
+            Kind::Array => JsonType::Array,
+            Kind::Object => JsonType::Object,
         }
     }
 

@@ -19,7 +19,6 @@ mod fixture;
 mod frame;
 mod instance;
 mod invocation;
-mod json_type;
 mod judge;
 mod known_failures;
 mod learn;

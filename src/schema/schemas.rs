@@ -433,14 +433,15 @@ where
     }
 }
 
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_f64() => "a number",
-        Value::Number(_) => "an integer",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+fn type_name(value: &Value) -> String {
+    use crate::json::Kind;
+    let kind = match value {
+        Value::Number(number) if !number.is_f64() => Kind::Integer,
+        _ => Kind::from(value),
+    };
+    match kind {
+        Kind::Null => kind.name().to_owned(),
+        Kind::Integer | Kind::Array | Kind::Object => format!("an {}", kind.name()),
+        Kind::Boolean | Kind::Number | Kind::String => format!("a {}", kind.name()),
     }
 }

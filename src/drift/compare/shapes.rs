@@ -25,17 +25,25 @@ impl Comparison<'_> {
             return;
         }
         let (kind, summary) = if old.types == Types::NULL {
-            (Kind::FieldFilled, format!("{} was always null, and now is {}", named(pointer), gained.names()))
+            (
+                Kind::FieldFilled,
+                format!("{} was always null, and now is {}", named(pointer), gained.names(" or ")),
+            )
         } else if gained == Types::NULL {
-            (Kind::FieldNull, format!("{} was {}, and now is null", named(pointer), old.types.names()))
+            (Kind::FieldNull, format!("{} was {}, and now is null", named(pointer), old.types.names(" or ")))
         } else {
             let gained = gained.without(Types::NULL);
             (
                 Kind::FieldRetyped,
-                format!("{} was {}, and now is {}", named(pointer), old.types.names(), gained.names()),
+                format!(
+                    "{} was {}, and now is {}",
+                    named(pointer),
+                    old.types.names(" or "),
+                    gained.names(" or ")
+                ),
             )
         };
-        let identity = format!("{} {}", old.types.names(), new.types.names());
+        let identity = format!("{} {}", old.types.names(" or "), new.types.names(" or "));
         self.add(kind, Some(pointer), &identity, Sides::shapes(Some(old), Some(new)), summary);
     }
 

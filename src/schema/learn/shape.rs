@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::json::Kind;
 use crate::json::shape::{Scalars, Shape};
 
 /// Distinct texts that an enum has at most.
@@ -27,17 +28,17 @@ pub(super) fn schema(shape: &Shape) -> Map<String, Value> {
 fn schema_at(shape: &Shape, depth: usize) -> Map<String, Value> {
     let mut schema = Map::new();
     let Scalars { words, numbers, strings, fraction, .. } = &shape.scalars;
-    let is_null = shape.types.has("null");
+    let is_null = shape.types.has(Kind::Null);
     let types = [
-        ("array", shape.types.has("array")),
-        ("boolean", shape.types.has("boolean")),
-        ("integer", !numbers.is_empty() && !fraction),
-        ("null", is_null),
-        ("number", *fraction),
-        ("object", shape.objects > 0),
-        ("string", *strings > 0),
+        (Kind::Array, shape.types.has(Kind::Array)),
+        (Kind::Boolean, shape.types.has(Kind::Boolean)),
+        (Kind::Integer, !numbers.is_empty() && !fraction),
+        (Kind::Null, is_null),
+        (Kind::Number, *fraction),
+        (Kind::Object, shape.objects > 0),
+        (Kind::String, *strings > 0),
     ];
-    let types: Vec<&str> = types.iter().filter(|(_, seen)| *seen).map(|(name, _)| *name).collect();
+    let types: Vec<&str> = types.iter().filter(|(_, seen)| *seen).map(|(kind, _)| kind.name()).collect();
     match types.as_slice() {
         [] => {}
         [one] => _ = schema.insert("type".into(), json!(one)),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Evidence, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Table, Watch, pointer};
-use crate::json::Shape;
+use crate::json::Kind;
 
 #[derive(Debug)]
 struct Length {
@@ -36,9 +36,9 @@ impl Watch for &Length {
         if !on.takes(message) {
             return;
         }
-        if let Some(list) = of.get(message.value).filter(|list| list.shape() == Shape::Array)
+        if let Some(list) = of.get(message.value).filter(|list| list.kind() == Kind::Array)
             && let Some(number) = equals.get(message.value)
-            && number.shape() == Shape::Number
+            && number.kind() == Kind::Number
             && let length = list.items().count()
             && !number.same(&Value::from(length))
         {

@@ -4,7 +4,7 @@ use super::super::condition::{Condition, Scope, pointer};
 use super::{Message, Names, choice};
 use crate::document::{FileError, Item, Table};
 use crate::json::pointer::{Step, Trail};
-use crate::json::{JsonView, Pointer, Shape};
+use crate::json::{JsonView, Kind, Pointer};
 use crate::text::did_you_mean;
 
 /// Which messages a rule looks at.
@@ -161,7 +161,7 @@ impl Source {
                     });
                 }
             };
-            if container.shape() == Shape::Array {
+            if container.kind() == Kind::Array {
                 container.items().enumerate().for_each(|(i, value)| element(Step::Index(i), value));
             } else {
                 container.members().for_each(|(key, value)| element(Step::Key(&key), value));

@@ -15,20 +15,18 @@ pub(super) struct Infinite;
 pub(super) fn token_count(value: Option<Node<'_>>) -> Result<Count, Infinite> {
     let Some(value) = value else { return Ok(Count::default()) };
     Ok(match value.kind() {
-        Kind::True => Count::from(1),
-        Kind::Number => return number(value.raw()),
-        Kind::NonFinite if value.raw() == "NaN" => Count::default(),
-        Kind::NonFinite => return Err(Infinite),
+        Kind::Boolean => Count::from(i64::from(value.boolean() == Some(true))),
+        Kind::Number if value.raw() == "NaN" => Count::default(),
+        Kind::Integer | Kind::Number => return number(value.raw()),
         Kind::String => value.text().and_then(|text| from_string(&text)).unwrap_or_default(),
-        Kind::Null | Kind::False | Kind::Array | Kind::Object => Count::default(),
+        Kind::Null | Kind::Array | Kind::Object => Count::default(),
     })
 }
 
 /// The value of a JSON integer, or of a boolean, which Python counts as an integer too.
 pub(super) fn exact_integer(value: Node<'_>) -> Option<Count> {
     match value.kind() {
-        Kind::True => Some(Count::from(1)),
-        Kind::False => Some(Count::from(0)),
+        Kind::Boolean => value.boolean().map(|flag| Count::from(i64::from(flag))),
         Kind::Number => Count::parse(value.raw()),
         _ => None,
     }

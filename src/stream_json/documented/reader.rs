@@ -192,7 +192,7 @@ impl Reader {
                 self.asked_user |= name.is_text("AskUserQuestion");
                 let in_background = || {
                     let flag = block.input.and_then(|input| input.get("run_in_background"));
-                    flag.is_some_and(|flag| flag.kind() == Kind::True)
+                    flag.and_then(Node::boolean) == Some(true)
                 };
                 if name.is_text("Task") && in_background() {
                     self.background_launches += 1;
@@ -219,7 +219,7 @@ impl Reader {
 
     fn result(&mut self, root: Node<'_>, line: u64) {
         self.saw_result = true;
-        if root.get("is_error").is_some_and(|flag| flag.kind() == Kind::True) {
+        if root.get("is_error").and_then(Node::boolean) == Some(true) {
             let text = root.get("result").and_then(Node::text);
             self.error = Some(text.map_or_else(|| NO_DETAIL.into(), |text| clip_error(&text)));
         }
@@ -348,9 +348,9 @@ impl Reader {
 /// Python's truth value, negated.
 fn is_falsy(value: Node<'_>) -> bool {
     match value.kind() {
-        Kind::Null | Kind::False => true,
-        Kind::True | Kind::NonFinite => false,
-        Kind::Number => value.raw().parse::<f64>() == Ok(0.0),
+        Kind::Null => true,
+        Kind::Boolean => value.boolean() == Some(false),
+        Kind::Integer | Kind::Number => value.raw().parse::<f64>() == Ok(0.0),
         Kind::String => value.raw().len() == 2,
         Kind::Array => value.items().next().is_none() && !value.is_opaque(),
         Kind::Object => value.members().next().is_none() && !value.is_opaque(),
