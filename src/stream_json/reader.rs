@@ -238,7 +238,8 @@ mod tests {
     #[test]
     fn every_irregularity_is_tallied_at_its_place() {
         let stream = b"{\"a\":NaN}\n\xef\xbb\xbf{}\n[1]\n\0{}\n{\"a\":\"\xff\"}\nx\n";
-        let (_, summary) = read(stream, Limits::default());
+        let (seen, summary) = read(stream, Limits::default());
+        assert_eq!(seen[2], "3 a document that is not an object");
         let places: Vec<_> = summary.tally.samples().iter().map(|s| (s.kind, s.line, s.offset)).collect();
         assert_eq!(
             places,
