@@ -3,12 +3,12 @@
 //! The same text stands in a scenario, on the command line and in the id of a sweep case:
 //!
 //! ```
-//! use clawgate::harness::mock::fault::Fault;
+//! use clawgate::testing::Fault;
 //!
 //! let fault: Fault = "rst:after-event=3,times=2".parse()?;
 //! assert_eq!(fault.to_string(), "rst:after-event=3,times=2");
 //! assert!("rst:after-evnt=3".parse::<Fault>().unwrap_err().to_string().contains("did you mean `after-event`?"));
-//! # Ok::<(), clawgate::harness::mock::fault::FaultError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 pub(super) mod choice;
@@ -34,7 +34,7 @@ pub fn catalogue() -> Vec<(&'static str, &'static str)> {
 /// One planned misbehaviour: what, in which turn, and how often.
 ///
 /// ```
-/// use clawgate::harness::mock::Fault;
+/// use clawgate::testing::Fault;
 ///
 /// let fault: Fault = "http:status=429,times=2".parse()?;
 /// assert_eq!(fault.times, Some(2));

@@ -14,8 +14,7 @@ impl Script {
     /// A script without an answer yet.
     ///
     /// ```
-    /// use clawgate::harness::mock::Script;
-    /// use clawgate::harness::mock::script::Turn;
+    /// use clawgate::testing::{Script, Turn};
     /// use serde_json::json;
     ///
     /// let script = Script::new()
@@ -79,7 +78,7 @@ impl Turn {
     /// An answer that says nothing yet.
     ///
     /// ```
-    /// use clawgate::harness::mock::script::{Block, Turn};
+    /// use clawgate::testing::{Block, Turn};
     ///
     /// let turn = Turn::new().named("greeting").thinking("A greeting.").text("Hello.").stop_reason("end_turn");
     /// assert_eq!(turn.blocks[1], Block::Text("Hello.".into()));
