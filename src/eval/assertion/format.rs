@@ -1,7 +1,7 @@
 //! Named formats, such as `email`, that an assertion may ask for.
 
 use super::pattern::Pattern;
-use crate::text::nearest;
+use crate::text::did_you_mean;
 
 /// Name, pattern and an example of each format. The patterns are those that clauditor's specification gives the names.
 const FORMATS: [(&str, &str, &str); 20] = [
@@ -48,15 +48,10 @@ pub struct Format {
 impl Format {
     /// The format of that name; the error suggests one.
     pub fn named(name: &str) -> Result<Self, String> {
-        let known = || FORMATS.iter().map(|(known, ..)| *known);
         let Some((name, pattern, _)) = FORMATS.iter().find(|(known, ..)| *known == name) else {
-            let hint = nearest(name, known()).map_or_else(
-                || format!("expected one of: {}", known().collect::<Vec<_>>().join(", ")),
-                |known| format!("did you mean `{known}`?"),
-            );
-            return Err(format!(
-                "unknown format `{name}`, {hint}; for a pattern of your own use type `regex`"
-            ));
+            let known: Vec<&str> = FORMATS.iter().map(|(known, ..)| *known).collect();
+            let hint = did_you_mean(name, &known);
+            return Err(format!("unknown format `{name}`{hint}; for a pattern of your own use type `regex`"));
         };
         Ok(Self { name, pattern: Pattern::parse(pattern)? })
     }

@@ -9,7 +9,7 @@ use super::{About, Assertion, Check, Format, Pattern};
 use crate::classify::Class;
 use crate::document::{FileError, Item, Place, Table};
 use crate::eval::spec::is_inside;
-use crate::text::nearest;
+use crate::text::did_you_mean;
 
 /// Whose file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +70,10 @@ pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<As
     let kind = table.require("type", "what has to hold, such as \"contains\"")?;
     let place = kind.place();
     let kind = kind.into_string()?;
-    let known = || {
-        CLAUDITOR.into_iter().chain(OWN.into_iter().chain([MAX_SECONDS]).filter(|_| dialect == Dialect::Own))
-    };
-    if !known().any(|name| name == kind) {
-        let hint = nearest(&kind, known()).map_or_else(
-            || format!("expected one of: {}", known().collect::<Vec<_>>().join(", ")),
-            |name| format!("did you mean `{name}`?"),
-        );
-        return Err(place.complain(format!("unknown type `{kind}`, {hint}")));
+    let own = OWN.into_iter().chain([MAX_SECONDS]).filter(|_| dialect == Dialect::Own);
+    let known: Vec<&str> = CLAUDITOR.into_iter().chain(own).collect();
+    if !known.contains(&kind.as_str()) {
+        return Err(place.complain(format!("unknown type `{kind}`{}", did_you_mean(&kind, &known))));
     }
     let id = match dialect {
         Dialect::Clauditor => Some(table.require("id", "what identifies the assertion")?.into_string()?),
@@ -253,12 +248,8 @@ impl<'t> Reader<'t> {
                 let place = item.place();
                 let name = item.into_string()?;
                 name.parse().map_err(|_| {
-                    let known = Class::ALL.map(Class::name);
-                    let hint = nearest(&name, known).map_or_else(
-                        || format!("expected one of: {}", known.join(", ")),
-                        |known| format!("did you mean `{known}`?"),
-                    );
-                    place.complain(format!("unknown class `{name}`, {hint}"))
+                    let hint = did_you_mean(&name, &Class::ALL.map(Class::name));
+                    place.complain(format!("unknown class `{name}`{hint}"))
                 })
             })
             .collect()
