@@ -31,11 +31,13 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// Findings, if there are any.
+    #[cfg(feature = "cli")]
     pub(crate) fn of_findings(any: bool) -> Self {
         if any { Self::Findings } else { Self::Ok }
     }
 
     /// Takes this in as well.
+    #[cfg(feature = "cli")]
     pub(crate) fn add(&mut self, other: impl Into<Self>) {
         *self = (*self).max(other.into());
     }
@@ -70,6 +72,7 @@ impl From<u8> for Outcome {
 }
 
 /// The code to exit with when both `a` and `b` apply.
+#[cfg(feature = "cli")]
 pub(crate) fn worst(a: u8, b: u8) -> u8 {
     Outcome::from(a).max(b.into()).into()
 }

@@ -1,16 +1,20 @@
 //! What our own benchmarks, fuzzing and tests reach that is no API: it changes without notice.
 
+#[cfg(feature = "cli")]
 pub use crate::cli::main;
 
+#[cfg(feature = "cli")]
 pub mod config {
     pub use crate::config::Config;
 }
 pub mod document {
     pub use crate::document::FileError;
 }
+#[cfg(feature = "cli")]
 pub mod drift {
     pub use crate::drift::{CaseSet, ComparePolicy, diff};
 }
+#[cfg(feature = "cli")]
 pub mod eval {
     pub use crate::eval::extraction;
     pub use crate::eval::{
@@ -33,9 +37,11 @@ pub mod eval {
 pub mod events {
     pub use crate::events::{Limits, LogChecker, Observer, Profile, Rule, Violation};
 }
+#[cfg(feature = "harness")]
 pub mod golden {
-    pub use crate::golden::{Class, Volatile};
+    pub use crate::golden::{Class, StoreError, Volatile};
 }
+#[cfg(feature = "harness")]
 pub mod harness {
     pub mod mock {
         pub use crate::harness::mock::{Fault, Journal, MockApi, Options, Script, StartError};
@@ -50,9 +56,11 @@ pub mod harness {
         }
     }
 }
+#[cfg(feature = "harness")]
 pub mod reference {
     pub use crate::reference::MISBEHAVIOURS;
 }
+#[cfg(feature = "cli")]
 pub mod report {
     pub use crate::report::merge;
     pub use crate::report::{
@@ -64,6 +72,7 @@ pub mod schema {
         Audit, End, EventJudge, Fixtures, Run, bundle, judge_log, judge_output, rule_names,
     };
 }
+#[cfg(feature = "harness")]
 pub mod run {
     pub use crate::run::{Event, Stop};
     pub mod scenario {

@@ -23,8 +23,8 @@
 //! ```
 //!
 //! Features: without any there is the parser and the classifier ([`json`], [`recording`], [`stream_json`],
-//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `harness` runs targets against a scripted API,
-//! `testing` is for `cargo test`, and `cli` is the command. By default there is everything.
+//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `testing` (or `harness`, which is the same) runs
+//! targets against a scripted API, for `cargo test`, and `cli` is the command. By default there is everything.
 //!
 //! | module | job |
 //! |---|---|
@@ -69,8 +69,6 @@ mod time;
 mod version;
 
 #[cfg(feature = "harness")]
-mod drift;
-#[cfg(feature = "harness")]
 mod golden;
 #[cfg(feature = "harness")]
 mod harness;
@@ -80,8 +78,7 @@ mod reference;
 mod run;
 #[cfg(feature = "harness")]
 mod shell;
-
-#[cfg(feature = "testing")]
+#[cfg(feature = "harness")]
 pub mod testing;
 
 #[cfg(feature = "cli")]
@@ -89,10 +86,12 @@ mod cli;
 #[cfg(feature = "cli")]
 mod config;
 #[cfg(feature = "cli")]
+mod drift;
+#[cfg(feature = "cli")]
 mod eval;
 #[cfg(feature = "cli")]
 mod report;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "contracts")]
 #[doc(hidden)]
 pub mod internals;

@@ -11,6 +11,7 @@
 
 mod accepted;
 mod error;
+#[cfg(feature = "cli")]
 mod json;
 
 pub(crate) use accepted::Accepted;
@@ -77,7 +78,7 @@ impl<'t> Document<'t> {
 
 /// One table of a document, with the keys it has been asked for.
 #[derive(Debug)]
-pub struct Table<'t> {
+pub(crate) struct Table<'t> {
     document: Document<'t>,
     path: String,
     span: Range<usize>,
@@ -87,7 +88,7 @@ pub struct Table<'t> {
 
 /// A value with its place: what a typed reader turns into its own type, or complains about.
 #[derive(Debug, Clone)]
-pub struct Item<'t> {
+pub(crate) struct Item<'t> {
     document: Document<'t>,
     path: String,
     span: Range<usize>,
@@ -100,25 +101,25 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` out of the table.
-    pub fn take(&mut self, key: &'static str) -> Option<Item<'t>> {
+    pub(crate) fn take(&mut self, key: &'static str) -> Option<Item<'t>> {
         self.asked.get_mut().push(key);
         let (_, value) = self.entries.remove_entry(key)?;
         Some(self.item(key, value))
     }
 
     /// The value of `key`, which stays in the table.
-    pub fn get(&self, key: &'static str) -> Option<Item<'t>> {
+    pub(crate) fn get(&self, key: &'static str) -> Option<Item<'t>> {
         self.asked.borrow_mut().push(key);
         Some(self.item(key, self.entries.get(key)?.clone()))
     }
 
     /// The value of `key`, which has to be there.
-    pub fn need(&self, key: &'static str) -> Result<Item<'t>, FileError> {
+    pub(crate) fn need(&self, key: &'static str) -> Result<Item<'t>, FileError> {
         self.get(key).ok_or_else(|| self.complain(format_args!("missing key `{key}`")))
     }
 
     /// Takes the value of `key`, which has to be there; `what` says what it is for.
-    pub fn require(&mut self, key: &'static str, what: &str) -> Result<Item<'t>, FileError> {
+    pub(crate) fn require(&mut self, key: &'static str, what: &str) -> Result<Item<'t>, FileError> {
         match self.take(key) {
             Some(item) => Ok(item),
             None => Err(self.complain(format!("missing key `{key}`: {what}"))),
@@ -126,37 +127,42 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` as a string.
-    pub fn string(&mut self, key: &'static str) -> Result<Option<String>, FileError> {
+    #[cfg(feature = "harness")]
+    pub(crate) fn string(&mut self, key: &'static str) -> Result<Option<String>, FileError> {
         self.take(key).map(Item::into_string).transpose()
     }
 
     /// Takes the value of `key` as a boolean.
-    pub fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, FileError> {
+    #[cfg(feature = "harness")]
+    pub(crate) fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, FileError> {
         self.take(key).map(|item| item.bool()).transpose()
     }
 
     /// Takes the value of `key` as a number that is not negative.
-    pub fn unsigned(&mut self, key: &'static str) -> Result<Option<u64>, FileError> {
+    #[cfg(feature = "harness")]
+    pub(crate) fn unsigned(&mut self, key: &'static str) -> Result<Option<u64>, FileError> {
         self.take(key).map(|item| item.unsigned()).transpose()
     }
 
     /// Takes the value of `key` as a number, whole or not.
-    pub fn number(&mut self, key: &'static str) -> Result<Option<f64>, FileError> {
+    #[cfg(feature = "cli")]
+    pub(crate) fn number(&mut self, key: &'static str) -> Result<Option<f64>, FileError> {
         self.take(key).map(|item| item.number()).transpose()
     }
 
     /// Takes the value of `key` as a list of strings; an absent key is an empty list.
-    pub fn strings(&mut self, key: &'static str) -> Result<Vec<String>, FileError> {
+    #[cfg(feature = "cli")]
+    pub(crate) fn strings(&mut self, key: &'static str) -> Result<Vec<String>, FileError> {
         self.list(key)?.into_iter().map(Item::into_string).collect()
     }
 
     /// Takes the value of `key` as a list; an absent key is an empty list.
-    pub fn list(&mut self, key: &'static str) -> Result<Vec<Item<'t>>, FileError> {
+    pub(crate) fn list(&mut self, key: &'static str) -> Result<Vec<Item<'t>>, FileError> {
         self.take(key).map_or(Ok(Vec::new()), Item::into_list)
     }
 
     /// Every key and value that is left, for tables whose keys are the user's own.
-    pub fn into_entries(self) -> Vec<(String, Item<'t>)> {
+    pub(crate) fn into_entries(self) -> Vec<(String, Item<'t>)> {
         let Table { document, path, entries, .. } = self;
         entries
             .into_iter()
@@ -170,7 +176,7 @@ impl<'t> Table<'t> {
     }
 
     /// Refuses keys that nobody asked for.
-    pub fn finish(&self) -> Result<(), FileError> {
+    pub(crate) fn finish(&self) -> Result<(), FileError> {
         let asked = self.asked.borrow();
         let unknown = self.entries.keys().filter(|key| !asked.contains(&key.get_ref().as_ref()));
         let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
@@ -180,12 +186,13 @@ impl<'t> Table<'t> {
     }
 
     /// A complaint about the table as a whole.
-    pub fn complain(&self, message: impl Display) -> FileError {
+    pub(crate) fn complain(&self, message: impl Display) -> FileError {
         self.document.error(self.span.clone(), &self.path, message)
     }
 
     /// The line on which the table begins.
-    pub fn line(&self) -> usize {
+    #[cfg(feature = "harness")]
+    pub(crate) fn line(&self) -> usize {
         self.document.line(&self.span)
     }
 
@@ -197,12 +204,13 @@ impl<'t> Table<'t> {
 
 impl<'t> Item<'t> {
     /// A complaint about this value.
-    pub fn complain(&self, message: impl Display) -> FileError {
+    pub(crate) fn complain(&self, message: impl Display) -> FileError {
         self.document.error(self.span.clone(), &self.path, message)
     }
 
     /// The place of this value, for a complaint after it was consumed.
-    pub fn place(&self) -> Place<'t> {
+    #[cfg(feature = "harness")]
+    pub(crate) fn place(&self) -> Place<'t> {
         Place { document: self.document, path: self.path.clone(), span: self.span.clone() }
     }
 
@@ -211,42 +219,43 @@ impl<'t> Item<'t> {
     }
 
     /// The line on which the value begins.
-    pub fn line(&self) -> usize {
+    pub(crate) fn line(&self) -> usize {
         self.document.line(&self.span)
     }
 
     /// Whether the value is a table.
-    pub fn is_table(&self) -> bool {
+    pub(crate) fn is_table(&self) -> bool {
         self.value.is_table()
     }
 
     /// Whether the value is a list.
-    pub fn is_list(&self) -> bool {
+    pub(crate) fn is_list(&self) -> bool {
         self.value.is_array()
     }
 
     /// Whether the value is a string.
-    pub fn is_string(&self) -> bool {
+    pub(crate) fn is_string(&self) -> bool {
         self.value.is_str()
     }
 
     /// Whether the value is a boolean.
-    pub fn is_bool(&self) -> bool {
+    #[cfg(feature = "harness")]
+    pub(crate) fn is_bool(&self) -> bool {
         self.value.is_bool()
     }
 
     /// The value as a string.
-    pub fn str(&self) -> Result<&str, FileError> {
+    pub(crate) fn str(&self) -> Result<&str, FileError> {
         self.value.as_str().ok_or_else(|| self.mismatch("a string"))
     }
 
     /// The value as a string of its own.
-    pub fn into_string(self) -> Result<String, FileError> {
+    pub(crate) fn into_string(self) -> Result<String, FileError> {
         self.str().map(str::to_owned)
     }
 
     /// The value as a string with something in it, without blanks around it.
-    pub fn text(&self) -> Result<String, FileError> {
+    pub(crate) fn text(&self) -> Result<String, FileError> {
         match self.str()?.trim() {
             "" => Err(self.complain("must not be empty")),
             text => Ok(text.to_owned()),
@@ -254,7 +263,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a string, or as a list of strings.
-    pub fn strings(&self) -> Result<Vec<String>, FileError> {
+    pub(crate) fn strings(&self) -> Result<Vec<String>, FileError> {
         if self.is_string() {
             return Ok(vec![self.str()?.to_owned()]);
         }
@@ -262,7 +271,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a day such as `2026-12-31`, with or without quotes.
-    pub fn day(&self) -> Result<String, FileError> {
+    pub(crate) fn day(&self) -> Result<String, FileError> {
         let day = match &self.value {
             DeValue::Datetime(day) => day.to_string(),
             DeValue::String(text) => text.clone().into_owned(),
@@ -272,12 +281,12 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a boolean.
-    pub fn bool(&self) -> Result<bool, FileError> {
+    pub(crate) fn bool(&self) -> Result<bool, FileError> {
         self.value.as_bool().ok_or_else(|| self.mismatch("true or false"))
     }
 
     /// The value as a whole number.
-    pub fn integer(&self) -> Result<i64, FileError> {
+    pub(crate) fn integer(&self) -> Result<i64, FileError> {
         let number = self.value.as_integer();
         number
             .and_then(|number| i64::from_str_radix(number.as_str(), number.radix()).ok())
@@ -285,7 +294,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a whole number that is not negative.
-    pub fn unsigned(&self) -> Result<u64, FileError> {
+    pub(crate) fn unsigned(&self) -> Result<u64, FileError> {
         let number = self.value.as_integer();
         number
             .and_then(|number| u64::from_str_radix(number.as_str(), number.radix()).ok())
@@ -293,7 +302,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a number, whole or not.
-    pub fn number(&self) -> Result<f64, FileError> {
+    pub(crate) fn number(&self) -> Result<f64, FileError> {
         let number = match &self.value {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
             DeValue::Float(number) => number.as_str().parse().ok(),
@@ -303,17 +312,17 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a list.
-    pub fn list(&self) -> Result<Vec<Item<'t>>, FileError> {
+    pub(crate) fn list(&self) -> Result<Vec<Item<'t>>, FileError> {
         self.clone().into_list()
     }
 
     /// The value as a table.
-    pub fn table(&self) -> Result<Table<'t>, FileError> {
+    pub(crate) fn table(&self) -> Result<Table<'t>, FileError> {
         self.clone().into_table()
     }
 
     /// The value as a list.
-    pub fn into_list(self) -> Result<Vec<Item<'t>>, FileError> {
+    pub(crate) fn into_list(self) -> Result<Vec<Item<'t>>, FileError> {
         let Item { document, path, span, value } = self;
         match value {
             DeValue::Array(items) => Ok(items
@@ -329,7 +338,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a table.
-    pub fn into_table(self) -> Result<Table<'t>, FileError> {
+    pub(crate) fn into_table(self) -> Result<Table<'t>, FileError> {
         let Item { document, path, span, value } = self;
         match value {
             DeValue::Table(entries) => Ok(Table::new(document, path, span, entries)),
@@ -338,27 +347,31 @@ impl<'t> Item<'t> {
     }
 
     /// The value as JSON. Dates have no JSON form and are refused.
-    pub fn json(&self) -> Result<Value, FileError> {
+    pub(crate) fn json(&self) -> Result<Value, FileError> {
         to_json(&self.value).ok_or_else(|| self.mismatch("a value that JSON can hold"))
     }
 }
 
 /// Where a value stood.
+#[cfg(feature = "harness")]
 #[derive(Debug, Clone)]
-pub struct Place<'t> {
+pub(crate) struct Place<'t> {
     document: Document<'t>,
     path: String,
     span: Range<usize>,
 }
 
+#[cfg(feature = "harness")]
 impl Place<'_> {
     /// The line on which the value began.
-    pub fn line(&self) -> usize {
+    #[cfg(feature = "harness")]
+    pub(crate) fn line(&self) -> usize {
         self.document.line(&self.span)
     }
 
     /// A complaint about the value that stood here.
-    pub fn complain(&self, message: impl Display) -> FileError {
+    #[cfg(feature = "harness")]
+    pub(crate) fn complain(&self, message: impl Display) -> FileError {
         self.document.error(self.span.clone(), &self.path, message)
     }
 }

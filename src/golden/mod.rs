@@ -10,6 +10,7 @@ mod difference;
 mod entry;
 mod interleave;
 mod layout;
+#[cfg(feature = "cli")]
 mod learn;
 mod normalise;
 mod placeholder;
@@ -17,11 +18,20 @@ mod snapshot;
 mod store;
 mod volatile;
 
-pub(crate) use difference::{DiffLine, Difference, Tag, hunks};
+pub(crate) use difference::Difference;
+#[cfg(feature = "cli")]
+pub(crate) use difference::{DiffLine, Tag, hunks};
+#[cfg(feature = "cli")]
 pub(crate) use entry::{DOCUMENT, Entry, read_entries};
 pub(crate) use interleave::{INTERLEAVE, Interleave};
+#[cfg(feature = "cli")]
 pub(crate) use learn::learn;
-pub(crate) use normalise::{Normal, normalise, normalise_output};
+pub(crate) use normalise::normalise;
+#[cfg(feature = "cli")]
+pub(crate) use normalise::{Normal, normalise_output};
 pub(crate) use store::Store;
-pub(crate) use store::{Mode, Orphan, Outcome, SNAP, StoreError, open, read, snapshot_of};
+pub use store::StoreError;
+pub(crate) use store::{Mode, Outcome};
+#[cfg(feature = "cli")]
+pub(crate) use store::{Orphan, SNAP, open, read, snapshot_of};
 pub use volatile::{Class, Volatile};

@@ -85,6 +85,7 @@ pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Resul
 }
 
 /// Normalises a plain file of messages, of which nothing but its content is known.
+#[cfg(feature = "cli")]
 pub(crate) fn normalise_output(name: &str, bytes: &[u8], volatile: &Volatile) -> Normal {
     let mut facts = Facts::default();
     name.clone_into(&mut facts.scenario);

@@ -3,6 +3,7 @@
 //! A file is written whole under another name and then renamed, under a lock of the folder; so whoever reads sees the old
 //! one or the new one, and of two writers none destroys what the other is looking at.
 
+#[cfg(feature = "cli")]
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -15,8 +16,10 @@ use super::snapshot::SnapshotError;
 /// How the name of a snapshot ends.
 pub(crate) const SNAP: &str = "snap";
 /// How the name of what waits for a decision ends.
+#[cfg(feature = "cli")]
 pub(crate) const PENDING: &str = "snap.new";
 /// A folder tree deeper than this is not walked.
+#[cfg(feature = "cli")]
 const MAX_DEPTH: usize = 32;
 
 /// The folder of the snapshots.
@@ -50,6 +53,7 @@ pub(crate) enum Outcome {
 }
 
 /// A snapshot that no case has.
+#[cfg(feature = "cli")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Orphan {
     pub path: PathBuf,
@@ -85,6 +89,7 @@ pub enum StoreError {
     },
     /// Somebody else decided about it, or a run replaced it.
     #[error("{}: changed or gone since it was shown; look again", path.display())]
+    #[cfg(feature = "cli")]
     Moved {
         /// The file.
         path: PathBuf,
@@ -93,10 +98,12 @@ pub enum StoreError {
 
 impl Store {
     /// The snapshots below this folder. A text that `is_secret` is never written.
+    #[cfg(feature = "cli")]
     pub(crate) fn new(root: impl Into<PathBuf>, is_secret: fn(&str) -> bool) -> Self {
         Self { root: root.into(), is_secret }
     }
 
+    #[cfg(feature = "cli")]
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -152,16 +159,19 @@ impl Store {
     }
 
     /// What waits for a decision, in the order of the paths.
+    #[cfg(feature = "cli")]
     pub(crate) fn pending(&self) -> Result<Vec<PathBuf>, StoreError> {
         Self::files(&self.root, &format!(".{PENDING}"))
     }
 
     /// All snapshots, in the order of their paths.
+    #[cfg(feature = "cli")]
     pub(crate) fn all(&self) -> Result<Vec<PathBuf>, StoreError> {
         Self::files(&self.root, &format!(".{SNAP}"))
     }
 
     /// The snapshots of a target, in the order of their paths.
+    #[cfg(feature = "cli")]
     pub(crate) fn snapshots(&self, target: &str) -> Result<Vec<PathBuf>, StoreError> {
         Self::files(&self.root.join(safe(target)), &format!(".{SNAP}"))
     }
@@ -179,6 +189,7 @@ impl Store {
 
     /// The snapshots of a target that none of these cases has. Who else may have one is for its header to say: `has` knows
     /// whether the file of a scenario has a case.
+    #[cfg(feature = "cli")]
     pub(crate) fn orphans<'c>(
         &self,
         target: &str,
@@ -205,6 +216,7 @@ impl Store {
     }
 
     /// Makes what waits the snapshot. With `shown`, only when it still is what was shown.
+    #[cfg(feature = "cli")]
     pub(crate) fn accept(&self, pending: &Path, shown: Option<&str>) -> Result<PathBuf, StoreError> {
         let _lock = self.lock()?;
         let text = Self::take(pending, shown)?;
@@ -219,6 +231,7 @@ impl Store {
     }
 
     /// Removes what waits. With `shown`, only when it still is what was shown.
+    #[cfg(feature = "cli")]
     pub(crate) fn reject(&self, pending: &Path, shown: Option<&str>) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         Self::take(pending, shown)?;
@@ -226,6 +239,7 @@ impl Store {
     }
 
     /// Removes a snapshot that no case has, and what waits beside it.
+    #[cfg(feature = "cli")]
     pub(crate) fn prune(&self, snapshot: &Path) -> Result<(), StoreError> {
         let _lock = self.lock()?;
         fs::remove_file(snapshot).map_err(at(snapshot))?;
@@ -239,6 +253,7 @@ impl Store {
     }
 
     /// Reads what waits, which has to be what was shown.
+    #[cfg(feature = "cli")]
     fn take(pending: &Path, shown: Option<&str>) -> Result<String, StoreError> {
         let moved = || StoreError::Moved { path: pending.to_owned() };
         match read(pending) {
@@ -284,6 +299,7 @@ impl Store {
         }
     }
 
+    #[cfg(feature = "cli")]
     fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, StoreError> {
         let mut files = Vec::new();
         if folder.is_dir() {
@@ -302,6 +318,7 @@ pub(crate) fn pending_of(snapshot: &Path) -> PathBuf {
 }
 
 /// The snapshot beside which something waits.
+#[cfg(feature = "cli")]
 pub(crate) fn snapshot_of(pending: &Path) -> PathBuf {
     pending.with_extension("")
 }
@@ -319,6 +336,7 @@ pub(crate) fn open(path: &Path) -> Result<Normal, StoreError> {
     Normal::from_snapshot(&text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
 }
 
+#[cfg(feature = "cli")]
 fn walk(folder: &Path, ending: &str, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), StoreError> {
     for entry in fs::read_dir(folder).map_err(at(folder))? {
         let entry = entry.map_err(at(folder))?;

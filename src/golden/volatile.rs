@@ -86,7 +86,7 @@ impl Class {
 
 impl Volatile {
     /// Reads the `[[volatile]]` tables of a target's file.
-    pub fn read(items: Vec<Item<'_>>) -> Result<Self, FileError> {
+    pub(crate) fn read(items: Vec<Item<'_>>) -> Result<Self, FileError> {
         let mut all = Self::default();
         for item in items {
             all.read_one(item.into_table()?)?;

@@ -3,6 +3,7 @@
 
 pub(crate) mod capture;
 mod command_line;
+#[cfg(feature = "cli")]
 pub(crate) mod environment;
 mod live;
 pub(crate) mod mock;

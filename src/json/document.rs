@@ -236,12 +236,14 @@ impl<'a> Node<'a> {
     }
 
     /// Whether this is a key with this name.
+    #[cfg(feature = "contracts")]
     #[inline]
     pub(crate) fn is_name(self, name: &Name) -> bool {
         self.is_key(&name.text, name.hash)
     }
 
     /// Tells this value from every other of the same document.
+    #[cfg(feature = "contracts")]
     pub(crate) fn identity(self) -> (usize, u32) {
         (self.document.entries.as_ptr().addr(), self.index)
     }

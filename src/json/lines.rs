@@ -45,6 +45,7 @@ impl Splitter {
     }
 
     /// The number of the line that is being read.
+    #[cfg(feature = "contracts")]
     pub(crate) fn next_line(&self) -> u64 {
         self.number
     }

@@ -18,18 +18,23 @@ mod document;
 mod kind;
 mod lines;
 mod members;
+#[cfg(feature = "contracts")]
 pub(crate) mod pointer;
 mod problem;
 mod scan;
+#[cfg(feature = "contracts")]
 pub(crate) mod shape;
 mod text;
+#[cfg(feature = "contracts")]
 pub(crate) mod view;
 
 pub use document::{Document, Items, Key, Members, Name, Node};
 pub use kind::Kind;
 pub(crate) use lines::{RawLine, Splitter};
 pub(crate) use members::members;
+#[cfg(feature = "contracts")]
 pub(crate) use pointer::Pointer;
 pub use problem::{Malformed, Oddity, Problem};
 pub use scan::{Limits, MAX_DEPTH, Scanner};
+#[cfg(feature = "contracts")]
 pub(crate) use view::JsonView;

@@ -162,11 +162,13 @@ impl<'c> Judge<'c> {
     }
 
     /// Whether the output is one document rather than a stream.
+    #[cfg(feature = "harness")]
     pub(crate) fn is_document(&self) -> bool {
         matches!(self.body, Body::Document(..))
     }
 
     /// Whether what was printed so far holds a whole document.
+    #[cfg(feature = "harness")]
     pub(crate) fn has_document(&self) -> bool {
         matches!(&self.body, Body::Document(_, bytes) if Envelope::read(bytes).value.is_some())
     }
@@ -201,6 +203,7 @@ impl<'c> Judge<'c> {
     }
 
     /// Begins another segment of an event log; its first line is the one with this number.
+    #[cfg(feature = "cli")]
     pub(super) fn next_segment(&mut self) -> u64 {
         let Body::Log(_, _, judge) = &mut self.body else { return 1 };
         judge.end_segment(&mut ());

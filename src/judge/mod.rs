@@ -26,6 +26,8 @@ pub(crate) use contracts::EVENTS_CONTRACT;
 pub use inputs::{Input, InputError, Source, find};
 pub use judge::{Ending, Judge, Judgement, Options};
 pub use protocol::Protocol;
+#[cfg(feature = "harness")]
 pub(crate) use protocol::{OUTPUT, TEXT};
+#[cfg(feature = "cli")]
 pub(crate) use recorded::watched_recording;
 pub use recorded::{JudgeError, output, recording};

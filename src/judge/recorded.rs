@@ -1,14 +1,20 @@
 //! Judging what lies there whole: the loop that shows a [`Judge`] a recording, a file or a pipe.
 
+#[cfg(feature = "cli")]
 use std::fs::File;
 use std::io::{self, Read};
+#[cfg(feature = "cli")]
 use std::path::{Path, PathBuf};
 
 use crate::recording::Recording;
-use crate::schema::{FileError, Finding};
+use crate::schema::FileError;
+#[cfg(feature = "cli")]
+use crate::schema::Finding;
 use crate::stream_json::Line;
 
-use super::{Contracts, Ending, Input, InputError, Judge, Judgement, Options, Protocol, Source};
+use super::{Contracts, Ending, Input, InputError, Judge, Judgement, Options};
+#[cfg(feature = "cli")]
+use super::{Protocol, Source};
 
 /// Why something could not be judged.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +60,7 @@ pub fn output(output: &[u8], contracts: &Contracts, options: &Options) -> Result
 
 impl Input {
     /// Judges this input. `watch` sees each line of a stream.
+    #[cfg(feature = "cli")]
     pub(crate) fn judge(
         &self,
         contracts: &Contracts,
@@ -75,6 +82,7 @@ impl Input {
     }
 }
 
+#[cfg(feature = "cli")]
 fn bare(
     name: Option<&Path>,
     reader: impl Read,
@@ -89,6 +97,7 @@ fn bare(
 
 /// Judges the segments of one event log in their order. Lines are counted through all of them; each finding says in
 /// which segment it stands.
+#[cfg(feature = "cli")]
 fn segments(paths: &[PathBuf], contracts: &Contracts, options: &Options) -> Result<Judgement, JudgeError> {
     let options = Options { protocol: Some(Protocol::EventLog), ..options.clone() };
     let mut judge = Judge::of_output(None, contracts, &options);
@@ -106,6 +115,7 @@ fn segments(paths: &[PathBuf], contracts: &Contracts, options: &Options) -> Resu
     Ok(judgement)
 }
 
+#[cfg(feature = "cli")]
 fn name_segment(finding: &mut Finding, starts: &[(u64, &Path)]) {
     let Some(line) = finding.line else { return };
     let Some((first, path)) = starts.iter().rev().find(|(first, _)| *first <= line) else { return };
@@ -113,6 +123,7 @@ fn name_segment(finding: &mut Finding, starts: &[(u64, &Path)]) {
     finding.message = format!("{} (line {} of {name})", finding.message, line - first + 1);
 }
 
+#[cfg(feature = "cli")]
 fn at(path: &Path) -> impl Fn(io::Error) -> InputError {
     let path = path.to_owned();
     move |source| InputError::Io { path: path.clone(), source }

@@ -87,6 +87,7 @@ impl Recording {
     }
 
     /// Where its output is, for complaints; empty for one in memory.
+    #[cfg(feature = "contracts")]
     pub(crate) fn place(&self) -> &Path {
         match &self.stdout {
             Output::File(path) => path.parent().unwrap_or(path),

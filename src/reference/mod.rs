@@ -21,6 +21,7 @@ pub use misbehaviour::MISBEHAVIOURS;
 pub(crate) use misbehaviour::Misbehaviour;
 
 use std::io::{self, Write as _};
+#[cfg(feature = "cli")]
 use std::process::ExitCode;
 
 /// What makes the clawgate binary the reference target.
@@ -48,6 +49,7 @@ impl World {
 pub(crate) const MISBEHAVE: &str = "CLAWGATE_MISBEHAVE";
 
 /// Runs this process as the reference target.
+#[cfg(feature = "cli")]
 pub(crate) fn main(role: &str) -> ExitCode {
     ExitCode::from(perform(role))
 }

@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+#[cfg(feature = "cli")]
+use std::time::Instant;
 
 use tokio::runtime::Handle;
 
+#[cfg(feature = "cli")]
 use super::Status;
 use super::command_line;
 use super::compare::{Failure, Observed, compare};
@@ -37,6 +40,7 @@ pub(crate) struct RunContext<'r> {
 
 /// What became of an attempt.
 #[derive(Debug)]
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line alone reads some fields"))]
 pub(crate) struct Attempt {
     /// What was concluded of it.
     pub judgement: Judgement,
@@ -55,6 +59,7 @@ pub(crate) struct Attempt {
 
 impl Attempt {
     /// Whether it was as expected.
+    #[cfg(feature = "cli")]
     pub(crate) fn status(&self) -> Status {
         if self.failures.is_empty() { Status::Pass } else { Status::Fail }
     }
@@ -207,6 +212,7 @@ fn limits(planned: &Planned, wall: Option<Duration>) -> Limits {
 }
 
 /// How long ago it was, for reports.
+#[cfg(feature = "cli")]
 pub(super) fn milliseconds_since(start: Instant) -> u64 {
     start.elapsed().as_millis() as u64
 }

@@ -40,6 +40,7 @@ impl Failure {
     }
 
     /// Whether it says something of the apparatus, and nothing of what was to be tested.
+    #[cfg(feature = "cli")]
     pub(crate) fn is_ours(&self) -> bool {
         use FailureKind::{Control, Harness, NotMeasured};
         self.kind.known().is_some_and(|kind| matches!(kind, Harness | Control | NotMeasured))
@@ -78,6 +79,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// What holds when nothing of this kind is wrong.
+    #[cfg(feature = "cli")]
     pub(crate) fn promise(self) -> &'static str {
         match self {
             Self::Verdict => "The run ends as the scenario expects.",

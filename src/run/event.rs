@@ -10,12 +10,16 @@ use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::compare::{Failure, FailureKind};
+use super::compare::Failure;
+#[cfg(feature = "cli")]
+use super::compare::FailureKind;
 use crate::classify::{self, Advisory, Basis, Blame, Class};
+#[cfg(feature = "cli")]
 use crate::exit_code;
 use crate::schema::{self, Level};
 
 /// The version of the events' form.
+#[cfg(feature = "cli")]
 pub(crate) const SCHEMA_VERSION: u64 = 1;
 
 /// Something that happened in a run.
@@ -167,11 +171,13 @@ pub struct CaseFinished {
 
 impl CaseFinished {
     /// Whether the apparatus and not the target failed.
+    #[cfg(feature = "cli")]
     pub(crate) fn is_harness_failure(&self) -> bool {
         self.failures.iter().any(Failure::is_ours)
     }
 
     /// The class with its detail; nothing when there was no run.
+    #[cfg(feature = "cli")]
     pub(crate) fn outcome(&self) -> String {
         match &self.verdict {
             Some(Verdict { class, detail: Some(detail), .. }) => format!("{class} ({detail})"),
@@ -181,11 +187,13 @@ impl CaseFinished {
     }
 
     /// The name, with the number of the repetition where there are several.
+    #[cfg(feature = "cli")]
     pub(crate) fn title(&self) -> String {
         if self.repetition > 1 { format!("{} #{}", self.case, self.repetition) } else { self.case.clone() }
     }
 
     /// The findings that make it fail.
+    #[cfg(feature = "cli")]
     pub(crate) fn failing_findings(&self) -> impl Iterator<Item = &Finding> {
         let fails = |finding: &&Finding| {
             self.failures.iter().any(|failure| failure.clause.as_ref() == Some(&finding.clause))
@@ -194,12 +202,14 @@ impl CaseFinished {
     }
 
     /// The failures that are no findings: those have more to say themselves.
+    #[cfg(feature = "cli")]
     pub(crate) fn other_failures(&self) -> impl Iterator<Item = &Failure> {
         self.failures.iter().filter(|failure| failure.kind != FailureKind::Finding)
     }
 
     /// Where a case that fails on findings names their clauses only in its sentences, as clawgate 0.1 wrote it, takes
     /// them from there.
+    #[cfg(feature = "cli")]
     pub(crate) fn name_clauses(&mut self) {
         let unnamed =
             |failure: &&mut Failure| failure.kind == FailureKind::Finding && failure.clause.is_none();
@@ -418,6 +428,7 @@ pub struct RunFinished {
 
 impl RunFinished {
     /// Adds a case to the counts.
+    #[cfg(feature = "cli")]
     pub(crate) fn count(&mut self, case: &CaseFinished) {
         match case.status {
             Status::Pass => self.passed += 1,
@@ -429,6 +440,7 @@ impl RunFinished {
     }
 
     /// The exit code that follows from the counts.
+    #[cfg(feature = "cli")]
     pub(crate) fn code(&self) -> u8 {
         let codes = [
             (self.interrupted, exit_code::INTERRUPTED),
@@ -450,6 +462,7 @@ pub enum Word<T> {
 }
 
 impl<T: Copy> Word<T> {
+    #[cfg(feature = "cli")]
     pub(crate) fn known(&self) -> Option<T> {
         match self {
             Self::Known(word) => Some(*word),

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::compare::{Failure, FailureKind};
 use super::plan::Planned;
 use crate::golden::{Difference, Mode, Outcome, Store, StoreError, normalise};
+#[cfg(feature = "cli")]
 use crate::harness::secrets::Masker;
 use crate::recording::Recording;
 use crate::text::printable;
@@ -19,22 +20,26 @@ pub(crate) struct Golden {
 }
 
 /// Whether a text holds what looks like a credential, whoever printed it.
+#[cfg(feature = "cli")]
 pub(crate) fn is_secret(text: &str) -> bool {
     Masker::new([]).mask(text) != text
 }
 
 impl Golden {
     /// Compares with the snapshots of this folder.
+    #[cfg(feature = "cli")]
     pub(crate) fn new(folder: &Path, mode: Mode) -> Self {
         Self { store: Store::new(folder, is_secret), mode, known_only: false }
     }
 
     /// Leaves alone targets of which there are no snapshots.
+    #[cfg(feature = "cli")]
     pub(crate) fn known_only(self) -> Self {
         Self { known_only: true, ..self }
     }
 
     /// The snapshots.
+    #[cfg(feature = "cli")]
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }

@@ -10,40 +10,65 @@ mod compare;
 mod contracts;
 mod event;
 mod golden;
+#[cfg(feature = "cli")]
 mod memory;
+#[cfg(feature = "cli")]
 mod orphans;
 mod plan;
+#[cfg(feature = "cli")]
 mod recorded;
+#[cfg(feature = "cli")]
 mod runner;
 pub(crate) mod scenario;
+#[cfg(feature = "cli")]
 mod select;
+#[cfg(feature = "cli")]
 mod session;
+#[cfg(feature = "cli")]
 mod shard;
+#[cfg(feature = "cli")]
 mod since;
 mod suite;
 pub(crate) mod target;
+#[cfg(feature = "cli")]
 mod tested;
 
 pub use crate::harness::stop::Stop;
 pub(crate) use attempt::{Attempt, AttemptError, RunContext};
-pub(crate) use compare::{Failure, FailureKind};
+#[cfg(feature = "cli")]
+pub(crate) use compare::Failure;
+pub(crate) use compare::FailureKind;
 pub(crate) use contracts::ContractCache;
 pub use event::Event;
+pub(crate) use event::Source;
+#[cfg(feature = "cli")]
+pub(crate) use event::Status;
+#[cfg(feature = "cli")]
 pub(crate) use event::{
-    CaseFinished, Finding, PlanInfo, RunFinished, RunStarted, SCHEMA_VERSION, Source, Status, TargetInfo,
-    Word,
+    CaseFinished, Finding, PlanInfo, RunFinished, RunStarted, SCHEMA_VERSION, TargetInfo, Word,
 };
+#[cfg(feature = "cli")]
 pub(crate) use golden::Golden;
+#[cfg(feature = "cli")]
 pub(crate) use golden::is_secret;
+#[cfg(feature = "cli")]
 pub(crate) use memory::LastRun;
+#[cfg(feature = "cli")]
 pub(crate) use orphans::orphans;
 pub(crate) use plan::Planned;
 pub(crate) use plan::plan;
+#[cfg(feature = "cli")]
 pub(crate) use recorded::{Recorded, RecordedFolder};
+#[cfg(feature = "cli")]
 pub(crate) use runner::{RunOptions, run};
+#[cfg(feature = "cli")]
 pub(crate) use select::{NoCase, cases_on, idle_filter, select};
+#[cfg(feature = "cli")]
 pub(crate) use session::{RecordError, Session};
+#[cfg(feature = "cli")]
 pub(crate) use shard::{Shard, cut};
+#[cfg(feature = "cli")]
 pub(crate) use since::Touched;
 pub(crate) use suite::{Suite, SuiteError};
+#[cfg(feature = "cli")]
 pub(crate) use tested::Tested;

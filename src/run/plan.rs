@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+#[cfg(feature = "cli")]
 use std::time::Duration;
 
+#[cfg(feature = "cli")]
 use super::event::TargetInfo;
+#[cfg(feature = "cli")]
 use super::memory::LastRun;
 use super::scenario::{Case, Expect, RunPart};
 use super::suite::Suite;
 use super::target::{Located, Speaks};
+#[cfg(feature = "cli")]
 use crate::classify::Class;
 use crate::harness::mock::Script;
 use crate::shell::shell_word;
@@ -67,6 +71,7 @@ pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<
 }
 
 /// The targets of some cases, in their order.
+#[cfg(feature = "cli")]
 pub(super) fn targets_of(planned: &[Planned]) -> Vec<TargetInfo> {
     let mut targets: Vec<TargetInfo> = Vec::new();
     for case in planned {
@@ -102,6 +107,7 @@ impl Planned {
     }
 
     /// What tells it from every other case of a run.
+    #[cfg(feature = "cli")]
     pub(crate) fn key(&self) -> (String, String) {
         (self.target_label().to_owned(), self.case.name.clone())
     }
@@ -122,6 +128,7 @@ impl Planned {
     }
 
     /// How long it will probably take: as long as the last time, or as the timer that it waits for.
+    #[cfg(feature = "cli")]
     pub(crate) fn cost(&self, last: &LastRun) -> Duration {
         if let Some(known) = last.duration(&self.key()) {
             return known;

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+#[cfg(feature = "cli")]
 use super::scenario::library::SCENARIOS;
 use super::scenario::{Case, Scenario};
 use crate::document::FileError;
@@ -36,6 +37,7 @@ pub(crate) enum SuiteError {
 
 impl Suite {
     /// The built-in scenarios.
+    #[cfg(feature = "cli")]
     pub(crate) fn built_in() -> Result<Self, SuiteError> {
         let mut suite = Self::default();
         for (name, text) in SCENARIOS {

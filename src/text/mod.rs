@@ -18,7 +18,9 @@ pub(crate) use glob::glob;
 pub(crate) use glob::path_glob;
 #[cfg(feature = "harness")]
 pub(crate) use hex::hex;
+#[cfg(feature = "harness")]
+pub(crate) use nearest::nearest;
 #[cfg(feature = "contracts")]
-pub(crate) use nearest::{did_you_mean, nearest, nearest_within};
+pub(crate) use nearest::{did_you_mean, nearest_within};
 #[cfg(feature = "harness")]
 pub(crate) use printable::{needs_escape, printable};

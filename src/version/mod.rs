@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 /// A range of versions: all of its bounds must hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct VersionRange {
+pub(crate) struct VersionRange {
     text: String,
     bounds: Vec<(Bound, String)>,
 }
@@ -20,7 +20,7 @@ enum Bound {
 
 impl VersionRange {
     /// Reads a range; the error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut bounds = Vec::new();
         for part in text.split(',').map(str::trim) {
             let operators = [
@@ -43,7 +43,7 @@ impl VersionRange {
 
     /// Whether a version is inside. An unknown one, and one that is no dotted number, counts as the newest, so that
     /// nothing is promised less for it; the latter also meets itself.
-    pub fn holds(&self, version: Option<&str>) -> bool {
+    pub(crate) fn holds(&self, version: Option<&str>) -> bool {
         self.bounds.iter().all(|(bound, limit)| {
             let known = version.and_then(numbers).zip(numbers(limit));
             let Some((version, limit)) = known else {
@@ -65,12 +65,13 @@ impl VersionRange {
     }
 
     /// The range as it was written.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 }
 
 /// Orders versions by their numbers; what is no dotted number comes first, by its letters.
+#[cfg(feature = "cli")]
 pub(crate) fn compare(a: &str, b: &str) -> Ordering {
     match (numbers(a), numbers(b)) {
         (Some(a), Some(b)) => compare_numbers(&a, &b),
@@ -93,6 +94,7 @@ fn compare_numbers(a: &[u64], b: &[u64]) -> Ordering {
 }
 
 /// Whether a text is a version as npm has them: three numbers, and perhaps more after a hyphen.
+#[cfg(feature = "cli")]
 pub(crate) fn is_whole(text: &str) -> bool {
     let (core, rest) = text.split_once('-').map_or((text, None), |(core, rest)| (core, Some(rest)));
     let is_number =
@@ -104,6 +106,7 @@ pub(crate) fn is_whole(text: &str) -> bool {
 }
 
 /// The first version in what a program says of itself.
+#[cfg(feature = "harness")]
 pub(crate) fn find(text: &str) -> Option<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
         .map(|word| word.trim_start_matches('v'))

@@ -40,6 +40,7 @@ impl Containment {
     }
 
     /// The strongest there is for clawgate itself, whatever its file is called.
+    #[cfg(feature = "cli")]
     pub(crate) fn of_clawgate(named: Option<PathBuf>) -> Self {
         let own = || std::env::current_exe().ok();
         named.or_else(own).map_or(Self::Group, Self::Supervisor)

@@ -31,6 +31,7 @@ pub(crate) use message::Report;
 pub(crate) use message::{Ended, Order, Start};
 pub(crate) use network::{Isolation, NetworkMode};
 pub(crate) use pool::Pool;
+#[cfg(feature = "cli")]
 pub(crate) use serve::main;
 
 /// The word that makes the clawgate binary a supervisor.

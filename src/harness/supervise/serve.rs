@@ -6,7 +6,9 @@ use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::process::{Child, ExitCode, ExitStatus, Stdio};
+#[cfg(feature = "cli")]
+use std::process::ExitCode;
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,6 +37,7 @@ pub(super) enum Reach {
 }
 
 /// Runs this process as a supervisor; standard input is the socket.
+#[cfg(feature = "cli")]
 pub(crate) fn main() -> ExitCode {
     let served = || -> io::Result<()> {
         let socket = io::stdin().as_fd().try_clone_to_owned()?;

@@ -24,6 +24,7 @@ mod reader;
 mod run;
 
 pub(crate) use expect::{Expect, ExpectedFile};
+#[cfg(feature = "cli")]
 pub(crate) use reader::import;
 pub(crate) use run::{OutputMode, RunPart};
 
@@ -89,7 +90,7 @@ pub struct Override {
     /// The target's name.
     pub target: String,
     /// Its versions; all of them without it.
-    pub versions: Option<VersionRange>,
+    pub(crate) versions: Option<VersionRange>,
     /// What is expected instead.
     pub expect: Expect,
     /// What is run instead.

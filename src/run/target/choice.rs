@@ -64,6 +64,7 @@ impl Choice {
 
 impl Target {
     /// This target in a version that is installed.
+    #[cfg(feature = "cli")]
     pub(crate) fn at_version(self, version: &str) -> Choice {
         let label = format!("{}@{version}", self.name);
         Choice { version: Some(version.to_owned()), ..Choice::plain(&label, self) }

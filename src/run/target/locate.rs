@@ -148,6 +148,7 @@ impl Choice {
 
 impl Located {
     /// A target whose program nobody needs: to know which cases there are.
+    #[cfg(feature = "cli")]
     pub(crate) fn unlocated(choice: Choice) -> Self {
         Self { choice, program: PathBuf::new(), version: String::new() }
     }

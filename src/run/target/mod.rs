@@ -33,13 +33,19 @@
 mod choice;
 mod locate;
 mod npm;
+#[cfg(feature = "cli")]
 mod range;
 mod reader;
 
 pub(crate) use choice::{Choice, ChoiceError};
 pub(crate) use locate::clawgate;
-pub(crate) use locate::{LocateError, Located, cache_folder, installed};
-pub(crate) use npm::{Npm, NpmError};
+pub(crate) use locate::{LocateError, Located};
+#[cfg(feature = "cli")]
+pub(crate) use locate::{cache_folder, installed};
+pub(crate) use npm::Npm;
+#[cfg(feature = "cli")]
+pub(crate) use npm::NpmError;
+#[cfg(feature = "cli")]
 pub(crate) use range::Span;
 
 use std::path::PathBuf;
@@ -52,6 +58,7 @@ pub(crate) const TARGETS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/
 
 /// A command line under test.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line alone reads some fields"))]
 pub(crate) struct Target {
     /// Its name.
     pub name: String,

@@ -17,20 +17,31 @@
 //! A version is installed as it was published and nothing of it is executed: exactly that version, no scripts, no
 //! optional packages. It is put together beside its place and moved there when it is whole.
 
+#[cfg(feature = "cli")]
 use std::ffi::OsString;
+#[cfg(feature = "cli")]
 use std::fs;
+#[cfg(feature = "cli")]
 use std::io;
+#[cfg(feature = "cli")]
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(feature = "cli")]
+use std::path::PathBuf;
+#[cfg(feature = "cli")]
 use std::process::{Command, Stdio};
 
 use super::Target;
+#[cfg(feature = "cli")]
 use super::locate::{installed, on_path};
 use crate::document::{FileError, Item, Table};
-use crate::version::{self, VersionRange};
+use crate::version::VersionRange;
+#[cfg(feature = "cli")]
+use crate::version::{self};
 
 /// Where npm has a target.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line alone reads some fields"))]
 pub(crate) struct Npm {
     /// The package whose versions are those of the target.
     pub package: String,
@@ -39,6 +50,7 @@ pub(crate) struct Npm {
 
 /// Where the program is in some of the versions.
 #[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line alone reads some fields"))]
 struct Packed {
     versions: Option<VersionRange>,
     package: Option<String>,
@@ -46,6 +58,7 @@ struct Packed {
 }
 
 /// Why a version cannot be had.
+#[cfg(feature = "cli")]
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NpmError {
     /// The target's file does not say where npm has it.
@@ -133,6 +146,7 @@ impl Npm {
     }
 
     /// The package and the path in it that hold the program of a version.
+    #[cfg(feature = "cli")]
     fn program(&self, version: &str) -> Option<(&str, &str)> {
         let holds =
             |packed: &&Packed| packed.versions.as_ref().is_none_or(|range| range.holds(Some(version)));
@@ -162,6 +176,7 @@ fn packed(mut table: Table<'_>) -> Result<Packed, FileError> {
 
 impl Target {
     /// The versions that npm has, in their order.
+    #[cfg(feature = "cli")]
     pub(crate) fn published(&self) -> Result<Vec<String>, NpmError> {
         let npm = self.npm.as_ref().ok_or_else(|| NpmError::Unpublished(self.name.clone()))?;
         let said = ask(&["view", &npm.package, "versions", "--json"], &npm.package)?;
@@ -178,6 +193,7 @@ impl Target {
 
     /// Installs a version into the cache, unless it is there, and says where its program is. `begin` hears what is
     /// fetched before that takes its time.
+    #[cfg(feature = "cli")]
     pub(crate) fn install(
         &self,
         version: &str,
@@ -236,6 +252,7 @@ impl Target {
 }
 
 /// Has npm put a package into a folder.
+#[cfg(feature = "cli")]
 fn fetch(package: &str, version: &str, folder: &Path) -> Result<(), NpmError> {
     let prefix = folder.display().to_string();
     let what = format!("{package}@{version}");
@@ -263,6 +280,7 @@ fn fetch(package: &str, version: &str, folder: &Path) -> Result<(), NpmError> {
 }
 
 /// Runs npm and returns what it prints.
+#[cfg(feature = "cli")]
 fn ask(args: &[&str], what: &str) -> Result<Vec<u8>, NpmError> {
     let npm = Command::new("npm").args(args).stdin(Stdio::null()).output().map_err(NpmError::NoNpm)?;
     if npm.status.success() {
@@ -279,6 +297,7 @@ fn ask(args: &[&str], what: &str) -> Result<Vec<u8>, NpmError> {
 }
 
 /// A package's name for this machine.
+#[cfg(feature = "cli")]
 fn filled(package: &str) -> Option<String> {
     if !package.contains("{platform}") {
         return Some(package.to_owned());
@@ -293,6 +312,7 @@ fn filled(package: &str) -> Option<String> {
 }
 
 /// Whether the machine has musl and not glibc: clawgate itself may be linked statically on either.
+#[cfg(feature = "cli")]
 fn is_musl() -> bool {
     let arch = std::env::consts::ARCH;
     let exists =
@@ -302,12 +322,14 @@ fn is_musl() -> bool {
         && !exists(format!("ld-linux-{arch}.so.1"))
 }
 
+#[cfg(feature = "cli")]
 fn is_script(path: &str) -> bool {
     Path::new(path)
         .extension()
         .is_some_and(|extension| ["js", "mjs", "cjs"].iter().any(|known| extension == *known))
 }
 
+#[cfg(feature = "cli")]
 fn node(package: &str, version: &str) -> Result<PathBuf, NpmError> {
     let path: OsString = std::env::var_os("PATH").unwrap_or_default();
     on_path(&path, "node")
@@ -315,6 +337,7 @@ fn node(package: &str, version: &str) -> Result<PathBuf, NpmError> {
 }
 
 /// A program that starts a script. The target's own environment need not know where Node.js is.
+#[cfg(feature = "cli")]
 fn write_start(start: &Path, node: &Path, script: &Path) -> io::Result<()> {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     let text = format!(
@@ -327,6 +350,7 @@ fn write_start(start: &Path, node: &Path, script: &Path) -> io::Result<()> {
     open_to_all(start)
 }
 
+#[cfg(feature = "cli")]
 fn open_to_all(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }

@@ -1,13 +1,18 @@
 //! Every cut point times every fault of one healthy script: the cases, in a fixed order, each with an id that names it.
 
+#[cfg(feature = "cli")]
 pub(crate) mod play;
 
+#[cfg(feature = "cli")]
 use serde::Serialize;
+#[cfg(feature = "cli")]
 use serde_json::{Value, json};
 
 use crate::harness::mock::answer::{Answer, AnswerSeed};
 use crate::harness::mock::fault::{CutPoint, Fault, FaultKind};
+#[cfg(feature = "cli")]
 use crate::harness::mock::matcher::{Agent, Position};
+#[cfg(feature = "cli")]
 use crate::harness::mock::request::ApiRequest;
 use crate::harness::mock::script::{Script, Turn};
 use crate::text::did_you_mean;
@@ -16,6 +21,7 @@ use crate::text::did_you_mean;
 pub(crate) const STATUSES: [u16; 13] = [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529];
 
 /// One fault in one turn.
+#[cfg(feature = "cli")]
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SweepCase {
     /// `scenario::turn::fault`; the same for the same script, whatever the machine.
@@ -27,11 +33,13 @@ pub(crate) struct SweepCase {
     pub fault: Fault,
 }
 
+#[cfg(feature = "cli")]
 fn as_text<S: serde::Serializer>(fault: &Fault, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(fault)
 }
 
 /// Every case of the script of a scenario.
+#[cfg(feature = "cli")]
 pub(crate) fn cases(scenario: &str, script: &Script) -> Vec<SweepCase> {
     let mut cases = Vec::new();
     for (index, turn) in script.turns.iter().enumerate() {
@@ -128,6 +136,7 @@ fn faults(turn: &Turn, index: usize, seed: u64) -> Vec<Fault> {
 }
 
 /// A request that a turn answers.
+#[cfg(feature = "cli")]
 #[derive(Debug)]
 pub(in crate::harness::mock) struct Probe {
     pub(in crate::harness::mock) headers: Vec<(String, String)>,
@@ -136,6 +145,7 @@ pub(in crate::harness::mock) struct Probe {
 
 /// The request that asks for a turn, made from its conditions; none when they cannot all be met, or when another turn
 /// would answer.
+#[cfg(feature = "cli")]
 pub(in crate::harness::mock) fn probe(script: &Script, index: usize) -> Option<Probe> {
     let turns = &script.turns;
     let when = &turns[index].when;
