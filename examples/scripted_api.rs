@@ -4,24 +4,25 @@
 
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
-use clawgate::internals::harness::mock::{MockApi, Options, Script};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let api = MockApi::start(Script::new().text("Hello."), Options::default()).await?;
+use clawgate::testing::{Script, ScriptedApi};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let api = ScriptedApi::start(Script::new().text("Hello."))?;
 
     // Any client will do; this one is a socket.
     let body = r#"{"model":"m","max_tokens":64,"messages":[{"role":"user","content":"Hi"}]}"#;
     let head = "POST /v1/messages HTTP/1.1\r\nhost: api\r\nx-api-key: none\r\nanthropic-version: 2023-06-01\r\n\
                 content-type: application/json\r\nconnection: close\r\n";
-    let mut socket = tokio::net::TcpStream::connect(api.address()).await?;
-    socket.write_all(format!("{head}content-length: {}\r\n\r\n{body}", body.len()).as_bytes()).await?;
+    let mut socket = TcpStream::connect(api.base_url().trim_start_matches("http://"))?;
+    write!(socket, "{head}content-length: {}\r\n\r\n{body}", body.len())?;
     let mut answer = String::new();
-    socket.read_to_string(&mut answer).await?;
+    socket.read_to_string(&mut answer)?;
     println!("{}", answer.lines().last().unwrap_or_default());
 
-    let journal = api.stop().await;
-    println!("{} request, {} turns unused", journal.requests.len(), journal.unused.len());
+    let served = api.stop();
+    println!("{} request, {} turns unused", served.requests.len(), served.unused.len());
     Ok(())
 }

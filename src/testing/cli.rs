@@ -251,16 +251,20 @@ impl Cli {
     }
 }
 
-/// What the runs of a test share: the strongest containment there is, and one runtime for all scripted APIs.
-pub(super) fn context<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<RunContext<'s>> {
+/// The one runtime of all scripted APIs of a test program.
+pub(super) fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-    let runtime = if let Some(runtime) = RUNTIME.get() {
-        runtime
-    } else {
-        let made = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        // Of two that were made at once, one is enough.
-        RUNTIME.get_or_init(|| made)
-    };
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let made = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    // Of two that were made at once, one is enough.
+    Ok(RUNTIME.get_or_init(|| made))
+}
+
+/// What the runs of a test share: the strongest containment there is, and the runtime.
+pub(super) fn context<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<RunContext<'s>> {
+    let runtime = runtime()?;
     let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
     Ok(RunContext::new(runtime.handle().clone(), containment, out, stop))
 }

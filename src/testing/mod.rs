@@ -21,16 +21,20 @@
 //!
 //! A program that starts such a command line is tested with a [`FakeCli`], which acts as a recorded one.
 //!
+//! A client that is no command line gets a [`ScriptedApi`] of its own.
+//!
 //! A directory of scenario files becomes a test for each case in three lines; see [`Scenarios`].
 //!
 //! The clawgate binary holds whatever a target starts, also what has left its process group. A test finds it by the
 //! variable `CLAWGATE_BIN`; without it the process group is all that is held, and the recording says so.
 
+mod api;
 mod cli;
 mod fake;
 mod outcome;
 mod scenarios;
 
+pub use api::{ScriptedApi, Served};
 pub use cli::{Cli, Error};
 pub use fake::{FakeCli, FakeError, FakeProgram};
 pub use outcome::Outcome;
