@@ -23,28 +23,22 @@
 //! ```
 //!
 //! Features: without any there is the parser and the classifier ([`json`], [`recording`], [`stream_json`],
-//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `testing` (or `harness`, which is the same) runs
-//! targets against a scripted API, for `cargo test`, and `cli` is the command. By default there is everything.
+//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `harness` and `testing` are for `cargo test`, `cli`
+//! is the command, and `net` lets `clawgate eval --check-urls` ask addresses. By default there is everything but `net`.
 //!
-//! | module | job |
+//! | module | what it is for |
 //! |---|---|
-//! | [`json`] | JSON as targets print it, with every oddity at its byte |
-//! | [`recording`] | the facts of one run, and their form on disk |
+//! | [`judge`] | what became of a run and what it broke, from a recording, a file or bytes as they come |
+//! | [`schema`] | contracts, their clauses, and the findings against them |
+//! | [`testing`] | running a command line against a scripted API in a test of your own |
+//! | [`classify`] | the verdict: what went wrong, whose fault it was, on what evidence |
 //! | [`stream_json`] | the NDJSON stream of a Claude CLI, read permissively |
 //! | [`envelope`] | one JSON document on standard output, read strictly |
-//! | [`classify`] | the verdict: what went wrong, whose fault it was, on what evidence |
-//! | [`schema`] | contracts as data, and the engine that holds a run against them |
-//! | `golden` | what a run did the last time somebody looked, and how it differs now |
-//! | `drift` | what changed between two sets of recordings, and what that does to a reader |
-//! | [`judge`] | one pass over an output that feeds all of the above |
-//! | `harness` | makes recordings: the clean room and the scripted API that targets run against |
-//! | `run` | scenarios on targets: recorded, judged, and compared with what is expected |
-//! | `eval` | skills measured: trials, controls, statistics |
-//! | `report` | results for people and for programs |
-//! | `text`, `time`, `version` | patterns, nearest words, cutting and what a terminal may show; RFC 3339; versions and their ranges |
-//! | `document` | TOML files of the user, read so that every complaint points into them |
-//! | `config` | `clawgate.toml` and its profiles |
+//! | [`recording`] | the facts of one run, and their form on disk |
+//! | [`json`] | JSON as targets print it, with every problem at its byte |
 //! | [`exit_code`] | the exit codes of the command, which are API |
+//!
+//! The rest is private, and described in CONTRIBUTING.md.
 
 // What reads and classifies: a few small dependencies, no feature needed.
 pub mod classify;
