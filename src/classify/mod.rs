@@ -16,5 +16,6 @@ mod words;
 
 pub use class::{Blame, Class};
 pub use process::Process;
+#[cfg(feature = "contracts")]
 pub(crate) use process::classify_foreign;
 pub use verdict::{Advisory, Basis, ClawFields, Evidence, Verdict};

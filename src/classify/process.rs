@@ -79,6 +79,7 @@ pub(super) fn ended_without_result(process: &Process<'_>) -> Option<Verdict> {
 }
 
 /// Decides the verdict on a run whose protocol is not known here, from its process alone; its contract says the rest.
+#[cfg(feature = "contracts")]
 pub(crate) fn classify_foreign(process: &Process<'_>, lines: u64) -> Verdict {
     let by_process = not_started(process).or_else(|| ended_without_result(process));
     by_process.unwrap_or_else(|| {

@@ -9,11 +9,13 @@
 //!   | ^^^^
 //! ```
 
+#[cfg(feature = "cli")]
 mod accepted;
 mod error;
 #[cfg(feature = "cli")]
 mod json;
 
+#[cfg(feature = "cli")]
 pub(crate) use accepted::Accepted;
 pub use error::FileError;
 use error::FilePlace;
@@ -27,6 +29,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::text::did_you_mean;
+#[cfg(feature = "cli")]
 use crate::time::is_day;
 
 /// The text of a file and its name: what is needed to turn a span into a place.
@@ -101,6 +104,7 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` out of the table.
+    #[cfg(feature = "harness")]
     pub(crate) fn take(&mut self, key: &'static str) -> Option<Item<'t>> {
         self.asked.get_mut().push(key);
         let (_, value) = self.entries.remove_entry(key)?;
@@ -119,6 +123,7 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key`, which has to be there; `what` says what it is for.
+    #[cfg(feature = "harness")]
     pub(crate) fn require(&mut self, key: &'static str, what: &str) -> Result<Item<'t>, FileError> {
         match self.take(key) {
             Some(item) => Ok(item),
@@ -157,6 +162,7 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` as a list; an absent key is an empty list.
+    #[cfg(feature = "harness")]
     pub(crate) fn list(&mut self, key: &'static str) -> Result<Vec<Item<'t>>, FileError> {
         self.take(key).map_or(Ok(Vec::new()), Item::into_list)
     }
@@ -271,6 +277,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a day such as `2026-12-31`, with or without quotes.
+    #[cfg(feature = "cli")]
     pub(crate) fn day(&self) -> Result<String, FileError> {
         let day = match &self.value {
             DeValue::Datetime(day) => day.to_string(),

@@ -3,16 +3,23 @@
 //! A rule is put to the test when there is something that it is about: no log without a heartbeat says anything about
 //! heartbeats. Unlike judging this needs no state but a few counts, so it is a pass of its own.
 
+#[cfg(feature = "cli")]
 use std::collections::BTreeSet;
 
+#[cfg(feature = "cli")]
 use crate::json::{Node, Scanner};
 
+#[cfg(feature = "cli")]
 use super::Rule;
+#[cfg(feature = "cli")]
 use super::phase::Phase;
+#[cfg(feature = "cli")]
 use super::record::{Entry, Record};
+#[cfg(feature = "cli")]
 use super::topic::{Fact, System, Topic, Verb};
 
 /// Something in a log that a rule can be about.
+#[cfg(feature = "cli")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Feature {
     Line,
@@ -83,6 +90,7 @@ pub(crate) const SEVERITIES: &[&str] = &["info", "warn", "error", "fatal"];
 pub(crate) const RESULTS: &[&str] = &["ok", "failed", "cancelled"];
 
 /// The values that the protocol lists, by the kind of record and the field that holds them.
+#[cfg(feature = "cli")]
 const LISTED: [(&str, &str, &[&str]); 4] = [
     ("worker.phase", "/phase", Phase::NAMES),
     ("worker.event", "/kind", EVENT_KINDS),
@@ -91,6 +99,7 @@ const LISTED: [(&str, &str, &[&str]); 4] = [
 ];
 
 /// What there is in a log.
+#[cfg(feature = "cli")]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LogFeatures {
     seen: BTreeSet<Feature>,
@@ -106,6 +115,7 @@ pub(crate) struct LogFeatures {
 }
 
 /// Every kind of record that the protocol has.
+#[cfg(feature = "cli")]
 pub(crate) fn kinds() -> impl Iterator<Item = String> {
     let named =
         |namespace, names: &'static [&str]| names.iter().map(move |name| format!("{namespace}.{name}"));
@@ -116,12 +126,15 @@ pub(crate) fn kinds() -> impl Iterator<Item = String> {
 }
 
 /// Every value that the protocol lists: the kind of record, the field, the value.
+#[cfg(feature = "cli")]
 pub(crate) fn listed() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     LISTED.iter().flat_map(|(kind, field, values)| values.iter().map(move |value| (*kind, *field, *value)))
 }
 
+#[cfg(feature = "cli")]
 impl LogFeatures {
     /// Reads a log that is in memory.
+    #[cfg(feature = "cli")]
     pub(crate) fn of(log: &[u8]) -> Self {
         let mut features = Self::default();
         let mut scanner = Scanner::default();
@@ -145,18 +158,22 @@ impl LogFeatures {
     }
 
     /// Whether there is something in the log that a rule is about.
+    #[cfg(feature = "cli")]
     pub(crate) fn tests(&self, rule: Rule) -> bool {
         rule.features().iter().all(|feature| self.seen.contains(feature))
     }
 
+    #[cfg(feature = "cli")]
     fn see(&mut self, feature: Feature) {
         self.seen.insert(feature);
     }
 
+    #[cfg(feature = "cli")]
     fn see_if(&mut self, features: &[(bool, Feature)]) {
         self.seen.extend(features.iter().filter(|(there, _)| *there).map(|(_, feature)| *feature));
     }
 
+    #[cfg(feature = "cli")]
     fn record(&mut self, record: &Record<'_>) {
         self.numbers += u64::from(record.sequence.is_some());
         self.times += u64::from(record.has_server_time);
@@ -183,6 +200,7 @@ impl LogFeatures {
         self.topic(record, topic);
     }
 
+    #[cfg(feature = "cli")]
     fn topic(&mut self, record: &Record<'_>, topic: Topic<'_>) {
         let kind = match topic {
             Topic::Worker { fact, rest, .. } => {
@@ -222,6 +240,7 @@ impl LogFeatures {
         self.kinds.insert(kind);
     }
 
+    #[cfg(feature = "cli")]
     fn fact(&mut self, record: &Record<'_>, fact: Fact) {
         let is = |field: &str, text: &str| record.field(field).is_some_and(|node| node.is_text(text));
         match fact {
@@ -272,6 +291,7 @@ impl LogFeatures {
         }
     }
 
+    #[cfg(feature = "cli")]
     fn verb(&mut self, verb: Verb) {
         let feature = match verb {
             Verb::Approve | Verb::Reject | Verb::Unblock => Feature::Answer,
@@ -285,6 +305,7 @@ impl LogFeatures {
         self.see(feature);
     }
 
+    #[cfg(feature = "cli")]
     fn system(&mut self, record: &Record<'_>, event: System) {
         let is_orchestrator = record.field("role").is_some_and(|role| role.is_text("orchestrator"));
         let feature = match event {
@@ -303,6 +324,7 @@ impl LogFeatures {
 }
 
 /// Whether a value is there and not null.
+#[cfg(feature = "cli")]
 fn says(node: Option<Node<'_>>) -> bool {
     node.is_some_and(|node| !node.is_null())
 }

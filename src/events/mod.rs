@@ -27,6 +27,7 @@ mod worker;
 
 pub use checker::LogChecker;
 pub use checker::Summary;
+#[cfg(feature = "cli")]
 pub(crate) use features::{LogFeatures, kinds as record_kinds, listed as listed_values};
 pub use limits::Limits;
 pub(crate) use phase::Phase;

@@ -1,5 +1,6 @@
 //! The rules that an event log is held to, by name. What each of them says stands in `schemas/claws-events`.
 
+#[cfg(feature = "cli")]
 use super::features::Feature;
 use super::named::named;
 
@@ -17,6 +18,7 @@ macro_rules! rules {
 
         impl Rule {
             /// What the rule is about: a log with all of these puts it to the test.
+            #[cfg(feature = "cli")]
             pub(crate) fn features(self) -> &'static [Feature] {
                 match self {
                     $(Self::$variant => &[$(Feature::$feature),*],)*

@@ -22,6 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    #[cfg(feature = "contracts")]
     pub(crate) const ALL: [Self; 7] =
         [Self::Null, Self::Boolean, Self::Integer, Self::Number, Self::String, Self::Array, Self::Object];
 
@@ -38,6 +39,7 @@ impl Kind {
         }
     }
 
+    #[cfg(feature = "contracts")]
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }

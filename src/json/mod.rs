@@ -22,7 +22,7 @@ mod members;
 pub(crate) mod pointer;
 mod problem;
 mod scan;
-#[cfg(feature = "contracts")]
+#[cfg(feature = "cli")]
 pub(crate) mod shape;
 mod text;
 #[cfg(feature = "contracts")]

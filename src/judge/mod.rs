@@ -22,6 +22,7 @@ mod recorded;
 
 pub use crate::events::{Profile, Summary as LogSummary};
 pub use contracts::Contracts;
+#[cfg(feature = "cli")]
 pub(crate) use contracts::EVENTS_CONTRACT;
 pub use inputs::{Input, InputError, Source, find};
 pub use judge::{Ending, Judge, Judgement, Options};

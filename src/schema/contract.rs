@@ -236,6 +236,7 @@ impl Contract {
     }
 
     /// The kind of a message.
+    #[cfg(feature = "cli")]
     pub(crate) fn kind(&self, message: &Value, run: &Run, exit: Option<&Exit>) -> Option<&str> {
         self.kind_number(message, run, exit).map(|kind| self.kinds.names[kind].as_str())
     }

@@ -5,11 +5,15 @@
 //! data, never an `Err`; a broken *contract* is a [`FileError`] with file, line and reason.
 
 mod audit;
+#[cfg(feature = "cli")]
 mod branches;
 mod condition;
 mod contract;
+#[cfg(feature = "cli")]
 mod coverage;
+#[cfg(feature = "cli")]
 mod declared;
+#[cfg(feature = "cli")]
 mod diff;
 mod events;
 mod facts;
@@ -20,7 +24,9 @@ mod frame;
 mod instance;
 mod invocation;
 mod judge;
+#[cfg(feature = "cli")]
 mod known_failures;
+#[cfg(feature = "cli")]
 mod learn;
 mod library;
 mod load;
@@ -42,14 +48,24 @@ pub use {
     library::bundle, pass::judge_output, rule::names as rule_names,
 };
 
+#[cfg(feature = "cli")]
 pub(crate) use coverage::{Coverage, Survey};
+#[cfg(feature = "cli")]
 pub(crate) use declared::Declared;
+#[cfg(feature = "cli")]
 pub(crate) use diff::{Diff, Effect};
+#[cfg(feature = "cli")]
 pub(crate) use events::EventWatch;
+#[cfg(feature = "cli")]
 pub(crate) use fixture::Sample;
 pub(crate) use judge::Judge;
+#[cfg(feature = "cli")]
 pub(crate) use known_failures::KnownFailures;
+#[cfg(feature = "cli")]
 pub(crate) use learn::{Fit, Learner};
-pub(crate) use library::{Detector, detect, family_of};
+#[cfg(feature = "cli")]
+pub(crate) use library::Detector;
+pub(crate) use library::{detect, family_of};
+#[cfg(feature = "cli")]
 pub(crate) use load::{Bundle, CONTRACT_FILE};
 pub(crate) use pass::judge_read;

@@ -88,6 +88,7 @@ impl<'s> SchemaNode<'s> {
     }
 
     /// The first schema on the way of references that refers to no other.
+    #[cfg(feature = "cli")]
     pub(crate) fn resolved(self) -> Self {
         (0..16).try_fold(self, |node, _| node.target().ok_or(node)).unwrap_or_else(|last| last)
     }
@@ -135,6 +136,7 @@ impl Schemas {
     }
 
     /// The files by name, as values.
+    #[cfg(feature = "cli")]
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.files.iter().map(|(name, file)| (name.as_str(), &file.value))
     }
@@ -195,6 +197,7 @@ impl Schemas {
     }
 
     /// A file as one document: what it refers to in other files is copied into it, for tools that read only one.
+    #[cfg(feature = "cli")]
     pub(crate) fn bundled(&self, name: &str) -> Option<Value> {
         let mut whole = self.files.get(name)?.value.clone();
         rewrite(&mut whole, name);
@@ -297,6 +300,7 @@ impl Schemas {
 }
 
 /// Points every reference at the copy of its file under `$defs`.
+#[cfg(feature = "cli")]
 fn rewrite(schema: &mut Value, file: &str) {
     match schema {
         Value::Object(map) => {

@@ -2,7 +2,7 @@
 //! length.
 
 mod clip;
-#[cfg(feature = "contracts")]
+#[cfg(feature = "harness")]
 mod glob;
 #[cfg(feature = "harness")]
 mod hex;
@@ -12,7 +12,7 @@ mod nearest;
 mod printable;
 
 pub(crate) use clip::{clip, head, tail};
-#[cfg(feature = "contracts")]
+#[cfg(feature = "harness")]
 pub(crate) use glob::glob;
 #[cfg(feature = "cli")]
 pub(crate) use glob::path_glob;
