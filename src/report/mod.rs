@@ -1,7 +1,7 @@
 //! Showing results: to people on a terminal and in a browser, to CI systems in their own formats, to programs as JSON.
 //!
 //! A run is told by one stream of events. [`Sinks`] passes each of them to every report that is wished for; reports
-//! that are one document are rendered from the [`RunReport`] when the run is over.
+//! that are one document are rendered from the `RunReport` when the run is over.
 
 mod conformance;
 mod context;

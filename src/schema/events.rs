@@ -14,7 +14,7 @@ const KEPT: usize = 20;
 /// Judges an event log while it is read.
 ///
 /// The rules decide what happened, the contract what it weighs under a profile. `watch` may listen in; see
-/// [`EventWatch`].
+/// `EventWatch`.
 pub struct EventJudge<'c> {
     checker: LogChecker,
     /// For each rule the clause that uses it.

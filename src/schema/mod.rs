@@ -1,7 +1,7 @@
 //! Contracts: what a target promises about its output, as data, and the engine that holds a run against them.
 //!
 //! A contract is a directory with a `contract.toml` and JSON Schemas; `schemas/README.md` in the repository describes
-//! the format. [`Contract::load`] reads one, [`Judge`] watches a run and answers with [`Finding`]s. A broken promise is
+//! the format. [`Contract::load`] reads one, `Judge` watches a run and answers with [`Finding`]s. A broken promise is
 //! data, never an `Err`; a broken *contract* is a [`FileError`] with file, line and reason.
 
 mod audit;

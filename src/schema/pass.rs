@@ -11,7 +11,7 @@ use crate::events::Profile;
 use crate::recording::Exit;
 use crate::stream_json::StreamReader;
 
-/// Judges a run whose output is in memory. Large streams are judged by feeding a [`Judge`] as they are
+/// Judges a run whose output is in memory. Large streams are judged by feeding a `Judge` as they are
 /// read.
 pub fn judge_output(
     set: &ContractSet,

@@ -24,7 +24,7 @@ pub(crate) const MOST_ENTRIES: usize = 10_000;
 pub struct Journal {
     /// One entry a request, in the order of arrival.
     pub requests: Vec<JournalEntry>,
-    /// Requests beyond [`MOST_ENTRIES`], which are counted and not kept.
+    /// Requests beyond `MOST_ENTRIES`, which are counted and not kept.
     pub not_kept: u64,
     /// Connections whose bytes were no HTTP request.
     pub not_http: u64,
