@@ -37,11 +37,11 @@ pub mod eval {
 pub mod events {
     pub use crate::events::{Limits, LogChecker, Observer, Profile, Rule, Violation};
 }
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub mod golden {
     pub use crate::golden::{Class, StoreError, Volatile};
 }
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub mod harness {
     pub mod mock {
         pub use crate::harness::mock::{Fault, Journal, MockApi, Options, Script, StartError};
@@ -56,7 +56,7 @@ pub mod harness {
         }
     }
 }
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub mod reference {
     pub use crate::reference::MISBEHAVIOURS;
 }
@@ -72,7 +72,7 @@ pub mod schema {
         Audit, End, EventJudge, Fixtures, Run, bundle, judge_log, judge_output, rule_names,
     };
 }
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub mod run {
     pub use crate::run::{Event, Stop};
     pub mod scenario {

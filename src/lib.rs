@@ -23,8 +23,8 @@
 //! ```
 //!
 //! Features: without any there is the parser and the classifier ([`json`], [`recording`], [`stream_json`],
-//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `harness` and `testing` are for `cargo test`, `cli`
-//! is the command, and `net` lets `clawgate eval --check-urls` ask addresses. By default there is everything but `net`.
+//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `testing` is for `cargo test`, `cli` is the command,
+//! and `net` lets `clawgate eval --check-urls` ask addresses. By default there is everything but `net`.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -62,17 +62,17 @@ mod time;
 #[cfg(feature = "contracts")]
 mod version;
 
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod golden;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod harness;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod reference;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod run;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod shell;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub mod testing;
 
 #[cfg(feature = "cli")]

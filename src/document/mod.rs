@@ -104,7 +104,7 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` out of the table.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn take(&mut self, key: &'static str) -> Option<Item<'t>> {
         self.asked.get_mut().push(key);
         let (_, value) = self.entries.remove_entry(key)?;
@@ -123,7 +123,7 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key`, which has to be there; `what` says what it is for.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn require(&mut self, key: &'static str, what: &str) -> Result<Item<'t>, FileError> {
         match self.take(key) {
             Some(item) => Ok(item),
@@ -132,19 +132,19 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` as a string.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn string(&mut self, key: &'static str) -> Result<Option<String>, FileError> {
         self.take(key).map(Item::into_string).transpose()
     }
 
     /// Takes the value of `key` as a boolean.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn boolean(&mut self, key: &'static str) -> Result<Option<bool>, FileError> {
         self.take(key).map(|item| item.bool()).transpose()
     }
 
     /// Takes the value of `key` as a number that is not negative.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn unsigned(&mut self, key: &'static str) -> Result<Option<u64>, FileError> {
         self.take(key).map(|item| item.unsigned()).transpose()
     }
@@ -162,7 +162,7 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` as a list; an absent key is an empty list.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn list(&mut self, key: &'static str) -> Result<Vec<Item<'t>>, FileError> {
         self.take(key).map_or(Ok(Vec::new()), Item::into_list)
     }
@@ -197,7 +197,7 @@ impl<'t> Table<'t> {
     }
 
     /// The line on which the table begins.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn line(&self) -> usize {
         self.document.line(&self.span)
     }
@@ -215,7 +215,7 @@ impl<'t> Item<'t> {
     }
 
     /// The place of this value, for a complaint after it was consumed.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn place(&self) -> Place<'t> {
         Place { document: self.document, path: self.path.clone(), span: self.span.clone() }
     }
@@ -245,7 +245,7 @@ impl<'t> Item<'t> {
     }
 
     /// Whether the value is a boolean.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn is_bool(&self) -> bool {
         self.value.is_bool()
     }
@@ -360,7 +360,7 @@ impl<'t> Item<'t> {
 }
 
 /// Where a value stood.
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 #[derive(Debug, Clone)]
 pub(crate) struct Place<'t> {
     document: Document<'t>,
@@ -368,16 +368,16 @@ pub(crate) struct Place<'t> {
     span: Range<usize>,
 }
 
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 impl Place<'_> {
     /// The line on which the value began.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn line(&self) -> usize {
         self.document.line(&self.span)
     }
 
     /// A complaint about the value that stood here.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn complain(&self, message: impl Display) -> FileError {
         self.document.error(self.span.clone(), &self.path, message)
     }

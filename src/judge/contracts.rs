@@ -55,7 +55,7 @@ impl Contracts {
     }
 
     /// Whether such a run is held against a contract of event logs.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn is_event_log(&self, facts: &Facts) -> Result<bool, FileError> {
         Ok(self.named(facts)?.is_some_and(|set| set.family() == Family::EventLog))
     }

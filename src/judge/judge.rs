@@ -162,13 +162,13 @@ impl<'c> Judge<'c> {
     }
 
     /// Whether the output is one document rather than a stream.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn is_document(&self) -> bool {
         matches!(self.body, Body::Document(..))
     }
 
     /// Whether what was printed so far holds a whole document.
-    #[cfg(feature = "harness")]
+    #[cfg(feature = "testing")]
     pub(crate) fn has_document(&self) -> bool {
         matches!(&self.body, Body::Document(_, bytes) if Envelope::read(bytes).value.is_some())
     }

@@ -27,7 +27,7 @@ pub(crate) use contracts::EVENTS_CONTRACT;
 pub use inputs::{Input, InputError, Source, find};
 pub use judge::{Ending, Judge, Judgement, Options};
 pub use protocol::Protocol;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) use protocol::{OUTPUT, TEXT};
 #[cfg(feature = "cli")]
 pub(crate) use recorded::watched_recording;

@@ -2,25 +2,25 @@
 //! length.
 
 mod clip;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod glob;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod hex;
 #[cfg(feature = "contracts")]
 mod nearest;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 mod printable;
 
 pub(crate) use clip::{clip, head, tail};
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) use glob::glob;
 #[cfg(feature = "cli")]
 pub(crate) use glob::path_glob;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) use hex::hex;
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) use nearest::nearest;
 #[cfg(feature = "contracts")]
 pub(crate) use nearest::{did_you_mean, nearest_within};
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) use printable::{needs_escape, printable};

@@ -1,6 +1,6 @@
 //! Times in UTC as milliseconds since 1970: read from RFC 3339 and written for programs and people.
 
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Milliseconds since 1970.
@@ -95,13 +95,13 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// The time now. To be asked at the edge of the program only: decisions are handed the time.
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) fn now() -> Millis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
 }
 
 /// A time as `2026-01-15T10:30:00.000Z`.
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) fn rfc3339(time: Millis) -> String {
     format!("{}T{}Z", date(time), time_of_day(time))
 }
@@ -113,7 +113,7 @@ pub(crate) fn rfc3339_seconds(time: Millis) -> String {
 }
 
 /// A time of day in UTC, with milliseconds.
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) fn time_of_day(time: Millis) -> String {
     let of_day = time.rem_euclid(86_400_000);
     let (seconds, millis) = (of_day / 1000, of_day % 1000);
@@ -121,7 +121,7 @@ pub(crate) fn time_of_day(time: Millis) -> String {
 }
 
 /// A date in UTC.
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) fn date(time: Millis) -> String {
     let days = time.div_euclid(86_400_000) + 719_468;
     let era = days.div_euclid(146_097);

@@ -106,7 +106,7 @@ pub(crate) fn is_whole(text: &str) -> bool {
 }
 
 /// The first version in what a program says of itself.
-#[cfg(feature = "harness")]
+#[cfg(feature = "testing")]
 pub(crate) fn find(text: &str) -> Option<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
         .map(|word| word.trim_start_matches('v'))
