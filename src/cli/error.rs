@@ -6,7 +6,7 @@ use std::path::Path;
 use super::output::complain;
 use crate::document::FileError;
 use crate::drift::{SourceError, VersionsError};
-use crate::eval::BenchError;
+use crate::eval::TrialRunnerError;
 use crate::exit_code::Outcome;
 use crate::golden;
 use crate::judge::{InputError, JudgeError};
@@ -30,7 +30,7 @@ pub(super) enum CommandError {
     #[error("cannot start: {0}")]
     Start(io::Error),
     #[error(transparent)]
-    Bench(#[from] BenchError),
+    TrialRunner(#[from] TrialRunnerError),
     #[error(transparent)]
     Choice(#[from] ChoiceError),
     #[error(transparent)]
@@ -72,7 +72,7 @@ impl From<&CommandError> for Outcome {
         use CommandError as E;
         match error {
             E::Usage(_)
-            | E::Bench(BenchError::NoScript | BenchError::Contract(_))
+            | E::TrialRunner(TrialRunnerError::NoScript | TrialRunnerError::Contract(_))
             | E::Choice(_)
             | E::File(_)
             | E::Input(_)
@@ -88,7 +88,7 @@ impl From<&CommandError> for Outcome {
             E::Environment(_)
             | E::Output(_)
             | E::Start(_)
-            | E::Bench(BenchError::Skill(_))
+            | E::TrialRunner(TrialRunnerError::Skill(_))
             | E::Locate(_)
             | E::Merge(_)
             | E::Npm(_)

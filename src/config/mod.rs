@@ -17,12 +17,11 @@ use std::collections::BTreeMap;
 use crate::document::{Document, FileError, Item, Table};
 use crate::text::nearest;
 
-/// The file's name.
 pub(crate) const FILE: &str = "clawgate.toml";
 /// The profile that every other one starts from.
 pub(crate) const DEFAULT: &str = "default";
 
-/// A configuration.
+/// The whole of a `clawgate.toml`.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
     profiles: BTreeMap<String, Profile>,
@@ -50,7 +49,6 @@ pub struct Profile {
     pub fail_fast: Option<bool>,
     /// The least level of a clause that fails a case.
     pub fail_on: Option<String>,
-    /// Where recordings go.
     pub out: Option<String>,
     /// Whether targets are kept away from the network.
     pub network: Option<String>,

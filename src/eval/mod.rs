@@ -14,7 +14,7 @@
 
 pub(crate) mod assertion;
 mod attempts;
-mod bench;
+
 mod benchmark;
 mod budget;
 mod clock;
@@ -32,9 +32,9 @@ pub(crate) mod statistics;
 mod store;
 mod transcript;
 mod trial;
+mod trial_runner;
 mod urls;
 
-pub(crate) use bench::{Api, Bench, BenchError};
 pub use clock::{Clock, SystemClock};
 pub(crate) use grade::{Judgements, grade};
 pub(crate) use plan::Series;
@@ -53,6 +53,7 @@ pub use store::Stamp;
 pub use store::Store;
 pub(crate) use store::StoreError;
 pub(crate) use trial::{Outcome, SkillState, Status, Trial, TrialId};
+pub(crate) use trial_runner::{Api, TrialRunner, TrialRunnerError};
 pub(crate) use urls::CheckUrls;
 
 use std::path::Path;

@@ -138,7 +138,7 @@ pub struct Store {
 /// One run of an evaluation, with the folder that holds its trials, recordings and report.
 #[derive(Debug)]
 pub struct Iteration {
-    /// The folder `iteration-<number>`.
+    /// The folder `iteration-<number>`, which holds everything.
     pub folder: PathBuf,
     /// Its number, from 1.
     pub number: u32,

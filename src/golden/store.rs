@@ -76,7 +76,7 @@ pub enum StoreError {
     /// A file is no whole snapshot.
     #[error("{}: {source}", path.display())]
     Snapshot {
-        /// The file.
+        /// The snapshot file or folder that could not be used.
         path: PathBuf,
         /// What is wrong with it.
         source: SnapshotError,
@@ -91,7 +91,7 @@ pub enum StoreError {
     #[error("{}: changed or gone since it was shown; look again", path.display())]
     #[cfg(feature = "cli")]
     Moved {
-        /// The file.
+        /// The snapshot or file that it is about.
         path: PathBuf,
     },
 }

@@ -12,7 +12,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use super::supervise::{Ended, Order, Report, Streams, SuperviseError, Supervisor};
 use super::terminal;
 use super::timers::{Limits, Progress};
-use super::user::{Heard, Step, User};
+use super::user::{Noticed, Step, User};
 use crate::recording::{Exit, SpawnError, Timer};
 
 /// As large as an unprivileged process may make a pipe. Some targets drop output on exit that does not fit.
@@ -39,7 +39,6 @@ pub(crate) trait Sink {
 /// What the output meant for the timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// Nothing in particular.
     Output,
     /// It may have been the result.
     Result,
@@ -82,11 +81,9 @@ pub(crate) fn terminal() -> io::Result<(Streams, Outlets, OwnedFd, OwnedFd)> {
 /// How a run is watched.
 #[derive(Debug)]
 pub(crate) struct Watch<'w> {
-    /// The timers.
     pub limits: Limits,
     /// The most that it may print.
     pub most_stdout: u64,
-    /// The user's part.
     pub steps: Vec<Step>,
     /// The user's end of standard input.
     pub stdin: Option<OwnedFd>,
@@ -101,7 +98,6 @@ pub(crate) struct Watch<'w> {
 /// What was seen of a run.
 #[derive(Debug)]
 pub(crate) struct Captured {
-    /// How it ended.
     pub exit: Exit,
     /// Whether it left a core dump.
     pub core_dumped: bool,
@@ -141,7 +137,7 @@ pub(crate) fn watch(
         most_stdout: watch.most_stdout,
     };
     let mut requests = watch.requests.map(File::from);
-    state.user.act(supervisor, &mut outlets, Heard::Nothing)?;
+    state.user.act(supervisor, &mut outlets, Noticed::Nothing)?;
     while state.ended.is_none() {
         let ready = wait(supervisor, &outlets, requests.as_ref(), watch.cancel, state.deadline())?;
         if ready.stdout {
@@ -153,7 +149,7 @@ pub(crate) fn watch(
         if ready.requests {
             match count(&mut requests)? {
                 0 => requests = None,
-                count => state.user.act(supervisor, &mut outlets, Heard::Requests(count))?,
+                count => state.user.act(supervisor, &mut outlets, Noticed::Requests(count))?,
             }
         }
         if ready.reports {
@@ -361,7 +357,7 @@ impl State {
             self.exit.timed_out = Some(Timer::Unknown(OUTPUT_LIMIT.into()));
             self.end(supervisor, &Order::Kill)?;
         }
-        Ok(self.user.act(supervisor, outlets, Heard::Printed(bytes))?)
+        Ok(self.user.act(supervisor, outlets, Noticed::Printed(bytes))?)
     }
 }
 

@@ -144,7 +144,6 @@ pub(crate) struct Recorded {
     pub(crate) room: Room,
     /// What was recorded; what the target printed is read from memory if it fits.
     pub(crate) recording: Recording,
-    /// Where it is.
     pub(crate) place: PathBuf,
 }
 

@@ -27,7 +27,6 @@ pub(crate) struct Room {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RoomFile {
-    /// Where, relative.
     pub path: String,
     /// What is in it.
     pub text: String,
@@ -56,7 +55,6 @@ impl RoomFile {
 pub(crate) struct WrittenFile {
     /// Its path in the room: `work/…`, `home/…` or `tmp/…`.
     pub path: String,
-    /// Its size.
     pub bytes: u64,
     /// The digest of its content, unless it is too large or no file.
     pub sha256: Option<String>,
@@ -103,17 +101,14 @@ impl Room {
         Ok(room)
     }
 
-    /// The home directory.
     pub(crate) fn home(&self) -> PathBuf {
         self.root.path().join("home")
     }
 
-    /// The working directory.
     pub(crate) fn work(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
-    /// The temporary directory.
     pub(crate) fn tmp(&self) -> PathBuf {
         self.root.path().join("tmp")
     }

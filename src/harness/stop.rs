@@ -27,7 +27,7 @@ impl Stop {
         self.say.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     }
 
-    /// Whether somebody asked.
+    /// Whether somebody asked to stop.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::SeqCst)
     }

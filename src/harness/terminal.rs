@@ -11,7 +11,6 @@ use rustix::termios::{
 
 /// The size that the target sees.
 pub(crate) const COLUMNS: u16 = 80;
-/// See [`COLUMNS`].
 pub(crate) const ROWS: u16 = 24;
 /// What a user types to say that there is no more.
 pub(super) const END_OF_INPUT: u8 = 4;

@@ -7,7 +7,6 @@ use crate::recording::Timer;
 /// How long a target may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// For everything.
     pub wall: Duration,
     /// Until it prints something.
     pub first_event: Duration,
@@ -42,7 +41,6 @@ impl Progress {
         Self { started: now, last_output: None, result: None }
     }
 
-    /// It printed something.
     pub(crate) fn printed(&mut self, now: Instant) {
         self.last_output = Some(now);
     }

@@ -26,7 +26,6 @@ pub struct Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cue {
-    /// Nothing.
     Now,
     /// The target has printed this.
     Printed(String),
@@ -38,19 +37,16 @@ pub enum Cue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Action {
-    /// Types something.
     Type(String),
-    /// Closes standard input.
     CloseStdin,
     /// Stops reading standard output.
     CloseStdout,
-    /// Sends a signal.
     Signal(i32),
 }
 
 /// What has happened since the user last looked.
 #[derive(Clone, Copy)]
-pub(super) enum Heard<'h> {
+pub(super) enum Noticed<'h> {
     Nothing,
     Printed(&'h [u8]),
     Requests(u64),
@@ -77,12 +73,12 @@ impl User {
         &mut self,
         supervisor: &Supervisor,
         outlets: &mut Outlets,
-        heard: Heard<'_>,
+        heard: Noticed<'_>,
     ) -> io::Result<()> {
         match heard {
-            Heard::Printed(bytes) if !self.steps.is_empty() => self.recent.extend_from_slice(bytes),
-            Heard::Requests(count) => self.asked += count,
-            Heard::Nothing | Heard::Printed(_) => {}
+            Noticed::Printed(bytes) if !self.steps.is_empty() => self.recent.extend_from_slice(bytes),
+            Noticed::Requests(count) => self.asked += count,
+            Noticed::Nothing | Noticed::Printed(_) => {}
         }
         while let Some(step) = self.steps.front() {
             match &step.cue {

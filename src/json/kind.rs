@@ -5,9 +5,9 @@ use serde_json::Value;
 /// The type of a value, in the words of JSON Schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `null`
+    /// The literal `null`.
     Null,
-    /// `true` or `false`
+    /// The literal `true` or `false`.
     Boolean,
     /// A number without a fraction. This can be asked for; what a value itself says is [`Number`](Self::Number).
     Integer,

@@ -5,7 +5,6 @@ use std::hash::{Hash as _, Hasher};
 use super::Name;
 use super::{JsonView, Kind};
 
-/// A compiled pointer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pointer {
     text: String,

@@ -10,7 +10,6 @@ use serde_json::{Number, Value};
 
 use super::{Kind, Name, Node};
 
-/// One value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum JsonView<'v> {
     /// A value in the text of a message that has nothing odd.
@@ -163,7 +162,6 @@ impl<'v> JsonView<'v> {
         }
     }
 
-    /// The value itself.
     pub(crate) fn to_value(self) -> Cow<'v, Value> {
         match self {
             Self::Scanned(node) => Cow::Owned(node.to_value()),

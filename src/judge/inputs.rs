@@ -38,13 +38,13 @@ impl Input {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Source {
-    /// A recording's directory.
+    /// A directory that holds a recording.
     Recording(PathBuf),
-    /// A bare file.
+    /// A file with what a program printed, of which nothing else is known.
     File(PathBuf),
     /// The segments of one event log, in their order.
     Segments(Vec<PathBuf>),
-    /// Standard input.
+    /// Standard input, read while it flows.
     Stdin,
 }
 

@@ -38,7 +38,7 @@ pub struct Options {
     pub exit: Option<Exit>,
     /// Its standard error, instead of what was recorded.
     pub stderr: Option<Vec<u8>>,
-    /// Bounds on memory.
+    /// How much of an output is kept in memory while it is judged.
     pub limits: Limits,
 }
 

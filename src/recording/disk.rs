@@ -48,7 +48,7 @@ pub enum RecordingError {
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The file that could not be used.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,
@@ -56,7 +56,7 @@ pub enum RecordingError {
     /// `recording.json` is damaged or newer.
     #[error("{}: {source}", path.display())]
     Facts {
-        /// The file.
+        /// The file that could not be used.
         path: PathBuf,
         /// What is wrong with it.
         source: FactsError,

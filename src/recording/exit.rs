@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Exit {
-    /// The exit code.
+    /// The exit code, when the process ended by itself.
     pub code: Option<i32>,
     /// The signal that ended the process.
     pub signal: Option<i32>,

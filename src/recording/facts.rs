@@ -19,7 +19,7 @@ pub struct Facts {
     pub target: String,
     /// The target's version, such as `2.1.197`.
     pub target_version: String,
-    /// The scenario's name.
+    /// The name of the scenario that was run.
     pub scenario: String,
     /// How the run ended.
     pub exit: Exit,

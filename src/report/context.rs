@@ -23,7 +23,6 @@ pub struct Context {
 pub struct Clause {
     /// The statement, in one sentence.
     pub text: String,
-    /// Why it matters.
     pub why: String,
     /// How to keep it.
     pub fix: String,

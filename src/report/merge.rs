@@ -28,7 +28,7 @@ pub enum MergeError {
     /// A file cannot be read.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The file of the shard.
         path: PathBuf,
         /// What the operating system said.
         source: std::io::Error,
@@ -36,7 +36,7 @@ pub enum MergeError {
     /// A line is not an event.
     #[error("{}:{line}: not an event of a run: {reason}", path.display())]
     Damaged {
-        /// The file.
+        /// The file of the shard.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
@@ -52,23 +52,23 @@ pub enum MergeError {
     /// Two folders are not of the same run.
     #[error("{} and {} are not parts of the same run: {reason}", one.display(), other.display())]
     Mixed {
-        /// A folder.
+        /// One of the two files.
         one: PathBuf,
-        /// Another.
+        /// The other file.
         other: PathBuf,
-        /// What differs.
+        /// How they differ.
         reason: String,
     },
     /// A part is there twice.
     #[error("{} and {} are both part {shard} of {of}", one.display(), other.display())]
     Twice {
-        /// A folder.
+        /// One of the two files.
         one: PathBuf,
-        /// Another.
+        /// The other file.
         other: PathBuf,
-        /// Which part.
+        /// The number of the shard, from 1.
         shard: u64,
-        /// Of how many.
+        /// How many shards there are.
         of: u64,
     },
     /// The whole would be written over one of its parts.
@@ -77,9 +77,9 @@ pub enum MergeError {
     /// Parts are not there.
     #[error("of {of} parts {} missing: {}", if missing.len() == 1 { "one is" } else { "some are" }, list(missing))]
     Missing {
-        /// Which.
+        /// The numbers of the shards that are not there.
         missing: Vec<u64>,
-        /// Of how many.
+        /// How many shards there are.
         of: u64,
     },
     /// The parts together are not the whole.

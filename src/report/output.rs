@@ -9,7 +9,6 @@ use super::quote::visible;
 /// A line of a recording, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
-    /// From 1.
     pub(super) number: u64,
     /// The byte that it begins at.
     pub(super) offset: u64,

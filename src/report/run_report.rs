@@ -6,11 +6,9 @@ use crate::run::{CaseFinished, Event, RunFinished, RunStarted, Status};
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RunReport {
-    /// How it began.
     pub started: RunStarted,
     /// The cases; in order once the run is over.
     pub cases: Vec<CaseFinished>,
-    /// How it ended.
     pub finished: RunFinished,
 }
 

@@ -23,24 +23,24 @@ pub enum Kind {
     Terminal,
     /// The events, one JSON object a line.
     Json,
-    /// `JUnit` XML.
+    /// XML for the test tab of a CI system.
     Junit,
-    /// SARIF 2.1.0.
+    /// JSON for code scanning.
     Sarif,
     /// Annotations and a step summary for GitHub Actions.
     Github,
     /// GitLab's code quality report.
     Gitlab,
-    /// Markdown.
+    /// What failed, as Markdown.
     Markdown,
-    /// One HTML file.
+    /// One page that needs no network.
     Html,
     /// Which clauses hold on which target, as Markdown.
     Conformance,
 }
 
 impl Kind {
-    /// Every kind.
+    /// Every kind, in the order of the documentation.
     pub const ALL: [Self; 9] = [
         Self::Terminal,
         Self::Json,
@@ -85,7 +85,7 @@ impl Kind {
 /// A report that is wished for: `junit=report.xml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// Its kind.
+    /// Which report is asked for.
     pub kind: Kind,
     /// Where it goes; `-` is standard output.
     pub path: Option<PathBuf>,
@@ -170,7 +170,7 @@ impl Destination {
 pub struct Options {
     /// Where files go that have no path of their own.
     pub out: PathBuf,
-    /// What people see.
+    /// The terminal that shows the run while it goes on.
     pub terminal: Option<Terminal>,
     /// The earlier report that SARIF compares with.
     pub baseline: Option<Baseline>,
@@ -184,7 +184,6 @@ pub struct Options {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LostReport {
-    /// Its kind.
     pub kind: Kind,
     /// Where it should have gone.
     pub destination: String,

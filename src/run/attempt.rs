@@ -44,7 +44,6 @@ pub(crate) struct RunContext<'r> {
 pub(crate) struct Attempt {
     /// What was concluded of it.
     pub judgement: Judgement,
-    /// Why it failed.
     pub failures: Vec<Failure>,
     /// How long the target ran.
     pub duration: Duration,

@@ -27,13 +27,13 @@ pub(crate) const SCHEMA_VERSION: u64 = 1;
 #[serde(tag = "type", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Event {
-    /// Always the first.
+    /// The first event of a run.
     RunStarted(RunStarted),
     /// An attempt at a case begins.
     CaseStarted(CaseStarted),
     /// A case is over, with all its attempts.
     CaseFinished(Box<CaseFinished>),
-    /// Always the last.
+    /// The last event of a run, with its counts.
     RunFinished(RunFinished),
     /// An event that only a newer clawgate knows.
     #[serde(other, skip_serializing)]
@@ -137,7 +137,6 @@ pub struct CaseFinished {
     /// Clauses that were broken.
     #[serde(default)]
     pub findings: Vec<Finding>,
-    /// Why it failed.
     #[serde(default)]
     pub failures: Vec<Failure>,
     /// Why it was not run.
@@ -309,7 +308,6 @@ pub struct Evidence {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Finding {
-    /// `<contract>/<clause>`.
     pub clause: String,
     pub level: Word<Level>,
     /// What happened, in one sentence.
@@ -369,7 +367,6 @@ impl Source {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct EarlierAttempt {
-    /// Why it failed.
     pub failures: Vec<Failure>,
     /// How long the target ran.
     pub duration_ms: f64,
@@ -381,14 +378,12 @@ pub struct EarlierAttempt {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// As expected.
     Pass,
     /// Not as expected, which holds until the opposite is known.
     #[default]
     Fail,
     /// Not as expected at first, and then as expected.
     Flaky,
-    /// Not run.
     Skipped,
 }
 
@@ -408,9 +403,7 @@ impl Status {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RunFinished {
-    /// Cases that passed.
     pub passed: usize,
-    /// Cases that failed.
     pub failed: usize,
     /// Cases that passed in the end.
     pub flaky: usize,

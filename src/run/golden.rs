@@ -38,7 +38,6 @@ impl Golden {
         Self { known_only: true, ..self }
     }
 
-    /// The snapshots.
     #[cfg(feature = "cli")]
     pub(crate) fn store(&self) -> &Store {
         &self.store

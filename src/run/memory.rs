@@ -77,7 +77,6 @@ impl LastRun {
         }
     }
 
-    /// Writes it down.
     pub(crate) fn save(&self, out: &Path) -> io::Result<()> {
         let cases: Vec<Value> = self
             .cases

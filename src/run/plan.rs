@@ -20,11 +20,9 @@ use crate::shell::shell_word;
 /// A case on a target.
 #[derive(Debug, Clone)]
 pub(crate) struct Planned {
-    /// The case.
     pub case: Arc<Case>,
     /// What the API answers.
     pub script: Arc<Script>,
-    /// The target.
     pub target: Arc<Located>,
     /// How the target keeps the case's contract.
     pub speaks: Speaks,

@@ -32,7 +32,6 @@ impl FromStr for Shard {
 }
 
 impl Shard {
-    /// The whole.
     pub(crate) const WHOLE: Self = Self { number: 1, of: 1 };
 
     /// Part `number` of `of`, if there is such a part.

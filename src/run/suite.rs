@@ -36,7 +36,6 @@ pub(crate) enum SuiteError {
 }
 
 impl Suite {
-    /// The built-in scenarios.
     #[cfg(feature = "cli")]
     pub(crate) fn built_in() -> Result<Self, SuiteError> {
         let mut suite = Self::default();

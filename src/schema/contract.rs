@@ -67,7 +67,7 @@ impl Protocol {
 pub enum Family {
     /// The Claude CLI and what speaks like it.
     Claude,
-    /// claw.
+    /// The envelopes of `claw`, one document a run.
     Claw,
     /// The event protocol of claws: a log, not a run.
     EventLog,

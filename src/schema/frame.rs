@@ -34,7 +34,7 @@ pub(crate) fn word(problem: Problem) -> Option<&'static str> {
 
 /// One odd thing about the bytes.
 #[derive(Debug, Clone)]
-pub(crate) struct FrameOddity {
+pub(crate) struct FramingProblem {
     pub(crate) problem: Problem,
     pub(crate) line: u64,
     pub(crate) offset: u64,
@@ -53,11 +53,11 @@ pub(crate) enum Root {
 
 /// A document found on stdout.
 #[derive(Debug, Default)]
-pub(crate) struct Frame<'e> {
+pub(crate) struct FramedDocument<'e> {
     pub(crate) value: Option<&'e Value>,
     pub(crate) line: u64,
     pub(crate) offset: u64,
-    pub(crate) oddities: Vec<FrameOddity>,
+    pub(crate) oddities: Vec<FramingProblem>,
 }
 
 /// Takes a whole stdout apart. With a prefix or a suffix the document is still found, so that its content can be
@@ -67,7 +67,7 @@ pub(crate) fn document<'e>(
     stdout: &[u8],
     stderr: Option<&[u8]>,
     root: Root,
-) -> Frame<'e> {
+) -> FramedDocument<'e> {
     let line_at =
         |offset: usize| 1 + memchr::memchr_iter(b'\n', &stdout[..offset.min(stdout.len())]).count() as u64;
     let on_stderr = || stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in).is_some();
@@ -81,7 +81,7 @@ pub(crate) fn document<'e>(
         let rest = &stdout[flaw.offset.min(stdout.len())..];
         let seen = String::from_utf8_lossy(&rest[..rest.len().min(400)]);
         let seen = seen.lines().next().filter(|line| !line.is_empty()).map(shorten);
-        oddities.push(FrameOddity {
+        oddities.push(FramingProblem {
             problem,
             line: line_at(flaw.offset),
             offset: flaw.offset as u64,
@@ -95,9 +95,9 @@ pub(crate) fn document<'e>(
     {
         let message = "the document on stdout is no JSON array".into();
         let (line, offset) = (line_at(envelope.offset), envelope.offset as u64);
-        oddities.push(FrameOddity { problem: Problem::NotAnObject, line, offset, message, seen: None });
+        oddities.push(FramingProblem { problem: Problem::NotAnObject, line, offset, message, seen: None });
     }
-    Frame {
+    FramedDocument {
         line: line_at(envelope.offset),
         offset: envelope.offset as u64,
         value: envelope.value.as_ref(),
@@ -151,8 +151,8 @@ pub(crate) fn of_line(
     line: u64,
     offset: u64,
     oddities: &[Oddity],
-) -> impl Iterator<Item = FrameOddity> + use<'_> {
-    oddities.iter().map(move |oddity| FrameOddity {
+) -> impl Iterator<Item = FramingProblem> + use<'_> {
+    oddities.iter().map(move |oddity| FramingProblem {
         problem: oddity.kind,
         line,
         offset: offset + oddity.offset as u64,

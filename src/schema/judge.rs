@@ -8,7 +8,7 @@ use super::condition::Truth;
 use super::contract::{Clause, Contract, Protocol};
 use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
-use super::frame::{self, FrameOddity};
+use super::frame::{self, FramingProblem};
 use super::rule::{Message, Watch};
 use crate::envelope::Envelope;
 use crate::json::{JsonView, Problem};
@@ -115,7 +115,7 @@ impl<'c> Judge<'c> {
     }
 
     fn flaw(&mut self, problem: Problem, line: u64, offset: u64, message: String) {
-        self.oddity(&FrameOddity { problem, line, offset, message, seen: None });
+        self.oddity(&FramingProblem { problem, line, offset, message, seen: None });
     }
 
     /// Sees the whole stdout of a run that prints one document, and what was read of it.
@@ -155,7 +155,7 @@ impl<'c> Judge<'c> {
         findings
     }
 
-    fn oddity(&mut self, oddity: &FrameOddity) {
+    fn oddity(&mut self, oddity: &FramingProblem) {
         for contract in &mut self.contracts {
             contract.oddity(oddity);
         }
@@ -219,7 +219,7 @@ impl<'c> ContractState<'c> {
         }
     }
 
-    fn oddity(&mut self, oddity: &FrameOddity) {
+    fn oddity(&mut self, oddity: &FramingProblem) {
         let Some(word) = frame::word(oddity.problem) else { return };
         if !self.framing.contains(&word) {
             self.framing.push(word);

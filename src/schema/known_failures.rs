@@ -7,10 +7,8 @@ use super::finding::Finding;
 use crate::document::{Accepted, Document, FileError, Item};
 use crate::text::glob;
 
-/// One accepted failure.
 #[derive(Debug)]
 struct KnownFailure {
-    /// The clause, `<contract>/<clause>`.
     clause: String,
     /// The target, as a glob.
     target: String,

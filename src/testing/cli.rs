@@ -78,14 +78,14 @@ pub enum Error {
     /// It does not promise the contract.
     #[error("target `{target}` does not promise `{contract}`; it promises {}", promises.join(", "))]
     Contract {
-        /// The target.
+        /// The target as it was named.
         target: String,
         /// What was asked for.
         contract: String,
         /// What it does promise.
         promises: Vec<String>,
     },
-    /// The harness failed.
+    /// Our own machinery failed: no room, no supervisor, no port.
     #[error(transparent)]
     Attempt(#[from] AttemptError),
     /// The contract cannot be read.

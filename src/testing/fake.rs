@@ -70,7 +70,7 @@ impl FakeCli {
         self
     }
 
-    /// Makes the program.
+    /// Writes the program, which can then be started by its path.
     pub fn start(&self) -> Result<FakeProgram, FakeError> {
         let clawgate = clawgate().ok_or(FakeError::NoClawgate)?;
         let folder = tempfile::Builder::new().prefix("clawgate-fake-").tempdir()?;

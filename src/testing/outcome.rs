@@ -17,7 +17,7 @@ use crate::schema::{Finding, Level};
 use crate::stream_json::StreamReader;
 use crate::text::printable;
 
-/// A finished run.
+/// A finished run: what it printed, how it ended, and what was concluded of it.
 ///
 /// The assertions can be chained. They panic, as assertions do, with all that a person needs to understand the run.
 ///
@@ -110,12 +110,12 @@ impl Outcome {
         self.judgement.session.as_ref()?.final_text.as_deref()
     }
 
-    /// Standard output.
+    /// What the run wrote to standard output, byte for byte (secrets are masked).
     pub fn stdout(&self) -> &[u8] {
         &self.stdout
     }
 
-    /// Standard error.
+    /// What the run wrote to standard error (secrets are masked).
     pub fn stderr(&self) -> &[u8] {
         &self.stderr
     }

@@ -3,15 +3,12 @@
 #[cfg(feature = "testing")]
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970.
 pub(crate) type Millis = i64;
 
 /// How a time is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Zone {
-    /// `Z`
     Utc,
-    /// `+05:30`
     Offset,
 }
 

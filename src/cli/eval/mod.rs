@@ -21,8 +21,8 @@ use crate::cli::{CommandError, Format, FormatArg};
 use crate::eval::skill::{Skill, find};
 use crate::eval::spec::Spec;
 use crate::eval::{
-    Api, Baseline, Bench, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report, Stamp, Store,
-    SystemClock, Trial, plan, regrade,
+    Api, Baseline, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report, Stamp, Store,
+    SystemClock, Trial, TrialRunner, plan, regrade,
 };
 use crate::exit_code::Outcome;
 use crate::report::{Evaluated, EvaluationText, write_evaluation_page};
@@ -53,7 +53,6 @@ was measured, a control came out wrong, or a target is missing; 4 nothing was se
 pub(super) struct EvalArgs {
     #[command(subcommand)]
     command: Option<Other>,
-    /// The evaluations
     #[arg(value_name = "SPEC", required = true)]
     specs: Vec<PathBuf>,
     /// What to run on: reference, claude, claude@VERSION, or a target file [default: reference with a scripted model,
@@ -126,7 +125,6 @@ enum ApiArg {
 enum UrlsArg {
     /// Those of the public internet: an output must not decide what is asked of the machines around this one
     Public,
-    /// All of them
     Any,
 }
 
@@ -140,7 +138,6 @@ enum Other {
         /// Skills: a directory with SKILL.md, the file itself, a command's file, or a project with .claude
         #[arg(value_name = "SKILL", default_value = ".")]
         skills: Vec<PathBuf>,
-        /// Warnings fail too
         #[arg(long)]
         strict: bool,
         #[command(flatten)]
@@ -148,7 +145,6 @@ enum Other {
     },
     /// Grade an evaluation again from its recordings, for instance after its assertions changed; runs nothing
     Grade {
-        /// The iteration's directory
         iteration: PathBuf,
         /// The evaluation file, when it is not where it was
         #[arg(long, value_name = "SPEC")]
@@ -311,8 +307,8 @@ impl EvalArgs {
         // Absolute: what a target is started with does not depend on where we stand.
         let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
         let context = one.session.context(&iteration.folder);
-        let bench = Bench::new(context, one.spec, one.skill, Arc::clone(one.target), one.api.clone());
-        let bench = bench.inspect_err(|_| {
+        let runner = TrialRunner::new(context, one.spec, one.skill, Arc::clone(one.target), one.api.clone());
+        let runner = runner.inspect_err(|_| {
             // Nothing was run, so nothing is kept.
             _ = std::fs::remove_dir_all(&folder);
         })?;
@@ -330,7 +326,7 @@ impl EvalArgs {
             spec: one.spec,
             store: &store,
             iteration: &iteration,
-            executor: &bench,
+            executor: &runner,
             clock: &SystemClock,
             options: &options,
             stop: one.session.stop(),

@@ -43,7 +43,6 @@ enum GoldenCommand {
     Review(PendingArgs),
     /// Make what waits the snapshot
     Accept(PendingArgs),
-    /// Remove what waits
     Reject(PendingArgs),
     /// Remove snapshots that no case has
     ///

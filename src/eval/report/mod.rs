@@ -27,7 +27,7 @@ pub struct Report {
     /// What it comes to, and why.
     #[serde(flatten)]
     pub conclusion: Conclusion,
-    /// The numbers.
+    /// The numbers, by case and in sum.
     #[serde(flatten)]
     pub measured: Measured,
 }

@@ -12,9 +12,7 @@ const INPUT_TOKENS: u64 = 25;
 /// Which answer this is; ids and random follow from it, so a replay gives the same bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AnswerSeed {
-    /// The script's seed.
     pub(super) seed: u64,
-    /// Which entry answers.
     pub(super) entry: u64,
     /// How often it has answered before.
     pub(super) earlier: u64,
@@ -30,7 +28,6 @@ impl AnswerSeed {
     }
 }
 
-/// An answer, complete.
 #[derive(Debug, Clone)]
 pub(super) struct Answer {
     id: String,

@@ -13,7 +13,6 @@ pub enum Auxiliary {
     Title,
     /// Whether a message opens a new topic (older versions).
     Topic,
-    /// A cache warm-up.
     Warmup,
     /// A probe of the quota with one token.
     Quota,

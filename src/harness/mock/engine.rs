@@ -241,7 +241,6 @@ enum Entry {
     Auxiliary,
     /// The endpoints beside messages.
     BuiltIn,
-    /// Whatever is left.
     Nothing,
 }
 

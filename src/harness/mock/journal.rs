@@ -37,17 +37,17 @@ pub struct Journal {
     pub witnessed: Option<u64>,
 }
 
-/// One request.
+/// One request, and what became of the answer to it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct JournalEntry {
-    /// Counted from 1.
+    /// Its place among all requests, from 0.
     pub number: u64,
     /// Milliseconds since the server started.
     pub at_ms: f64,
-    /// The method.
+    /// The HTTP method, such as `POST`.
     pub method: String,
-    /// The path.
+    /// The path of the request, without its query.
     pub path: String,
     /// The query; empty when there is none.
     pub query: String,
@@ -55,7 +55,7 @@ pub struct JournalEntry {
     pub headers: BTreeMap<String, String>,
     /// The body; none when there is none.
     pub body: Option<BodyDigest>,
-    /// What answered.
+    /// By what it was answered.
     pub kind: Kind,
     /// The scripted turn, or the kind of work on the side.
     pub entry: Option<String>,
@@ -71,7 +71,7 @@ pub struct JournalEntry {
     pub first_byte_ms: Option<f64>,
     /// Milliseconds from the whole request to the end; none while it is open.
     pub duration_ms: Option<f64>,
-    /// How it ended.
+    /// How far the answer got.
     pub outcome: Outcome,
     /// What the Messages API would refuse in the request.
     pub findings: Vec<RequestFinding>,
@@ -84,17 +84,17 @@ pub struct JournalEntry {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// A scripted turn.
+    /// A turn of the script answered it.
     Turn,
     /// A built-in answer to work on the side.
     Auxiliary,
-    /// A built-in endpoint.
+    /// One of the answers that every script has, such as the list of models.
     BuiltIn,
     /// A mock of the user's own.
     Mounted,
     /// The API's own refusal of a bad request.
     Refused,
-    /// Nothing.
+    /// Nothing answers it: the script lacks a turn.
     Unmatched,
     /// Not decided: the mock itself failed or was stopped.
     Undecided,
@@ -105,15 +105,15 @@ pub enum Kind {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Still being answered.
+    /// The answer is still being written.
     Open,
-    /// Answered in full.
+    /// The answer was written to its end.
     Complete,
     /// Closed before the end, as planned.
     Closed,
-    /// Reset, as planned.
+    /// The connection was reset on purpose.
     Reset,
-    /// Silent, as planned.
+    /// The answer stopped on purpose, with the connection left open.
     Stalled,
     /// Pinging for ever, as planned.
     Pinging,
@@ -127,9 +127,7 @@ pub enum Outcome {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct BodyDigest {
-    /// Its length.
     pub bytes: usize,
-    /// Its SHA-256.
     pub sha256: String,
     /// The model asked for.
     pub model: String,
@@ -169,13 +167,11 @@ pub struct Unmatched {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Summary {
-    /// Requests in all.
     pub requests: u64,
     /// Answered by a scripted turn.
     pub turns: usize,
     /// Answered on the side.
     pub auxiliary: usize,
-    /// Answered by nothing.
     pub unmatched: usize,
     /// With something the API would refuse.
     pub invalid: usize,

@@ -13,7 +13,6 @@ use crate::text::clip;
 pub struct When {
     /// Which answer of the conversation.
     pub position: Position,
-    /// Which agent asks.
     pub agent: Agent,
     /// In the first user message.
     pub prompt: Option<String>,
@@ -39,30 +38,24 @@ pub enum Position {
     Next,
     /// The nth, from 1.
     At(usize),
-    /// Any.
     Any,
 }
 
-/// Which agent asks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Agent {
     /// The main conversation: no `x-claude-code-agent-id`.
     #[default]
     Main,
-    /// Any sub-agent.
     Sub,
     /// The sub-agent of this id.
     Id(String),
-    /// Whoever it is.
     Any,
 }
 
 /// What a tool result has to be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolResultCondition {
-    /// The tool's name.
     pub tool: Option<String>,
-    /// In its text.
     pub contains: Option<String>,
     /// Whether it reports an error.
     pub is_error: Option<bool>,

@@ -10,9 +10,7 @@ use super::sse::PING;
 /// One thing that the transport does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Writes and flushes.
     Send(Vec<u8>),
-    /// Waits.
     Pause(Duration),
     /// Writes the same bytes at this interval until the client leaves.
     Repeat(Vec<u8>, Duration),
@@ -22,7 +20,6 @@ pub(super) enum Step {
     Close,
     /// FIN because of a fault.
     Cut,
-    /// RST.
     Reset,
 }
 
@@ -35,7 +32,6 @@ pub(super) struct ResponseMode {
     pub(super) keep_alive: bool,
 }
 
-/// Plans a reply.
 pub(super) fn plan(
     reply: &Reply,
     fault: Option<&FaultKind>,

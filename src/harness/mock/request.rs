@@ -8,7 +8,6 @@ use super::auxiliary::Auxiliary;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ApiRequest {
-    /// The method.
     pub method: String,
     /// The path without the query.
     pub path: String,
@@ -18,7 +17,6 @@ pub struct ApiRequest {
     pub headers: Vec<(String, String)>,
     /// The body as sent.
     pub body_bytes: usize,
-    /// The body.
     pub body: Body,
     /// What follows from the body and headers.
     pub facts: Facts,
@@ -27,9 +25,7 @@ pub struct ApiRequest {
 /// The body of a request.
 #[derive(Debug)]
 pub enum Body {
-    /// There is none.
     Empty,
-    /// JSON.
     Json(Value),
     /// Not JSON; the parser's words.
     Broken(String),
@@ -44,7 +40,6 @@ pub struct Facts {
     pub position: usize,
     /// The sub-agent that asks.
     pub agent: Option<String>,
-    /// The model.
     pub model: String,
     /// Whether a stream is asked for.
     pub stream: bool,
@@ -65,7 +60,6 @@ pub struct Facts {
 pub struct ToolResult {
     /// The tool, by the call it answers; empty when there is no such call.
     pub tool: String,
-    /// Its text.
     pub text: String,
     /// Whether it reports an error.
     pub is_error: bool,
@@ -74,17 +68,12 @@ pub struct ToolResult {
 /// What a path means, whatever prefix the base URL has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
-    /// `/v1/messages`.
     Messages,
-    /// `/v1/messages/count_tokens`.
     CountTokens,
-    /// `/v1/models` and `/v1/models/{id}`.
     Models,
-    /// `/api/hello`.
     Hello,
     /// `/` or the prefix alone.
     Root,
-    /// Anything else.
     Other,
 }
 

@@ -47,16 +47,16 @@ pub enum StartError {
     /// Somebody else listens there.
     #[error("port {port} on 127.0.0.1 is in use; choose another one, or none to get a free one")]
     PortInUse {
-        /// The port.
+        /// The port that was asked for.
         port: u16,
     },
     /// The port may not be used.
     #[error("port {port} on 127.0.0.1 is not allowed for this user; those from 1024 on are")]
     PortDenied {
-        /// The port.
+        /// The port that was asked for.
         port: u16,
     },
-    /// The socket failed.
+    /// The operating system refused the socket.
     #[error("cannot listen on 127.0.0.1: {0}")]
     Socket(#[from] io::Error),
     /// A fault does not fit the script.
@@ -65,11 +65,11 @@ pub enum StartError {
     /// A turn would be sent in a form that the Messages API never sends.
     #[error("turn `{turn}` is not what the Messages API sends: {message}")]
     Answer {
-        /// The turn.
+        /// The turn that the fault was meant for.
         turn: String,
         /// Its line in the scenario.
         line: usize,
-        /// What is wrong.
+        /// Why the fault does not fit there.
         message: String,
     },
     /// wiremock could not start.
@@ -128,7 +128,7 @@ impl MockApi {
         Ok(MockApi { address, writer, stop: Some(stop), acceptor: Some(acceptor), engine: Some(engine) })
     }
 
-    /// Where it listens.
+    /// The loopback address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -10,7 +10,6 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Adds an event.
     pub(super) fn push(&mut self, name: &str, data: &Value) {
         self.bytes.extend_from_slice(b"event: ");
         self.bytes.extend_from_slice(name.as_bytes());
@@ -38,7 +37,6 @@ impl Events {
         self.ends.push(self.bytes.len());
     }
 
-    /// Adds a ping.
     pub(super) fn ping(&mut self) {
         self.push_raw(PING);
     }

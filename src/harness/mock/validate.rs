@@ -18,7 +18,6 @@ use super::sse::{self, Events};
 pub struct RequestFinding {
     /// A JSON pointer into the body; empty for the request as a whole.
     pub pointer: String,
-    /// What is wrong.
     pub message: String,
 }
 

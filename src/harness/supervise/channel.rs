@@ -118,7 +118,6 @@ impl Channel {
         self.descriptors.pop_front()
     }
 
-    /// Hangs up.
     pub(super) fn close(&self) {
         // Nobody is left to hang up on when it fails.
         _ = self.stream.shutdown(std::net::Shutdown::Both);

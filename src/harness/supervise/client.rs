@@ -50,9 +50,7 @@ impl Containment {
 /// The ends of the target's output that the target writes to.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    /// Standard output.
     pub stdout: OwnedFd,
-    /// Standard error.
     pub stderr: OwnedFd,
 }
 
@@ -63,12 +61,10 @@ pub enum SuperviseError {
     /// The binary does not start.
     #[error("cannot start the supervisor {}: {source}", binary.display())]
     Start {
-        /// The binary.
         binary: PathBuf,
         /// What the operating system said.
         source: io::Error,
     },
-    /// The conversation broke.
     #[error("the supervisor is gone: {0}")]
     Lost(io::Error),
     /// The network cannot be isolated, and has to be.
@@ -90,7 +86,6 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts one.
     pub(crate) fn start(containment: &Containment) -> Result<Self, SuperviseError> {
         let (near, far) = Channel::pair()?;
         let process = match containment {
@@ -153,7 +148,6 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Gives an order.
     pub(crate) fn order(&self, order: &Order) -> io::Result<()> {
         self.channel.send(order, &[])
     }

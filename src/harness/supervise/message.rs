@@ -23,20 +23,15 @@ pub(crate) enum Order {
     Signal(i32),
     /// End it: TERM now, KILL of everything after the grace period.
     Terminate,
-    /// KILL everything now.
     Kill,
 }
 
 /// How to start a target.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Start {
-    /// The program.
     pub program: String,
-    /// Its arguments.
     pub args: Vec<String>,
-    /// Its whole environment.
     pub env: Vec<(String, String)>,
-    /// Its working directory.
     pub cwd: String,
     /// How long it may take to end after TERM.
     pub term_grace_ms: u64,
@@ -59,14 +54,12 @@ pub(crate) enum Report {
     Started(u32),
     /// The target could not be started.
     NotStarted {
-        /// See [`SpawnError::kind`].
         kind: String,
         /// What the operating system said.
         message: String,
     },
     /// The target has exited.
     Exited {
-        /// Its exit code.
         code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
@@ -99,7 +92,6 @@ pub(crate) struct Ended {
 /// A process that outlived the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Leftover {
-    /// Its id.
     pub pid: u32,
     /// Its command line, shortened.
     pub command: String,

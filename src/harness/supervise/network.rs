@@ -18,7 +18,6 @@ pub enum NetworkMode {
     Auto,
     /// Always: a case does not run without it.
     Require,
-    /// Never.
     Off,
 }
 

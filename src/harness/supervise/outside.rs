@@ -17,7 +17,6 @@ use rustix::mount::{
 
 /// The directory of a room that the layers stand in; the target sees what was there before.
 const FOLDER: &str = "tmp";
-/// What is covered.
 const PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// More names say no more.
 const MOST_NAMES: usize = 100;

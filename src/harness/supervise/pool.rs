@@ -17,7 +17,6 @@ pub(crate) struct Pool {
 /// A supervisor that is ready for a case.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// The supervisor.
     pub supervisor: Supervisor,
     /// What keeps the target away from everything else.
     pub isolation: Isolation,
@@ -27,7 +26,6 @@ pub(crate) struct Prepared {
 }
 
 impl Pool {
-    /// An empty one.
     pub(crate) fn new(containment: Containment) -> Self {
         Self { containment, idle: Mutex::default() }
     }

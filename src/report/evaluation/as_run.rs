@@ -17,7 +17,6 @@ use crate::run::{
 /// An evaluation that is over.
 #[derive(Debug)]
 pub(crate) struct Evaluated {
-    /// What was evaluated.
     spec: Spec,
     /// What it comes to.
     report: Report,

@@ -41,13 +41,9 @@ pub(crate) struct Timeline {
 pub(crate) struct Lane {
     /// The session, counted from 1.
     pub session: u64,
-    /// The peer's id.
     pub peer: String,
-    /// Its name.
     pub name: String,
-    /// Its role.
     pub role: String,
-    /// Its parent's id.
     pub parent: Option<String>,
     /// What it is to do.
     pub mission: String,
@@ -73,7 +69,6 @@ pub(crate) struct Entry {
     pub until: Option<Millis>,
     /// The line of the log.
     pub line: u64,
-    /// What it is.
     pub kind: EntryKind,
     /// In words; from the log, and hostile.
     pub text: String,
@@ -82,30 +77,21 @@ pub(crate) struct Entry {
 /// What an [`Entry`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
-    /// A phase.
     Phase(Phase),
     /// A request, until its answer.
     Request,
-    /// No heartbeat.
     Silence,
-    /// A command.
     Command,
-    /// Another event.
     Note,
     /// A join, boot, complete or leave.
     Milestone,
-    /// A broken clause.
     Finding(Level),
 }
 
-/// Durations, summed up.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Measure {
-    /// How many.
     pub count: u64,
-    /// Their sum.
     pub total: Millis,
-    /// The longest.
     pub longest: Millis,
 }
 

@@ -13,9 +13,7 @@ use super::run::strings;
 pub struct Expect {
     /// What became of the run.
     pub verdict: Class,
-    /// More about it.
     pub detail: Option<String>,
-    /// The exit code.
     pub exit: Option<i32>,
     /// The reading that an event log is held to.
     pub profile: Profile,
@@ -31,7 +29,6 @@ pub struct Expect {
     pub leftovers: bool,
     /// Whether files are written outside the clean room, which is otherwise a failure.
     pub outside: bool,
-    /// In the output.
     pub stdout_contains: Option<String>,
     /// In the standard error.
     pub stderr_contains: Option<String>,

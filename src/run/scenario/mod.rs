@@ -33,7 +33,7 @@ use crate::harness::mock::{Fault, Script};
 use crate::run::Source;
 use crate::version::VersionRange;
 
-/// A scenario file.
+/// A scenario file as it was read: its cases and the script that answers them.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Scenario {
@@ -87,7 +87,6 @@ pub struct GoldenPart {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Override {
-    /// The target's name.
     pub target: String,
     /// Its versions; all of them without it.
     pub(crate) versions: Option<VersionRange>,

@@ -44,9 +44,7 @@ pub struct RunPart {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct First {
-    /// The question.
     pub prompt: Option<String>,
-    /// Further arguments.
     pub args: Vec<String>,
 }
 
@@ -56,7 +54,6 @@ pub enum OutputMode {
     /// That of the contract.
     #[default]
     Contract,
-    /// Text for people.
     Text,
 }
 
@@ -121,7 +118,6 @@ impl RunPart {
         Ok(run)
     }
 
-    /// The question, padded.
     pub fn whole_prompt(&self) -> Option<String> {
         let prompt = self.prompt.clone()?;
         Some(match self.prompt_bytes {

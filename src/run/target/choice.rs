@@ -10,9 +10,7 @@ use crate::text::nearest;
 /// `claude`, `claude@2.1.197`, `claw=./path`, `my-target.toml`, or `reference+misbehaviour`.
 #[derive(Debug, Clone)]
 pub(crate) struct Choice {
-    /// What was typed.
     pub label: String,
-    /// The target.
     pub target: Target,
     /// The version that is wanted.
     pub version: Option<String>,

@@ -15,9 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A target whose program was found.
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
-    /// What was chosen.
     pub choice: Choice,
-    /// The program.
     pub program: PathBuf,
     /// Its version; empty when it does not say.
     pub version: String,
@@ -30,7 +28,6 @@ pub enum LocateError {
     /// There is no such program.
     #[error("target `{label}`: {reason}{}", hint.as_ref().map_or(String::new(), |hint| format!("; to get it: {hint}")))]
     Missing {
-        /// What was chosen.
         label: String,
         /// Where it was looked for.
         reason: String,
@@ -40,11 +37,9 @@ pub enum LocateError {
     /// It is another version than the one that is wanted.
     #[error("target `{label}`: the version of {} is {found}", program.display())]
     OtherVersion {
-        /// What was chosen.
         label: String,
         /// The program that was found.
         program: PathBuf,
-        /// Its version.
         found: String,
     },
 }

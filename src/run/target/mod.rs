@@ -60,7 +60,6 @@ pub(crate) const TARGETS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/
 #[derive(Debug, Clone)]
 #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line alone reads some fields"))]
 pub(crate) struct Target {
-    /// Its name.
     pub name: String,
     /// What it is, in a sentence.
     pub description: String,
@@ -72,7 +71,6 @@ pub(crate) struct Target {
     pub install: Option<String>,
     /// Where npm has its versions.
     pub npm: Option<Npm>,
-    /// Its environment.
     pub env: Vec<(String, String)>,
     /// The part of its environment that must not be recorded.
     pub secrets: Vec<(String, String)>,
@@ -89,7 +87,6 @@ pub(crate) struct Target {
 /// One contract that a target promises.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Speaks {
-    /// The contract.
     pub contract: String,
     /// Where a contract of the user's own is.
     pub contract_at: Option<PathBuf>,
@@ -101,7 +98,6 @@ pub(crate) struct Speaks {
     pub prompt: Vec<String>,
     /// The arguments that have it read the question from standard input.
     pub prompt_on_stdin: Option<Vec<String>>,
-    /// Further environment.
     pub env: Vec<(String, String)>,
 }
 

@@ -72,52 +72,31 @@ pub(crate) enum NpmError {
     NoCache,
     /// No part of the target's file covers the version.
     #[error("{name}@{version}: [[npm.program]] in the target's file covers no such version")]
-    NotCovered {
-        /// The target.
-        name: String,
-        /// The version.
-        version: String,
-    },
+    NotCovered { name: String, version: String },
     /// Its programs are not made for machines like this.
     #[error("{0} has no package for this kind of machine")]
     OtherMachine(String),
-    /// npm is missing.
     #[error("npm does not start ({0}): install Node.js, or name a program with --target NAME=PATH")]
     NoNpm(io::Error),
-    /// Node.js is missing.
     #[error(
         "{package}@{version} is a script for Node.js, and `node` is not on the PATH: install Node.js 18 or newer"
     )]
-    NoNode {
-        /// The package.
-        package: String,
-        /// The version.
-        version: String,
-    },
+    NoNode { package: String, version: String },
     /// There is no such version.
     #[error("npm has no {package}@{version}; which versions there are: npm view {package} versions")]
-    NoSuchVersion {
-        /// The package.
-        package: String,
-        /// The version.
-        version: String,
-    },
+    NoSuchVersion { package: String, version: String },
     /// The package is not what the target's file says.
     #[error("{package}@{version} holds no {path}")]
     NoProgram {
-        /// The package.
         package: String,
-        /// The version.
         version: String,
         /// What was looked for.
         path: String,
     },
-    /// npm failed.
     #[error("npm failed for {what}: {said}")]
     Failed {
         /// What it was asked for.
         what: String,
-        /// What it said.
         said: String,
     },
     /// A file cannot be written.
@@ -131,7 +110,6 @@ pub(crate) enum NpmError {
 }
 
 impl Npm {
-    /// Reads `[npm]`.
     pub(super) fn read(item: Item<'_>) -> Result<Self, FileError> {
         let mut table = item.into_table()?;
         let package = table.require("package", "the package whose versions count")?.into_string()?;

@@ -1,6 +1,6 @@
 //! `framing`: rules about the bytes around and inside the JSON.
 
-use super::super::frame::{FrameOddity, WORDS};
+use super::super::frame::{FramingProblem, WORDS};
 use super::{Evidence, Loaded, Names, Rule, Sink, Table, Watch};
 use crate::json::Problem;
 use crate::text::did_you_mean;
@@ -36,7 +36,7 @@ impl Rule for Framing {
 }
 
 impl Watch for &Framing {
-    fn oddity(&mut self, oddity: &FrameOddity, sink: &mut Sink) {
+    fn oddity(&mut self, oddity: &FramingProblem, sink: &mut Sink) {
         if self.0.contains(&oddity.problem) {
             sink.push(Evidence {
                 message: oddity.message.clone(),

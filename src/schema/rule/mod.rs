@@ -28,7 +28,7 @@ use super::condition::{Condition, Subject, Test, pointer};
 use super::facts::{Fact, Facts};
 use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt, shorten};
-use super::frame::FrameOddity;
+use super::frame::FramingProblem;
 use super::instance::Validator;
 use super::schemas::Schemas;
 use crate::document::{FileError, Item, Table};
@@ -101,7 +101,7 @@ pub(crate) trait Watch {
     }
 
     /// Sees something odd about the bytes.
-    fn oddity(&mut self, oddity: &FrameOddity, sink: &mut Sink) {
+    fn oddity(&mut self, oddity: &FramingProblem, sink: &mut Sink) {
         let _ = (oddity, sink);
     }
 

@@ -43,7 +43,7 @@ pub fn catalogue() -> Vec<(&'static str, &'static str)> {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What happens.
+    /// What goes wrong, with its parameters.
     pub kind: FaultKind,
     /// Only in the turn of this name or position; in every turn without it.
     pub turn: Option<String>,
@@ -53,7 +53,6 @@ pub struct Fault {
     text: String,
 }
 
-/// What happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -63,18 +62,12 @@ pub enum FaultKind {
     ErrorEvent {
         /// The API's error type, such as `overloaded_error`.
         error_type: String,
-        /// The API's message.
         message: String,
         /// How many healthy events come first.
         after_event: usize,
     },
     /// The connection ends, is reset or falls silent.
-    Cut {
-        /// How it ends.
-        ending: Ending,
-        /// Where.
-        at: CutPoint,
-    },
+    Cut { ending: Ending, at: CutPoint },
     /// The healthy answer, slowly.
     Slow(Pace),
     /// The healthy body under a wrong content type.
@@ -114,9 +107,7 @@ pub enum FaultKind {
 pub struct HttpFault {
     /// The HTTP status, 400 to 599.
     pub status: u16,
-    /// The `retry-after` header.
     pub retry_after: Option<String>,
-    /// The `x-should-retry` header.
     pub should_retry: Option<bool>,
     /// The API's error type; that of the status without it.
     pub error_type: Option<String>,
@@ -157,7 +148,6 @@ pub enum CutPoint {
     AfterEvent(usize),
     /// Inside an event, counted from 1, after so many of its bytes (the middle without it).
     InEvent {
-        /// Which event.
         event: usize,
         /// After how many of its bytes.
         byte: Option<usize>,

@@ -99,19 +99,19 @@ impl Turn {
         Self { when, ..self }
     }
 
-    /// Says a text.
+    /// Adds something that the model says.
     #[must_use]
     pub fn text(self, text: impl Into<String>) -> Self {
         self.block(Block::Text(text.into()))
     }
 
-    /// Thinks.
+    /// Adds something that the model thinks.
     #[must_use]
     pub fn thinking(self, text: impl Into<String>) -> Self {
         self.block(Block::Thinking(text.into()))
     }
 
-    /// Calls a tool.
+    /// Adds a call of a tool, with its arguments.
     #[must_use]
     pub fn tool(self, name: impl Into<String>, input: Value) -> Self {
         self.block(Block::Tool { id: None, name: name.into(), input: ToolInput::Json(input) })

@@ -68,14 +68,13 @@ impl fmt::Debug for MockFactory {
 /// What happens to a request that the Messages API would refuse. It is a finding in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InvalidRequests {
-    /// Answered as scripted.
     #[default]
     Report,
     /// Refused with the API's 400, as the real one does.
     Refuse,
 }
 
-/// One scripted answer.
+/// One answer of the model, and the requests that it is for.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Turn {
@@ -93,7 +92,7 @@ pub struct Turn {
     pub stop_sequence: Option<String>,
     /// The model that answers; the one that was asked without it.
     pub model: Option<String>,
-    /// Token counts.
+    /// The tokens that the answer says it used.
     pub usage: Usage,
     /// How a block is split into deltas.
     pub chunk: Chunk,
@@ -101,27 +100,27 @@ pub struct Turn {
     pub pace: Pace,
     /// What goes wrong, attempt by attempt.
     pub faults: Vec<Fault>,
-    /// Further response headers.
+    /// Headers that the answer has besides the usual ones.
     pub headers: Vec<(String, String)>,
     /// Whether it is no finding when the turn is never asked for.
     pub optional: bool,
 }
 
-/// One content block.
+/// One piece of an answer, in the order in which the model says it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Block {
-    /// Text.
+    /// Something that the model says.
     Text(String),
-    /// Thinking, signed.
+    /// Something that the model thinks before it speaks.
     Thinking(String),
-    /// A tool call.
+    /// A tool that the model wants to be called.
     Tool {
         /// Its id; made from the seed without it.
         id: Option<String>,
-        /// The tool.
+        /// The name of the tool, such as `Bash`.
         name: String,
-        /// Its arguments.
+        /// The arguments of the call.
         input: ToolInput,
     },
     /// Any other block, sent as it is.
@@ -131,7 +130,6 @@ pub enum Block {
 /// The arguments of a tool call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolInput {
-    /// An object.
     Json(Value),
     /// Text streamed as it is, valid JSON or not.
     Text(String),
@@ -141,7 +139,6 @@ pub enum ToolInput {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the names are those of the API")]
 pub struct Usage {
-    /// Input tokens.
     pub input_tokens: Option<u64>,
     /// Output tokens; a quarter of the characters without it.
     pub output_tokens: Option<u64>,
@@ -156,7 +153,6 @@ pub struct Usage {
 pub enum Chunk {
     /// So many characters in each.
     Characters(usize),
-    /// One delta.
     Whole,
     /// One to this many characters, drawn from the seed: splits inside words, escapes and numbers.
     Seeded(usize),

@@ -23,11 +23,9 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// What a client saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Played {
-    /// Bytes that came.
     pub bytes: usize,
     /// The HTTP status, if a head came.
     pub status: Option<u16>,
-    /// How it ended.
     pub end: WireEnd,
     /// What is not as the fault promises; none when all is.
     pub mismatch: Option<String>,
@@ -39,15 +37,11 @@ pub(crate) struct Played {
 pub(crate) enum WireEnd {
     /// The response came in full and the connection stays open.
     Complete,
-    /// FIN.
     Closed,
-    /// RST.
     Reset,
-    /// Silence.
     Stalled,
     /// Pings, and no end.
     Pinging,
-    /// No connection.
     Refused,
     /// None of these in time.
     Unknown,

@@ -29,7 +29,7 @@ pub(crate) enum Api {
 }
 
 /// Runs trials on a target.
-pub(crate) struct Bench<'b> {
+pub(crate) struct TrialRunner<'b> {
     context: RunContext<'b>,
     spec: &'b Spec,
     target: Arc<Located>,
@@ -41,7 +41,7 @@ pub(crate) struct Bench<'b> {
 
 /// Why trials cannot be run at all.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum BenchError {
+pub(crate) enum TrialRunnerError {
     /// The target does not speak stream-json.
     #[error("target `{0}` does not promise {CONTRACT}, which evaluations read")]
     Contract(String),
@@ -56,20 +56,20 @@ pub(crate) enum BenchError {
     Skill(#[from] super::skill::DiscoverError),
 }
 
-impl<'b> Bench<'b> {
-    /// A bench for this evaluation.
+impl<'b> TrialRunner<'b> {
+    /// Prepares what all trials of an evaluation share.
     pub(crate) fn new(
         context: RunContext<'b>,
         spec: &'b Spec,
         skill: &Skill,
         target: Arc<Located>,
         api: Api,
-    ) -> Result<Self, BenchError> {
+    ) -> Result<Self, TrialRunnerError> {
         let Some(speaks) = target.choice.target.speaking(CONTRACT) else {
-            return Err(BenchError::Contract(target.choice.label.clone()));
+            return Err(TrialRunnerError::Contract(target.choice.label.clone()));
         };
         if matches!(api, Api::Scripted) && spec.model.script.is_none() {
-            return Err(BenchError::NoScript);
+            return Err(TrialRunnerError::NoScript);
         }
         let speaks = speaks.clone();
         let scratch = context.recorder.out;
@@ -179,7 +179,7 @@ fn applies(rule: &ScriptRule, request: &Request<'_>) -> bool {
         && (rule.attempts.is_empty() || rule.attempts.contains(&u64::from(request.number)))
 }
 
-impl Executor for Bench<'_> {
+impl Executor for TrialRunner<'_> {
     fn execute(&self, request: &Request<'_>) -> Result<(), ExecuteError> {
         debug_assert!(request.place.starts_with(self.scratch), "recordings are made where they stay");
         // The contract is judged again when the recording is read, by the same code.
