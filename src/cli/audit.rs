@@ -21,8 +21,8 @@ use crate::text::printable;
 /// a clause that only warns; with --fail-on must it is the part that fails a gate as `judge` and `run` are by default.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Exit codes: 0 the score is at least --min-score; 100 it is lower; 2 a contract cannot be read; 3 a survivor
-cannot be written.")]
+Exit codes: 0 the score is at least --min-score; 100 it is lower; 2 a contract cannot be read; 3 a
+survivor cannot be written.")]
 pub(super) struct AuditArgs {
     /// Names or paths of contracts [default: all built-in ones]
     #[arg(value_name = "CONTRACT")]

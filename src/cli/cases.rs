@@ -52,6 +52,7 @@ pub(super) fn install(target: &Target, version: &str) -> Result<PathBuf, NpmErro
     target.install(version, cache_folder(variable).as_deref(), &mut |what| say(&format!("installing {what}")))
 }
 
+/// Where recordings go.
 pub(super) enum Workspace {
     Kept(PathBuf),
     Vanishing(tempfile::TempDir),

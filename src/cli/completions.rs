@@ -15,6 +15,7 @@ Examples:
   clawgate completions zsh > ~/.zfunc/_clawgate
   clawgate completions fish > ~/.config/fish/completions/clawgate.fish")]
 pub(super) struct CompletionsArgs {
+    /// The shell
     #[arg(value_enum)]
     shell: Shell,
 }

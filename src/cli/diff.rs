@@ -38,8 +38,10 @@ Examples:
 Exit codes: 0 nothing is breaking; 100 something is that is not a known change; 2 a side cannot be read; 3 a target is
 missing; 4 no case is on both sides.")]
 pub(super) struct DiffArgs {
+    /// What was before
     #[arg(value_name = "OLD")]
     old: String,
+    /// What is now
     #[arg(value_name = "NEW")]
     new: String,
     /// Also say whether this reader breaks: a manifest, or `documented` for the reader of the stream-json document

@@ -25,6 +25,7 @@ Examples:
 
 Exit codes: 0 done; 2 there is no such folder; 3 a file cannot be written.")]
 pub(super) struct InitArgs {
+    /// The project's folder
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
     /// The workflow [default: gitlab where there is a .gitlab-ci.yml or .gitlab, else github]

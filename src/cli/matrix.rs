@@ -59,6 +59,7 @@ pub(super) struct MatrixArgs {
     format: FormatArg,
 }
 
+/// Runs the command.
 pub(super) fn run(args: &MatrixArgs) -> Result<Outcome, CommandError> {
     let (project, folder) = (Project::open()?, Workspace::new(None)?);
     let (order, source) = match &args.what[..] {

@@ -50,6 +50,7 @@ pub(super) struct Args {
     format: FormatArg,
 }
 
+/// Runs the command.
 pub(super) fn run(args: Args) -> Result<exit_code::Outcome, CommandError> {
     if args.list {
         list(args.format.format);

@@ -112,3 +112,40 @@ pub fn main() -> ExitCode {
     let outcome = result.unwrap_or_else(|error| error.told());
     ExitCode::from(u8::from(outcome))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What has no word of help, by its path.
+    fn unexplained(command: &clap::Command, path: &str, found: &mut Vec<String>) {
+        for argument in command.get_arguments().filter(|argument| !argument.is_hide_set()) {
+            let name = format!("{path} {}", argument.get_id());
+            if argument.get_help().is_none_or(|help| help.to_string().trim().is_empty()) {
+                found.push(name.clone());
+            }
+            // Either every value is explained or none needs to be.
+            let values = argument.get_possible_values();
+            if values.iter().any(|value| value.get_help().is_some()) {
+                let silent = values.iter().filter(|value| value.get_help().is_none());
+                found.extend(silent.map(|value| format!("{name}={}", value.get_name())));
+            }
+        }
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+            let path = format!("{path} {}", inner.get_name());
+            if inner.get_about().is_none() {
+                found.push(path.clone());
+            }
+            unexplained(inner, &path, found);
+        }
+    }
+
+    #[test]
+    fn every_command_argument_and_value_is_explained() {
+        let mut command = definition();
+        command.build();
+        let mut found = Vec::new();
+        unexplained(&command, "clawgate", &mut found);
+        assert_eq!(found, [] as [String; 0]);
+    }
+}

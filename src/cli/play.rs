@@ -21,6 +21,7 @@ closed-stdout[:after=BYTES], cut[:after=BYTES], crash.\nThe exit status is the r
 sent to itself. An unreadable recording or unknown fault exits with 2."
 )]
 pub(super) struct PlayArgs {
+    /// The recording's directory
     #[arg(value_name = "RECORDING")]
     recording: PathBuf,
     /// Something to do wrong; may be given several times

@@ -117,6 +117,7 @@ enum Network {
     Auto,
     /// Always: exit 3 where the kernel does not allow it
     Require,
+    /// Never
     Off,
 }
 
@@ -127,6 +128,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected seconds, such as 30".into())
 }
 
+/// Runs the command.
 pub(super) fn run(args: &RunArgs) -> Result<Outcome, CommandError> {
     let project = Project::with_profile(&args.profile)?;
     let mut settled = args.clone();

@@ -41,6 +41,7 @@ pub(super) struct Args {
     format: FormatArg,
 }
 
+/// Runs the command.
 pub(super) fn run(args: &Args) -> Result<Outcome, CommandError> {
     let scenario = Project::open()?.scenario(&args.scenario)?;
     let selected = select(args, &scenario)?;

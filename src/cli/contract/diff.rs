@@ -24,6 +24,7 @@ pub(super) struct DiffArgs {
     /// The old contract: a name, or the path of a contract or of a directory of .schema.json files
     #[arg(value_name = "OLD")]
     old: String,
+    /// The new contract
     #[arg(value_name = "NEW")]
     new: String,
     #[command(flatten)]

@@ -53,6 +53,7 @@ was measured, a control came out wrong, or a target is missing; 4 nothing was se
 pub(super) struct EvalArgs {
     #[command(subcommand)]
     command: Option<Other>,
+    /// The evaluations
     #[arg(value_name = "SPEC", required = true)]
     specs: Vec<PathBuf>,
     /// What to run on: reference, claude, claude@VERSION, or a target file [default: reference with a scripted model,
@@ -125,6 +126,7 @@ enum ApiArg {
 enum UrlsArg {
     /// Those of the public internet: an output must not decide what is asked of the machines around this one
     Public,
+    /// All of them
     Any,
 }
 
@@ -138,6 +140,7 @@ enum Other {
         /// Skills: a directory with SKILL.md, the file itself, a command's file, or a project with .claude
         #[arg(value_name = "SKILL", default_value = ".")]
         skills: Vec<PathBuf>,
+        /// Warnings fail too
         #[arg(long)]
         strict: bool,
         #[command(flatten)]
@@ -145,6 +148,7 @@ enum Other {
     },
     /// Grade an evaluation again from its recordings, for instance after its assertions changed; runs nothing
     Grade {
+        /// The iteration's directory
         iteration: PathBuf,
         /// The evaluation file, when it is not where it was
         #[arg(long, value_name = "SPEC")]

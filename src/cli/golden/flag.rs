@@ -12,6 +12,7 @@ use crate::golden::{Mode, StoreError};
 use crate::run::target::Located;
 use crate::run::{Golden, Suite, orphans};
 
+/// Where snapshots are.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct GoldenDir {
     /// Where golden snapshots are

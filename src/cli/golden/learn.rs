@@ -38,6 +38,7 @@ pub(super) struct LearnArgs {
     repeat: u32,
 }
 
+/// Runs the command.
 pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let project = Project::open()?;
     let located = project.locate(&args.target)?;

@@ -43,6 +43,7 @@ enum GoldenCommand {
     Review(PendingArgs),
     /// Make what waits the snapshot
     Accept(PendingArgs),
+    /// Remove what waits
     Reject(PendingArgs),
     /// Remove snapshots that no case has
     ///

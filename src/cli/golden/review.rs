@@ -148,7 +148,9 @@ impl Drop for Keys {
 enum Decision {
     /// It becomes the snapshot.
     Accept,
+    /// It goes away.
     Reject,
+    /// It waits on.
     Skip,
     /// So does everything else.
     Quit,
