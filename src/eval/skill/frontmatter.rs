@@ -1,7 +1,8 @@
 //! The frontmatter of a `SKILL.md`: YAML between two lines `---`.
 
-use saphyr::{MarkedYaml, ScanError, YamlData, YamlLoader};
-use saphyr_parser::{Event, Parser, SpannedEventReceiver as _};
+use std::collections::HashSet;
+
+use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError};
 
 use super::lint::{Issues, describe};
 
@@ -11,7 +12,58 @@ const ALIAS: &str = "an alias, which is not read here: quote a text that begins 
 /// How many texts without quotes are pointed out in one go.
 const MOST_UNQUOTED: usize = 16;
 
-pub(super) type Value = YamlData<'static, MarkedYaml<'static>>;
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Value {
+    Nothing,
+    Text(String),
+    /// A number or boolean in one spelling, so that `1` and `0x1` are the same key.
+    Other(String),
+    List(Vec<Value>),
+    Map(Vec<(Value, Value)>),
+}
+
+impl Value {
+    pub(super) fn as_str(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// What YAML's core schema makes of a text without quotes.
+    fn plain(text: String) -> Self {
+        let digits = |(prefix, radix)| i64::from_str_radix(text.strip_prefix(prefix)?, radix).ok();
+        let integer = || [("0x", 16), ("0o", 8), ("+", 10), ("", 10)].into_iter().find_map(digits);
+        // Rust takes `inf` and `nan` for numbers, YAML does not.
+        let float = || text.parse::<f64>().ok().filter(|_| text.contains(|c: char| c.is_ascii_digit()));
+        Self::Other(match text.as_str() {
+            "" | "~" | "null" | "Null" | "NULL" => return Self::Nothing,
+            "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => text.to_lowercase(),
+            ".nan" | ".NaN" | ".NAN" => "NaN".to_owned(),
+            ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => "inf".to_owned(),
+            "-.inf" | "-.Inf" | "-.INF" => "-inf".to_owned(),
+            _ => match (integer(), float()) {
+                (Some(integer), _) => integer.to_string(),
+                // Zero has a sign, which is of no matter.
+                (None, Some(float)) => format!("{:?}", float + 0.0),
+                (None, None) => return Self::Text(text),
+            },
+        })
+    }
+}
+
+struct Document {
+    root: Value,
+    line: usize,
+    /// The lines of the root's keys, if it is a mapping.
+    key_lines: Vec<usize>,
+}
+
+/// A list or mapping whose end has not come yet.
+struct Open {
+    value: Value,
+    start: Marker,
+    /// The key whose value is to come.
+    key: Option<(Value, Marker)>,
+    keys: HashSet<Value>,
+}
 
 #[derive(Debug)]
 pub(super) struct Frontmatter {
@@ -53,18 +105,16 @@ fn entries(mut yaml: Vec<String>, before: usize, issues: &mut Issues) -> Option<
     let (line, reason) = loop {
         let error = match load(&yaml.join("\n")) {
             Ok(None) => return Some(Vec::new()),
-            Ok(Some(MarkedYaml { data: YamlData::Mapping(map), .. })) => {
-                let entries = map.into_iter().map(|(key, value)| {
-                    let line = key.span.start.line();
+            Ok(Some(Document { root: Value::Map(map), key_lines, .. })) => {
+                let entries = map.into_iter().zip(key_lines).map(|((key, value), line)| {
                     let written = || yaml.get(line.wrapping_sub(1))?.split(':').next().map(str::trim);
-                    let name = key.data.as_str().or_else(written).unwrap_or_default();
-                    (name.to_owned(), value.data, before + line)
+                    let name = key.as_str().or_else(written).unwrap_or_default();
+                    (name.to_owned(), value, before + line)
                 });
                 return Some(entries.collect());
             }
-            Ok(Some(root)) => {
-                let reason = format!("expected `key: value`, found {}", describe(&root.data));
-                break (root.span.start.line(), reason);
+            Ok(Some(Document { root, line, .. })) => {
+                break (line, format!("expected `key: value`, found {}", describe(&root)));
             }
             Err(error) => error,
         };
@@ -90,21 +140,22 @@ fn entries(mut yaml: Vec<String>, before: usize, issues: &mut Issues) -> Option<
 }
 
 /// The one document of a YAML text. Everything that could make a small text a large tree is refused first.
-fn load(yaml: &str) -> Result<Option<MarkedYaml<'static>>, ScanError> {
-    let mut loader = YamlLoader::default();
-    let (mut depth, mut documents) = (0, 0);
+fn load(yaml: &str) -> Result<Option<Document>, ScanError> {
+    let mut open: Vec<Open> = Vec::new();
+    let (mut document, mut key_lines, mut documents) = (None, Vec::new(), 0);
+    let mut twice = None;
     let letters: Vec<char> = yaml.chars().collect();
     for event in Parser::new_from_iter(letters.into_iter()) {
         let (event, span) = event?;
-        match &event {
-            Event::SequenceStart(..) | Event::MappingStart(..) => depth += 1,
-            Event::SequenceEnd | Event::MappingEnd => depth -= 1,
-            Event::DocumentStart(_) => documents += 1,
-            _ => {}
-        }
+        let begins = match &event {
+            Event::SequenceStart(..) => Some(Value::List(Vec::new())),
+            Event::MappingStart(..) => Some(Value::Map(Vec::new())),
+            _ => None,
+        };
+        documents += usize::from(matches!(event, Event::DocumentStart(_)));
         let refused = match &event {
             _ if yaml.len() > LARGEST => "the frontmatter is larger than 64 KB",
-            _ if depth > DEEPEST => "nested too deeply",
+            _ if open.len() + usize::from(begins.is_some()) > DEEPEST => "nested too deeply",
             _ if documents > 1 => "a second document begins here",
             Event::Alias(_) => ALIAS,
             Event::Scalar(.., Some(_))
@@ -112,15 +163,47 @@ fn load(yaml: &str) -> Result<Option<MarkedYaml<'static>>, ScanError> {
             | Event::MappingStart(_, Some(_)) => {
                 "a tag, which is not read here: quote a text that begins with `!`"
             }
-            _ => {
-                loader.on_event(event, span);
-                continue;
-            }
+            _ => "",
         };
-        return Err(ScanError::new_str(span.start, refused));
+        if !refused.is_empty() {
+            return Err(ScanError::new_str(span.start, refused));
+        }
+        if let Some(value) = begins {
+            open.push(Open { value, start: span.start, key: None, keys: HashSet::new() });
+            continue;
+        }
+        let (value, start) = match event {
+            Event::Scalar(text, ScalarStyle::Plain, ..) => (Value::plain(text.into_owned()), span.start),
+            Event::Scalar(text, ..) => (Value::Text(text.into_owned()), span.start),
+            Event::SequenceEnd | Event::MappingEnd => match open.pop() {
+                Some(closed) => (closed.value, closed.start),
+                None => continue,
+            },
+            _ => continue,
+        };
+        let is_in_root = open.len() == 1;
+        match open.last_mut() {
+            None => document = Some((value, start.line())),
+            Some(Open { value: Value::Map(map), key, keys, .. }) => match key.take() {
+                None => *key = Some((value, start)),
+                Some((key, start)) => {
+                    if is_in_root {
+                        key_lines.push(start.line());
+                    }
+                    if !keys.insert(key.clone()) {
+                        twice.get_or_insert(start);
+                    }
+                    map.push((key, value));
+                }
+            },
+            Some(Open { value: Value::List(list), .. }) => list.push(value),
+            Some(_) => {}
+        }
     }
-    loader.error().cloned().map_or(Ok(()), Err)?;
-    Ok(loader.into_documents().pop())
+    if let Some(start) = twice {
+        return Err(ScanError::new_str(start, "duplicated key in mapping"));
+    }
+    Ok(document.map(|(root, line)| Document { root, line, key_lines }))
 }
 
 /// Puts quotes around the text that goes through this line; returns its key and its first line.
@@ -148,6 +231,8 @@ fn quote(yaml: &mut [String], at: usize) -> Option<(String, usize)> {
 
 #[cfg(test)]
 mod tests {
+    use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
+
     use super::*;
 
     fn read(text: &str) -> Result<Frontmatter, String> {
@@ -163,7 +248,8 @@ mod tests {
     }
 
     fn texts(value: Option<&Value>) -> Vec<&str> {
-        value.unwrap().as_vec().unwrap().iter().map(|item| item.data.as_str().unwrap()).collect()
+        let Some(Value::List(list)) = value else { panic!("{value:?}") };
+        list.iter().map(|item| item.as_str().unwrap()).collect()
     }
 
     #[test]
@@ -181,9 +267,10 @@ mod tests {
             assert_eq!(value("escaped"), Some("é"));
             assert_eq!(value("block"), Some("a\n---\nb\n"));
             assert_eq!(value("tab"), Some("x"));
-            let metadata = front.get("metadata").unwrap();
-            assert_eq!(metadata.as_mapping_get("author").unwrap().data.as_str(), Some("A: B"));
-            assert!(metadata.as_mapping_get("version").unwrap().data.is_floating_point());
+            let string = |text: &str| Value::Text(text.to_owned());
+            let author = (string("author"), string("A: B"));
+            let version = (string("version"), Value::Other("1.0".to_owned()));
+            assert_eq!(front.get("metadata"), Some(&Value::Map(vec![author, version])));
             assert_eq!(texts(front.get("allowed-tools")), ["a, b", "c"]);
             assert_eq!(texts(front.get("list")), ["a", "b"]);
             let seven = text.lines().position(|line| line.starts_with("7:")).unwrap() + 1;
@@ -259,7 +346,71 @@ mod tests {
         assert!(read(&format!("---\n{many}---\n")).unwrap_err().lines().count() <= MOST_UNQUOTED);
     }
 
+    /// A value as saphyr reads it.
+    fn of_saphyr(node: &Yaml<'_>) -> Value {
+        match node {
+            Yaml::Value(Scalar::Null) => Value::Nothing,
+            Yaml::Value(Scalar::Boolean(it)) => Value::Other(it.to_string()),
+            Yaml::Value(Scalar::Integer(it)) => Value::Other(it.to_string()),
+            Yaml::Value(Scalar::FloatingPoint(it)) => Value::Other(format!("{:?}", it.into_inner() + 0.0)),
+            Yaml::Value(Scalar::String(it)) => Value::Text(it.to_string()),
+            Yaml::Sequence(items) => Value::List(items.iter().map(of_saphyr).collect()),
+            Yaml::Mapping(map) => {
+                Value::Map(map.iter().map(|(key, value)| (of_saphyr(key), of_saphyr(value))).collect())
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn agrees_with_saphyr(yaml: &str) {
+        let theirs = Yaml::load_from_str(yaml);
+        match (load(yaml), theirs) {
+            (Ok(ours), Ok(theirs)) => {
+                let ours = ours.map(|document| document.root);
+                assert_eq!(ours, theirs.first().map(of_saphyr), "{yaml}");
+            }
+            (Err(ours), Err(theirs)) => assert_eq!(ours.info(), theirs.info(), "{yaml}"),
+            // Aliases, tags and second documents.
+            (Err(_), Ok(_)) => {}
+            (Ok(ours), Err(theirs)) => panic!("{theirs}: {:?}\n{yaml}", ours.map(|document| document.root)),
+        }
+    }
+
+    #[test]
+    fn numbers_and_booleans_are_told_from_texts_as_elsewhere() {
+        let words = "~ null Null nULL NULL true TRUE tRUE False yes on 0 -0 -0.0 7 +7 -7 +-7 -+7 007 0x1F 0x 0x+1 0xg 0o17 \
+                     0o8 1.0 1. .5 -.5e3 1e400 1_000 .inf +.Inf -.INF -.inf .nan -.nan +.nan .NaN .Nan inf nan infinity \
+                     +-.inf .inf. 9223372036854775808 -9223372036854775808 1.0.0 2026-01-01 0b1 - ~~";
+        for word in words.split_whitespace() {
+            agrees_with_saphyr(word);
+            agrees_with_saphyr(&format!("a: {word}"));
+            agrees_with_saphyr(&format!("a: '{word}'"));
+        }
+        for (first, second) in [
+            ("1", "0x1"),
+            ("1", "1.0"),
+            ("1", "'1'"),
+            ("0.0", "-0.0"),
+            (".inf", "1e400"),
+            (".nan", ".NaN"),
+            ("true", "True"),
+            ("~", "null"),
+            ("a", "'a'"),
+            ("[a]", "[ 'a' ]"),
+            ("{a: 1}", "{a: +1}"),
+            ("{a: 1, b: 2}", "{b: 2, a: 1}"),
+        ] {
+            agrees_with_saphyr(&format!("? {first}\n: x\n? {second}\n: x"));
+        }
+        agrees_with_saphyr("a: {b: 1, b: 2}\na: x");
+    }
+
     proptest::proptest! {
+        #[test]
+        fn every_text_is_read_as_saphyr_reads_it(text in "([a-b01~.:#'\" |>\\[\\]{}&?,\\\\-]{0,12}\n){0,6}") {
+            agrees_with_saphyr(&text);
+        }
+
         #[test]
         fn no_text_breaks_it(text in "(---\n)?([a-c:#'\" |>\\[\\]{}&*!%@`?,\t\r\0\\\\é\u{feff}-]{0,12}\n){0,8}(---\n)?") {
             _ = read(&text);

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use saphyr::{Scalar, YamlData};
 use serde::Serialize;
 
 use super::frontmatter::{Frontmatter, Value};
@@ -102,11 +101,11 @@ fn line_of(front: &Frontmatter, key: &str) -> Option<usize> {
 
 pub(super) fn describe(value: &Value) -> &'static str {
     match value {
-        YamlData::Value(Scalar::String(_)) => "a text",
-        YamlData::Value(Scalar::Null) => "nothing",
-        YamlData::Sequence(_) => "a list",
-        YamlData::Mapping(_) => "a mapping",
-        _ => "a number or boolean",
+        Value::Text(_) => "a text",
+        Value::Nothing => "nothing",
+        Value::List(_) => "a list",
+        Value::Map(_) => "a mapping",
+        Value::Other(_) => "a number or boolean",
     }
 }
 
@@ -142,7 +141,7 @@ impl Issues {
                 self.error(missing, None, format!("`{key}` is missing; the specification requires it"));
             }
             None => {}
-            Some(YamlData::Value(Scalar::String(text))) => {
+            Some(Value::Text(text)) => {
                 let length = text.chars().count();
                 if text.trim().is_empty() {
                     self.error(empty, line, format!("`{key}` is empty"));
@@ -203,9 +202,9 @@ impl Issues {
         let line = line_of(front, "metadata");
         match front.get("metadata") {
             None => {}
-            Some(YamlData::Mapping(map)) => {
-                for (key, value) in map.iter().filter(|(_, value)| !value.data.is_string()) {
-                    let (key, found) = (key.data.as_str().unwrap_or("?"), describe(&value.data));
+            Some(Value::Map(map)) => {
+                for (key, value) in map.iter().filter(|(_, value)| value.as_str().is_none()) {
+                    let (key, found) = (key.as_str().unwrap_or("?"), describe(value));
                     self.warn(
                         "metadata-not-text",
                         line,
@@ -227,10 +226,10 @@ impl Issues {
         let line = line_of(front, "allowed-tools");
         match front.get("allowed-tools") {
             None => {}
-            Some(YamlData::Value(Scalar::String(_))) => {
+            Some(Value::Text(_)) => {
                 self.warn("allowed-tools-experimental", line, "`allowed-tools` is marked experimental");
             }
-            Some(YamlData::Sequence(_)) => {
+            Some(Value::List(_)) => {
                 self.warn(
                     "allowed-tools-list",
                     line,
