@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::Project;
+use super::project::Project;
 
 const CLAUDITOR: &str = r#"{
   "skill_name": "greet",

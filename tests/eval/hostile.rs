@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::Project;
+use super::project::Project;
 
 const HEAD: &str = "[eval]\nskill = \"greet\"\n";
 

@@ -1,6 +1,6 @@
 //! `clawgate eval lint` as a user types it.
 
-use super::support::Project;
+use super::project::Project;
 
 #[test]
 fn skills_are_found_and_judged() {

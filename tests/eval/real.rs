@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::Project;
+use super::project::Project;
 
 #[test]
 #[ignore = "needs the real Claude CLI; .ci/run runs it"]

@@ -9,7 +9,7 @@ use std::process::Command as Process;
 use quick_junit::{NonSuccessKind, Report, TestCaseStatus};
 use serde_json::Value;
 
-use super::support::{MODEL, Project, Said};
+use super::project::{MODEL, Project, Said};
 
 fn spec(head: &str, rest: &str) -> String {
     format!(

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::support::{MODEL, Project};
+use super::project::{MODEL, Project};
 
 /// Every seventh trial fails, and every eleventh is limited once.
 fn spec() -> String {

@@ -4,7 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::support::{MODEL, Project};
+use super::project::{MODEL, Project};
+use crate::schema::{assert_fit, schema};
+use crate::support::process;
 
 const CASE: &str = r#"
 [[cases]]
@@ -316,7 +318,7 @@ fn an_earlier_evaluation_is_compared_only_when_it_was_the_same() {
     // Another skill under the same evaluation is what a comparison is for.
     project.write(
         ".claude/skills/greet/SKILL.md",
-        &super::support::SKILL.replace("manner of pirates", "way of clerks"),
+        &super::project::SKILL.replace("manner of pirates", "way of clerks"),
     );
     let first = "clawgate-out/eval/greet/iteration-1";
     let said = project.eval(&["e.toml", "--baseline", first, "--min-pass-rate", "0"]);
@@ -400,9 +402,6 @@ fn what_a_target_says_is_only_text_in_the_reports() {
 #[test]
 fn everything_for_programs_fits_the_published_schema() {
     let project = Project::new();
-    let schema: Value =
-        serde_json::from_str(include_str!("../../schemas/clawgate/eval.schema.json")).unwrap();
-    let schema = jsonschema::validator_for(&schema).unwrap();
     let rules = "[triggers]\nshould = [\"Say hello\"]\nshould_not = [\"How is the weather?\"]\n\
                  [[rules]]\ncase = \"ann\"\ntrials = [2]\nfaults = [\"http:status=429\"]\n";
     project.write("e.toml", &spec("trials = 2\nretries = 1", rules));
@@ -416,20 +415,16 @@ fn everything_for_programs_fits_the_published_schema() {
         kinds.into_iter().collect::<Vec<_>>(),
         ["eval-finished", "eval-started", "lint", "trial-finished"]
     );
-    for event in &events {
-        let errors: Vec<String> =
-            schema.iter_errors(event).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        assert!(errors.is_empty(), "{errors:?}\n{event:#}");
-    }
+    assert_fit(&events, "eval");
     let mut broken = events[0].clone();
     broken["surprise"] = json!(1);
-    assert!(!schema.is_valid(&broken));
+    assert!(!schema("eval").is_valid(&broken));
 }
 
 #[test]
 fn the_real_api_gets_what_is_named_and_nothing_else() {
     use std::io::{BufRead as _, BufReader};
-    use std::process::{Command, Stdio};
+    use std::process::Stdio;
 
     let project = Project::new();
     let model = project.write(
@@ -437,7 +432,7 @@ fn the_real_api_gets_what_is_named_and_nothing_else() {
         &format!("[scenario]\nname = \"m\"\n{MODEL}\n[[api.turns]]\ntext = \"clawgate-control-7341\"\n"),
     );
     // It stands for the real one: some address that the environment names.
-    let mut api = Command::new(assert_cmd::cargo::cargo_bin("clawgate"))
+    let mut api = process(project.path())
         .arg("mock")
         .arg(&model)
         .stdout(Stdio::piped())

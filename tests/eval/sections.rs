@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::support::{Project, Said};
+use super::project::{Project, Said};
 
 const SPEC: &str = r#"{
   "skill_name": "venues",

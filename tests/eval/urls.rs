@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use super::support::{Project, Said};
+use super::project::{Project, Said};
 
 /// A server on loopback that answers by the path, and remembers what it was asked.
 struct Server {

@@ -15,7 +15,7 @@ use clawgate::internals::run::Stop;
 use clawgate::recording::Facts;
 use serde_json::json;
 
-use super::support::Project;
+use super::project::Project;
 
 /// A clock that jumps to where somebody waits for.
 struct Turned(Mutex<(u64, Vec<u64>)>);

@@ -3,36 +3,28 @@
 use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn clawgate() -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CLAWGATE_FORMAT").env_remove("NO_COLOR");
-    command
-}
+use crate::command::{ROOT, clawgate, said};
+use crate::files::folder_with;
+use crate::schema::assert_fit;
+use crate::support::process;
 
 /// A plain run of the real CLI.
 const OK: &str = include_str!("../corpus/claude-2.1.197/plain/stdout");
 
-fn json_lines(command: &mut Command) -> (i32, Vec<Value>) {
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    (output.status.code().unwrap(), text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
-}
-
 #[test]
 fn the_sample_of_the_readme_is_explained_in_one_screen() {
-    let output = clawgate().args(["judge", "samples/rate-limit.ndjson"]).output().unwrap();
+    let output = clawgate(ROOT).args(["judge", "samples/rate-limit.ndjson"]).output().unwrap();
     assert_eq!(output.status.code(), Some(100));
     insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
 }
 
 #[test]
 fn a_good_run_exits_0() {
-    clawgate()
+    clawgate(ROOT)
         .args(["judge", "-", "-q"])
         .write_stdin(OK)
         .assert()
@@ -42,25 +34,25 @@ fn a_good_run_exits_0() {
 
 #[test]
 fn lines_are_shown_while_they_arrive_unless_quiet() {
-    clawgate()
+    clawgate(ROOT)
         .args(["judge", "-"])
         .write_stdin(OK)
         .assert()
         .code(0)
         .stderr(predicate::str::contains("assistant: Hello"));
-    clawgate().args(["judge", "-", "--quiet"]).write_stdin(OK).assert().stderr("");
-    clawgate().args(["judge", "-", "--format", "json"]).write_stdin(OK).assert().stderr("");
+    clawgate(ROOT).args(["judge", "-", "--quiet"]).write_stdin(OK).assert().stderr("");
+    clawgate(ROOT).args(["judge", "-", "--format", "json"]).write_stdin(OK).assert().stderr("");
 }
 
 #[test]
 fn allowed_classes_do_not_fail() {
     let directory = "tests/corpus/claude-2.1.197/question_text_missing";
-    clawgate().args(["judge", directory]).assert().code(2);
+    clawgate(ROOT).args(["judge", directory]).assert().code(2);
     let question = "tests/corpus/claude-2.1.197/ask_then_question";
-    clawgate().args(["judge", question]).assert().code(100);
-    clawgate().args(["judge", question, "--allow", "interactive"]).assert().code(0);
-    clawgate().args(["judge", question, "--no-heuristics"]).assert().code(0);
-    clawgate()
+    clawgate(ROOT).args(["judge", question]).assert().code(100);
+    clawgate(ROOT).args(["judge", question, "--allow", "interactive"]).assert().code(0);
+    clawgate(ROOT).args(["judge", question, "--no-heuristics"]).assert().code(0);
+    clawgate(ROOT)
         .args(["judge", question, "--allow", "interactiv"])
         .assert()
         .code(2)
@@ -74,13 +66,13 @@ fn exit_code_stderr_and_environment_complete_a_bare_file() {
     let stderr = directory.path().join("stderr");
     fs::write(&stream, "").unwrap();
     fs::write(&stderr, "error: unknown option '--x'\n").unwrap();
-    let (code, lines) = json_lines(
-        clawgate()
+    let (code, lines) = said(
+        clawgate(ROOT)
             .args(["judge", "--format", "json", "--exit-code", "1", "--stderr"])
             .arg(&stderr)
             .arg(&stream),
     );
-    assert_eq!(code, 100);
+    assert_eq!(code, Some(100));
     assert_eq!(lines[0]["verdict"]["class"], "usage");
     assert_eq!(lines[0]["run"]["error"], "error: unknown option '--x'\n");
 
@@ -88,12 +80,12 @@ fn exit_code_stderr_and_environment_complete_a_bare_file() {
 {"type":"result","num_turns":1,"result":"ok"}"#;
     fs::write(&stream, launch).unwrap();
     let category = |env: &[&str]| {
-        let (_, lines) = json_lines(clawgate().args(["judge", "--format", "json"]).args(env).arg(&stream));
+        let (_, lines) = said(clawgate(ROOT).args(["judge", "--format", "json"]).args(env).arg(&stream));
         lines[0]["run"]["error_category"].clone()
     };
     assert_eq!(category(&[]), "background-task");
     assert_eq!(category(&["--env", "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS=1"]), Value::Null);
-    clawgate()
+    clawgate(ROOT)
         .args(["judge", "--env", "X"])
         .arg(&stream)
         .assert()
@@ -110,7 +102,7 @@ fn a_directory_stands_for_what_is_below_it() {
     fs::write(directory.path().join("a/one.ndjson"), OK).unwrap();
     fs::write(directory.path().join("ignored.txt"), "x").unwrap();
     let names = |path: &Path| -> Vec<String> {
-        let (_, lines) = json_lines(clawgate().args(["judge", "--format", "json"]).arg(path));
+        let (_, lines) = said(clawgate(ROOT).args(["judge", "--format", "json"]).arg(path));
         lines
             .iter()
             .map(|line| line["input"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
@@ -133,30 +125,30 @@ fn a_directory_stands_for_what_is_below_it() {
 #[test]
 fn bad_inputs_get_a_sentence_and_the_right_code() {
     let directory = TempDir::new().unwrap();
-    clawgate()
+    clawgate(ROOT)
         .args(["judge", "nowhere.ndjson"])
         .assert()
         .code(2)
         .stderr(predicate::str::contains("nowhere.ndjson: "));
-    clawgate()
+    clawgate(ROOT)
         .arg("judge")
         .arg(directory.path())
         .assert()
         .code(4)
         .stderr(predicate::str::contains("there is no recording"));
-    clawgate().arg("judge").assert().code(2).stderr(predicate::str::contains("INPUT"));
+    clawgate(ROOT).arg("judge").assert().code(2).stderr(predicate::str::contains("INPUT"));
 
     let recording = directory.path().join("r");
     fs::create_dir(&recording).unwrap();
     fs::write(recording.join("recording.json"), r#"{"schema_version":99}"#).unwrap();
-    clawgate()
+    clawgate(ROOT)
         .arg("judge")
         .arg(&recording)
         .assert()
         .code(2)
         .stderr(predicate::str::contains("recording.json: schema_version 99 is newer"));
     fs::write(recording.join("recording.json"), "{\n  nonsense").unwrap();
-    clawgate().arg("judge").arg(&recording).assert().code(2).stderr(predicate::str::contains("line 2"));
+    clawgate(ROOT).arg("judge").arg(&recording).assert().code(2).stderr(predicate::str::contains("line 2"));
 }
 
 #[test]
@@ -171,7 +163,7 @@ fn an_unreadable_input_does_not_hide_the_others() {
         r#"{"schema_version":1,"target":"claude","target_version":"x","scenario":"s","exit":{"spawn_error":{"kind":"not_found","message":"no such file"}}}"#,
     )
     .unwrap();
-    clawgate()
+    clawgate(ROOT)
         .arg("judge")
         .arg(directory.path())
         .assert()
@@ -183,7 +175,7 @@ fn an_unreadable_input_does_not_hide_the_others() {
 #[test]
 fn garbage_is_judged_and_controls_nothing() {
     let garbage = b"\x1b]0;owned\x07\xff\xfe{\x00}\r\n\x1b[2J".repeat(50);
-    let output = clawgate().args(["judge", "-"]).write_stdin(garbage).output().unwrap();
+    let output = clawgate(ROOT).args(["judge", "-"]).write_stdin(garbage).output().unwrap();
     assert_eq!(output.status.code(), Some(100));
     let shown = [output.stdout, output.stderr].concat();
     assert!(!shown.contains(&0x1b) && !shown.contains(&7), "{}", String::from_utf8_lossy(&shown));
@@ -194,9 +186,9 @@ fn garbage_is_judged_and_controls_nothing() {
 fn unread(args: &[&str]) -> Option<i32> {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("clawgate"));
-    command.args(args).current_dir(env!("CARGO_MANIFEST_DIR")).stderr(std::process::Stdio::null());
-    command.stdout(writer).status().unwrap().code()
+    let mut command = process(ROOT);
+    command.args(args).stderr(std::process::Stdio::null()).stdout(writer);
+    command.status().unwrap().code()
 }
 
 #[test]
@@ -205,7 +197,7 @@ fn regression_a_reader_that_left_early_turned_the_exit_code_into_0() {
         assert_eq!(unread(&["judge", "--format", format, "tests/corpus/claude-2.1.197"]), Some(100));
         let old_and_new = ["tests/corpus/claw-py-71830d7d", "tests/corpus/claw-rust-head"];
         let diff = unread(&["diff", "--format", format, old_and_new[0], old_and_new[1]]);
-        let read = clawgate().args(["diff", "--format", format]).args(old_and_new).output().unwrap();
+        let read = clawgate(ROOT).args(["diff", "--format", format]).args(old_and_new).output().unwrap();
         assert_eq!(diff, read.status.code());
         assert_eq!(unread(&["audit", "--min-score", "1.1", "--format", format, "claude-json"]), Some(100));
         assert_eq!(unread(&["contract", "list", "--format", format]), Some(0));
@@ -219,23 +211,17 @@ fn regression_a_reader_that_left_early_turned_the_exit_code_into_0() {
 
 #[test]
 fn the_json_fits_its_published_schema() {
-    let schema: Value =
-        serde_json::from_str(include_str!("../../schemas/clawgate/judge.schema.json")).unwrap();
-    let schema = jsonschema::draft202012::new(&schema).unwrap();
     let folders = ["claude-2.1.197", "claude-2.1.325", "claw-rust-head", "claw-py-71830d7d"];
     let inputs = folders.map(|folder| format!("tests/corpus/{folder}"));
-    let (_, lines) = json_lines(clawgate().args(["judge", "--format", "json"]).args(inputs));
+    let (_, lines) = said(clawgate(ROOT).args(["judge", "--format", "json"]).args(inputs));
     assert!(lines.len() > 300);
-    for line in lines {
-        let errors: Vec<_> = schema.iter_errors(&line).map(|error| error.to_string()).collect();
-        assert!(errors.is_empty(), "{}: {errors:?}", line["input"]);
-    }
+    assert_fit(&lines, "judge");
 }
 
 #[test]
 fn control_characters_of_the_target_survive_in_json() {
     let stream = "{\"type\":\"result\",\"is_error\":true,\"result\":\"boom\u{7f}\u{9b}31m\"}\n";
-    let (_, lines) = json_lines(clawgate().args(["judge", "-", "--format", "json"]).write_stdin(stream));
+    let (_, lines) = said(clawgate(ROOT).args(["judge", "-", "--format", "json"]).write_stdin(stream));
     assert_eq!(lines[0]["run"]["error"], "boom\u{7f}\u{9b}31m");
 }
 
@@ -246,7 +232,10 @@ fn known_failures_do_not_fail_until_they_are_stale_or_expired() {
     let run = "tests/corpus/claude-2.1.325/bash_bg_never";
     let judge = |entries: &str| {
         fs::write(&list, entries).unwrap();
-        clawgate().args(["judge", run, "--allow", "background-task", "--known-failures"]).arg(&list).assert()
+        clawgate(ROOT)
+            .args(["judge", run, "--allow", "background-task", "--known-failures"])
+            .arg(&list)
+            .assert()
     };
     let entry = |clause: &str, expires: &str| {
         format!(
@@ -269,14 +258,13 @@ fn known_failures_do_not_fail_until_they_are_stale_or_expired() {
 fn a_contract_can_be_named_and_a_guess_is_always_told() {
     let recording = "tests/corpus/claw-py-71830d7d/route";
     let contract = |arguments: &[&str]| {
-        let (_, lines) =
-            json_lines(clawgate().args(["judge", "--format", "json", recording]).args(arguments));
+        let (_, lines) = said(clawgate(ROOT).args(["judge", "--format", "json", recording]).args(arguments));
         (lines[0]["contract"].clone(), lines[0]["contract_detected"].clone())
     };
     assert_eq!(contract(&[]), ("claw-1.0".into(), true.into()));
     assert_eq!(contract(&["--contract", "claw-flat"]), ("claw-flat".into(), false.into()));
-    clawgate().args(["judge", recording]).assert().stdout(predicate::str::contains("(a guess;"));
-    clawgate()
+    clawgate(ROOT).args(["judge", recording]).assert().stdout(predicate::str::contains("(a guess;"));
+    clawgate(ROOT)
         .args(["judge", recording, "--contract", "claw-flt"])
         .assert()
         .code(2)
@@ -285,18 +273,13 @@ fn a_contract_can_be_named_and_a_guess_is_always_told() {
 
 #[test]
 fn what_nobody_can_tell_is_no_success() {
-    let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    };
+    let folder = folder_with(&[
+        ("foo.json", "{\"foo\":1}\n"),
+        ("version.json", "{\"kind\":\"version\",\"status\":\"ok\"}\n"),
+    ]);
     let judge = |arguments: &[&str]| {
-        clawgate().current_dir(folder.path()).arg("judge").args(arguments).assert().get_output().status.code()
+        clawgate(folder.path()).arg("judge").args(arguments).assert().get_output().status.code()
     };
-    write("foo.json", "{\"foo\":1}\n");
-    write("version.json", "{\"kind\":\"version\",\"status\":\"ok\"}\n");
     assert_eq!(judge(&["foo.json"]), Some(100), "an object of no contract");
     assert_eq!(judge(&["foo.json", "--contract", "claw-stdout"]), Some(0), "somebody said what it is");
     assert_eq!(judge(&["version.json"]), Some(0));
@@ -342,7 +325,7 @@ check = { rule = "pairs", open = { on = "ping", at = "/id" }, close = { on = "po
     .unwrap();
     let judge = |stream: &str, code: &str| {
         fs::write(folder.path().join("s.ndjson"), stream).unwrap();
-        let mut command = clawgate();
+        let mut command = clawgate(ROOT);
         command.current_dir(folder.path()).args([
             "judge",
             "s.ndjson",
@@ -367,7 +350,7 @@ fn a_finding_says_which_type_was_expected() {
         "{\"kind\":\"status\",\"status\":\"ok\",\"model_source\":null}\n",
     )
     .unwrap();
-    let (_, lines) = json_lines(clawgate().current_dir(folder.path()).args([
+    let (_, lines) = said(clawgate(folder.path()).args([
         "judge",
         "status.json",
         "--contract",

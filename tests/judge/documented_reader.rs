@@ -1,21 +1,20 @@
 //! `run` equals what the documented reader reports, on every stream of the corpus.
 
 use std::fs;
-use std::path::Path;
 
 use clawgate::recording::Exit;
 use clawgate::stream_json::documented::{Reader, Run, Settings};
 use clawgate::stream_json::{Limits, StreamReader};
 use serde_json::{Map, Value};
 
-const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/stream-json");
+use crate::command::corpus;
 
 /// What `<name>.meta.json` says of the process around a stream.
 struct Meta(Map<String, Value>);
 
 impl Meta {
     fn of(stream: &str) -> Self {
-        let path = Path::new(CORPUS).join(stream.replace(".ndjson", ".meta.json"));
+        let path = corpus("stream-json").join(stream.replace(".ndjson", ".meta.json"));
         let text = fs::read_to_string(path).unwrap_or_else(|_| "{}".into());
         Self(serde_json::from_str(&text).unwrap())
     }
@@ -46,7 +45,7 @@ impl Meta {
 
 fn read(stream: &str) -> Run {
     let meta = Meta::of(stream);
-    let bytes = fs::read(Path::new(CORPUS).join(stream)).unwrap();
+    let bytes = fs::read(corpus("stream-json").join(stream)).unwrap();
     let mut documented = Reader::new(meta.settings(), Limits::default());
     let mut reader = StreamReader::default();
     reader.push(&bytes, &mut |line| documented.line(line));
@@ -56,7 +55,7 @@ fn read(stream: &str) -> Run {
 
 /// The lines of `expected.jsonl`: file name and expectation. Lone surrogates become U+FFFD, big numbers stay text.
 fn expectations() -> Vec<(String, String)> {
-    let text = fs::read_to_string(Path::new(CORPUS).join("expected.jsonl")).unwrap();
+    let text = fs::read_to_string(corpus("stream-json").join("expected.jsonl")).unwrap();
     let expectations: Vec<_> = text
         .lines()
         .map(|line| {

@@ -1,8 +1,9 @@
 //! `clawgate diff` and `clawgate matrix` as a user types them, on recordings of real programs.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assert_cmd::Command;
 use predicates::prelude::*;
@@ -10,32 +11,19 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn clawgate() -> Command {
-    Command::cargo_bin("clawgate").unwrap()
-}
-
-fn corpus(name: &str) -> String {
-    format!("{}/tests/corpus/{name}", env!("CARGO_MANIFEST_DIR"))
-}
+use crate::command::{ROOT, clawgate, corpus, said};
+use crate::files;
+use crate::schema::assert_fit;
 
 /// The lines of `clawgate diff --format json`, each as the schema says, and the exit code.
-fn diff(old: &str, new: &str, more: &[&str]) -> (Option<i32>, Vec<Value>) {
-    lines(clawgate().args(["diff", old, new, "--format", "json"]).args(more), "diff")
+fn diff(old: impl AsRef<OsStr>, new: impl AsRef<OsStr>, more: &[&str]) -> (Option<i32>, Vec<Value>) {
+    lines(clawgate(ROOT).arg("diff").arg(old).arg(new).args(["--format", "json"]).args(more), "diff")
 }
 
 fn lines(command: &mut Command, schema: &str) -> (Option<i32>, Vec<Value>) {
-    let schema =
-        fs::read(format!("{}/schemas/clawgate/{schema}.schema.json", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let schema = jsonschema::validator_for(&serde_json::from_slice(&schema).unwrap()).unwrap();
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for line in &lines {
-        let errors: Vec<String> =
-            schema.iter_errors(line).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        assert!(errors.is_empty(), "{errors:?} in {line}");
-    }
-    (output.status.code(), lines)
+    let (code, lines) = said(command);
+    assert_fit(&lines, schema);
+    (code, lines)
 }
 
 fn changes(lines: &[Value]) -> Vec<&Value> {
@@ -53,8 +41,8 @@ fn document(folder: &Path, file: &str) -> Option<Value> {
 
 #[test]
 fn every_exit_code_and_top_level_key_that_claw_changed_is_told_once() {
-    let (old, new) = (PathBuf::from(corpus("claw-rust-69c326c2")), PathBuf::from(corpus("claw-rust-head")));
-    let (code, lines) = diff(old.to_str().unwrap(), new.to_str().unwrap(), &[]);
+    let (old, new) = (corpus("claw-rust-69c326c2"), corpus("claw-rust-head"));
+    let (code, lines) = diff(&old, &new, &[]);
     assert_eq!(code, Some(100));
     let changes = changes(&lines);
     let (mut exits, mut lost, mut gained) = (0, 0, 0);
@@ -178,7 +166,7 @@ const KNOWN: [(&str, &str, &str); 3] = [
 #[test]
 fn every_known_change_of_the_claude_cli_is_told() {
     for (old, new, expected) in KNOWN {
-        let (code, lines) = diff(&corpus(&format!("claude-{old}")), &corpus(&format!("claude-{new}")), &[]);
+        let (code, lines) = diff(corpus(&format!("claude-{old}")), corpus(&format!("claude-{new}")), &[]);
         assert_eq!(code, Some(100));
         let told: BTreeSet<String> = changes(&lines)
             .into_iter()
@@ -208,7 +196,7 @@ fn every_known_change_of_the_claude_cli_is_told() {
 #[test]
 fn the_same_recordings_have_not_drifted() {
     for name in ["claude-2.1.325", "claude-2.1.197", "claw-rust-head", "claw-py-71830d7d"] {
-        let (code, lines) = diff(&corpus(name), &corpus(name), &[]);
+        let (code, lines) = diff(corpus(name), corpus(name), &[]);
         assert_eq!((code, changes(&lines).len()), (Some(0), 0), "{name}");
     }
 }
@@ -237,7 +225,7 @@ fn fixtures_snapshots_and_recordings_can_be_compared() {
         fs::write(root.join(side).join("list-sessions.json"), text).unwrap();
     }
     let (old, new) = (root.join("old"), root.join("new"));
-    let (code, lines) = diff(old.to_str().unwrap(), new.to_str().unwrap(), &[]);
+    let (code, lines) = diff(&old, &new, &[]);
     assert_eq!(code, Some(100));
     let told: Vec<_> = changes(&lines)
         .into_iter()
@@ -247,7 +235,7 @@ fn fixtures_snapshots_and_recordings_can_be_compared() {
     assert_eq!(told, [("field-removed", &case), ("field-added", &case)]);
     assert_eq!(changes(&lines)[0]["evidence"]["old_line"], 1);
 
-    clawgate()
+    clawgate(ROOT)
         .current_dir(root)
         .args(["run", "claude/answers", "--golden", "update"])
         .env_remove("CI")
@@ -269,7 +257,7 @@ fn what_cannot_be_compared_is_said() {
     fs::write(a.join("x.json"), "{}").unwrap();
     fs::write(b.join("y.json"), "{}").unwrap();
     let refused = |old: &Path, new: &Path, code: i32, says: &str| {
-        clawgate().arg("diff").args([old, new]).assert().code(code).stderr(contains(says.to_owned()));
+        clawgate(ROOT).arg("diff").args([old, new]).assert().code(code).stderr(contains(says.to_owned()));
     };
     refused(&a, &b, 4, "no case is on both sides: the old one has 1 others, such as `x`");
     refused(&a, &empty, 2, "neither recordings, golden snapshots nor JSON files");
@@ -300,8 +288,8 @@ fn a_reader_is_told_whether_it_breaks() {
     let (_, lines) = diff(&old, &new, &["--consumer", manifest.to_str().unwrap()]);
     assert_eq!(lines.iter().find(|line| line["type"] == "consumer").unwrap()["breaks"], false);
     fs::write(&manifest, text.replace("string or", "text or")).unwrap();
-    let mut command = clawgate();
-    command.args(["diff", &old, &new, "--consumer"]).arg(&manifest);
+    let mut command = clawgate(ROOT);
+    command.arg("diff").args([&old, &new]).args(["--consumer"]).arg(&manifest);
     command.assert().code(2).stderr(contains("unknown type `text`").and(contains("^^^")));
 }
 
@@ -332,23 +320,23 @@ fn known_changes_do_not_fail_and_stale_ones_do() {
     assert_eq!(known("/nope", "2999-01-01").0, Some(100));
     assert_eq!(known("/a", "2001-01-01").0, Some(100));
     fs::write(&list, "[[known-change]]\nkind = \"field-gone\"\n").unwrap();
-    let mut command = clawgate();
-    command.args(["diff", &old, &new, "--known-changes"]).arg(&list);
+    let mut command = clawgate(ROOT);
+    command.arg("diff").args([&old, &new]).args(["--known-changes"]).arg(&list);
     command.assert().code(2).stderr(contains("known.toml:2:8: unknown kind of change `field-gone`"));
 }
 
 #[test]
 fn people_and_pull_requests_get_tables() {
     let (old, new) = (corpus("claude-2.1.100"), corpus("claude-2.1.325"));
-    let mut command = clawgate();
-    command.args(["diff", &old, &new, "--case", "http_429_r0"]);
+    let mut command = clawgate(ROOT);
+    command.arg("diff").args([&old, &new]).args(["--case", "http_429_r0"]);
     let text = command.assert().code(100).get_output().stdout.clone();
     let text = String::from_utf8(text).unwrap();
     assert!(text.contains("breaking  assistant /error  value-changed"), "{text}");
     assert!(text.contains("\"unknown\" -> \"rate_limit\"") && text.contains("1 cases compared"), "{text}");
     assert!(!text.contains('\u{1b}'));
-    let mut command = clawgate();
-    command.args(["diff", &old, &new, "--format", "markdown"]);
+    let mut command = clawgate(ROOT);
+    command.arg("diff").args([&old, &new]).args(["--format", "markdown"]);
     command.assert().code(100).stdout(
         contains("| breaking | where | what | cases |")
             .and(contains("<details><summary>"))
@@ -369,7 +357,7 @@ fn a_hostile_fixture_is_only_data() {
         fs::write(side.join("empty.json"), b"").unwrap();
     }
     for format in ["human", "markdown"] {
-        let mut command = clawgate();
+        let mut command = clawgate(ROOT);
         command.arg("diff").args(&sides).args(["--all", "--format", format]);
         let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -413,19 +401,14 @@ const OWN_SCHEMA: &str = r#"{"type":"object","required":["kept"],"properties":{"
 #[test]
 fn what_a_change_does_is_for_the_contract_to_say() {
     let folder = TempDir::new().unwrap();
-    let write = |path: &str, text: &str| {
-        let path = folder.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path.to_str().unwrap().to_owned()
-    };
+    let write = |path: &str, text: &str| files::write(folder.path(), path, text).to_str().unwrap().to_owned();
     write("old/x.json", r#"{"kept":1,"loose":1,"hint":"a b","on":true}"#);
     write("new/x.json", r#"{"hint":3,"new":1,"on":false}"#);
     let contract = write("mine/contract.toml", OWN_CONTRACT);
     write("mine/doc.schema.json", OWN_SCHEMA);
     let (old, new) = (folder.path().join("old"), folder.path().join("new"));
     let told = |more: &[&str]| {
-        let (_, lines) = diff(old.to_str().unwrap(), new.to_str().unwrap(), more);
+        let (_, lines) = diff(&old, &new, more);
         let told = |line: &&Value| {
             let text = |key: &str| line[key].as_str().unwrap();
             format!("{} {} {}", text("effect"), text("kind"), text("pointer"))
@@ -459,7 +442,7 @@ fn what_a_change_does_is_for_the_contract_to_say() {
     assert_eq!(policies, json!({"default": 1}));
 
     let show = || {
-        let mut command = clawgate();
+        let mut command = clawgate(ROOT);
         command.args(["contract", "show", mine]);
         command.assert()
     };
@@ -470,7 +453,7 @@ fn what_a_change_does_is_for_the_contract_to_say() {
     );
     fs::write(&contract, OWN_CONTRACT.replace("field-added =", "field-add =")).unwrap();
     show().code(2).stderr(contains("contract.toml:13").and(contains("`field-add` is no kind of change")));
-    let mut command = clawgate();
+    let mut command = clawgate(ROOT);
     command.arg("diff").args([&old, &new]).args(["--contract", mine]);
     command.assert().code(2).stderr(contains("contract.toml:13"));
 }
@@ -478,32 +461,28 @@ fn what_a_change_does_is_for_the_contract_to_say() {
 /// A recording that names a contract is judged by it, also one of a project's own target; one that names none by its shape.
 #[test]
 fn a_recording_is_judged_by_the_contract_that_it_speaks() {
-    let folder = TempDir::new().unwrap();
-    let root = folder.path();
-    for path in ["targets", "mine"] {
-        fs::create_dir(root.join(path)).unwrap();
-    }
-    fs::write(root.join("clawgate.toml"), "").unwrap();
-    fs::write(root.join("mine/contract.toml"), OWN_CONTRACT).unwrap();
-    fs::write(root.join("mine/doc.schema.json"), OWN_SCHEMA).unwrap();
     let target = "target = { name = \"agent\", program = \"agent\" }\n[[speaks]]\ncontract = \"../mine\"\n";
-    fs::write(root.join("targets/agent.toml"), target).unwrap();
+    let folder = files::folder_with(&[
+        ("clawgate.toml", ""),
+        ("mine/contract.toml", OWN_CONTRACT),
+        ("mine/doc.schema.json", OWN_SCHEMA),
+        ("targets/agent.toml", target),
+    ]);
+    let root = folder.path();
     let record = |side: &str, contract: &str, document: &str| {
-        let place = root.join(side).join("case");
-        fs::create_dir_all(&place).unwrap();
         let facts = json!({
             "schema_version": 1, "target": "agent", "target_version": "1", "scenario": "case", "exit": {"code": 0},
             "contract": contract,
         });
-        fs::write(place.join("recording.json"), facts.to_string()).unwrap();
-        fs::write(place.join("stdout"), document).unwrap();
-        fs::write(place.join("stderr"), "").unwrap();
+        let write = |name: &str, text: &str| files::write(root, &format!("{side}/case/{name}"), text);
+        write("recording.json", &facts.to_string());
+        write("stdout", document);
+        write("stderr", "");
     };
     for (contract, policy, effect) in [("mine", "mine", "breaking"), ("theirs", "default", "additive")] {
         record("old", contract, r#"{"kept":1}"#);
         record("new", contract, r#"{"kept":1,"new":1}"#);
-        let (_, lines) =
-            lines(clawgate().current_dir(root).args(["diff", "old", "new", "--format", "json"]), "diff");
+        let (_, lines) = lines(clawgate(root).args(["diff", "old", "new", "--format", "json"]), "diff");
         assert_eq!(lines[0]["effect"], effect, "{contract}");
         assert_eq!(lines[1]["policies"], json!({ policy: 1 }));
     }
@@ -516,7 +495,7 @@ fn a_recording_is_judged_by_the_contract_that_it_speaks() {
 fn a_matrix_says_when_it_changed() {
     let versions = ["1.0.128", "2.1.0", "2.1.100", "2.1.197", "2.1.325"];
     let directories = versions.map(|version| corpus(&format!("claude-{version}")));
-    let mut command = clawgate();
+    let mut command = clawgate(ROOT);
     command.arg("matrix").args(&directories).args(["--sample", "2", "--format", "json"]);
     let (code, lines) = lines(&mut command, "matrix");
     assert_eq!(code, Some(0));
@@ -535,7 +514,7 @@ fn a_matrix_says_when_it_changed() {
     assert!(found("field-added", "result/success", "/ttft_ms", "2.1.100", "2.1.197"));
     assert!(found("field-added", "result/success", "/result_index", "2.1.197", "2.1.325"));
     assert!(!found("field-added", "result/success", "/result_index", "2.1.0", "2.1.100"));
-    clawgate()
+    clawgate(ROOT)
         .args(["matrix", "nowhere"])
         .assert()
         .code(2)
@@ -545,21 +524,23 @@ fn a_matrix_says_when_it_changed() {
 #[test]
 fn what_holds_no_json_is_no_comparison() {
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("garbage"), b"\xff\x00 no JSON\n").unwrap();
-    let mut diff = Command::cargo_bin("clawgate").unwrap();
-    diff.current_dir(folder.path()).args(["diff", "garbage", "garbage"]);
-    diff.assert().code(2).stderr(contains("garbage: holds no JSON"));
+    let write = |path: &str, text: &[u8]| files::write(folder.path(), path, text);
+    write("garbage", b"\xff\x00 no JSON\n");
+    clawgate(folder.path())
+        .args(["diff", "garbage", "garbage"])
+        .assert()
+        .code(2)
+        .stderr(contains("garbage: holds no JSON"));
     for side in ["old", "new"] {
-        fs::create_dir(folder.path().join(side)).unwrap();
-        fs::write(folder.path().join(side).join("a.json"), "").unwrap();
-        fs::write(folder.path().join(side).join("b.json"), "prose").unwrap();
+        write(&format!("{side}/a.json"), b"");
+        write(&format!("{side}/b.json"), b"prose");
     }
-    let mut diff = Command::cargo_bin("clawgate").unwrap();
-    diff.current_dir(folder.path()).args(["diff", "old", "new"]);
+    let mut diff = clawgate(folder.path());
+    diff.args(["diff", "old", "new"]);
     diff.assert().code(2).stderr(contains("old: holds no JSON"));
     // One that lost its JSON is told.
-    fs::write(folder.path().join("old/c.json"), "{}").unwrap();
-    fs::write(folder.path().join("new/c.json"), "{}").unwrap();
-    fs::write(folder.path().join("old/a.json"), "{\"a\":1}").unwrap();
+    write("old/c.json", b"{}");
+    write("new/c.json", b"{}");
+    write("old/a.json", b"{\"a\":1}");
     diff.assert().code(100).stdout(contains("was JSON, and now nothing is printed"));
 }

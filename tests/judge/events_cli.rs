@@ -3,23 +3,20 @@
 use std::fs;
 use std::io::Write;
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::command::{ROOT, clawgate};
+use crate::schema::assert_fit;
+use crate::support::{json_lines, process};
 
 const GOOD: &str = "tests/corpus/claws-events/01-VALID-golden-run.jsonl";
 const GAP: &str = "tests/corpus/claws-events/34-HB-04-heartbeat-gap.jsonl";
 const SPOOF: &str = "tests/corpus/claws-events/19-ENV-14-from-peer-spoof.jsonl";
 
-fn clawgate() -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CLAWGATE_FORMAT").env_remove("NO_COLOR");
-    command
-}
-
 fn judged(args: &[&str]) -> (i32, Value) {
-    let output = clawgate()
+    let output = clawgate(ROOT)
         .args(["judge", "--format", "json", "--contract", "claws-events"])
         .args(args)
         .output()
@@ -35,10 +32,7 @@ fn a_log_has_findings_and_no_verdict() {
     assert_eq!(line["findings"][0]["clause"], "claws-events/hb-04");
     assert_eq!(line["findings"][0]["line"], 10);
     assert_eq!(line["findings"][0]["consequences"][0], "claws-events/sy-09 on line 10");
-    let schema: Value =
-        serde_json::from_str(include_str!("../../schemas/clawgate/judge.schema.json")).unwrap();
-    let schema = jsonschema::draft202012::new(&schema).unwrap();
-    assert_eq!(schema.iter_errors(&line).map(|error| error.to_string()).collect::<Vec<_>>(), [""; 0]);
+    assert_fit(std::slice::from_ref(&line), "judge");
     assert_eq!(judged(&[GOOD]).0, 0);
 }
 
@@ -47,7 +41,7 @@ fn the_profile_decides_what_a_spoofed_sender_weighs() {
     assert_eq!(judged(&[SPOOF]).0, 100);
     assert_eq!(judged(&["--profile", "lenient", SPOOF]).0, 100);
     assert_eq!(judged(&["--profile", "origin", SPOOF]).0, 0);
-    clawgate()
+    clawgate(ROOT)
         .args(["judge", "--profile", "loose", SPOOF])
         .assert()
         .code(2)
@@ -56,7 +50,7 @@ fn the_profile_decides_what_a_spoofed_sender_weighs() {
 
 #[test]
 fn a_log_is_known_by_its_shape_and_that_is_said() {
-    clawgate()
+    clawgate(ROOT)
         .args(["judge", GOOD])
         .assert()
         .code(0)
@@ -89,14 +83,14 @@ fn the_segments_of_a_server_are_one_log_in_their_order() {
 
 #[test]
 fn the_timeline_tells_the_story() {
-    let output = clawgate().args(["events", "timeline", GAP]).output().unwrap();
+    let output = clawgate(ROOT).args(["events", "timeline", GAP]).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
-    clawgate()
+    clawgate(ROOT)
         .args(["events", "timeline", "tests/corpus/claws-events/02-VALID-recover-loop.jsonl"])
         .assert()
         .stdout(predicate::str::is_match(r"mean time to recover +\d+ ms .*1 recoveries").unwrap());
-    clawgate()
+    clawgate(ROOT)
         .args(["events", "timeline", "tests/corpus/claws-events/04-VALID-request-and-blocked-answered.jsonl"])
         .assert()
         .stdout(predicate::str::is_match(r"mean answer time +250 ms .*2 answers").unwrap())
@@ -112,11 +106,18 @@ fn hostile_text_is_shown_and_obeyed_nowhere() {
     let path = directory.path().join("log.jsonl");
     fs::write(&path, log).unwrap();
     let page = directory.path().join("page.html");
-    clawgate().args(["events", "timeline"]).arg(&path).arg("--html").arg(&page).assert().code(0).stdout("");
+    clawgate(ROOT)
+        .args(["events", "timeline"])
+        .arg(&path)
+        .arg("--html")
+        .arg(&page)
+        .assert()
+        .code(0)
+        .stdout("");
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("&lt;script&gt;") && !page.contains("<script") && !page.contains('\u{1b}'));
     assert!(!page.contains("http://") && !page.contains("https://") && !page.contains("src="));
-    let output = clawgate().args(["events", "timeline"]).arg(&path).output().unwrap();
+    let output = clawgate(ROOT).args(["events", "timeline"]).arg(&path).output().unwrap();
     assert!(!output.stdout.contains(&0x1b) && !String::from_utf8_lossy(&output.stdout).contains('\u{202e}'));
 }
 
@@ -127,7 +128,7 @@ fn watch_reports_what_is_there_and_what_comes() {
     let log = fs::read_to_string(SPOOF).unwrap();
     let (head, tail) = log.split_at(log.match_indices('\n').nth(6).unwrap().0 + 20);
     fs::write(&path, head).unwrap();
-    let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("clawgate"))
+    let mut child = process(ROOT)
         .args(["events", "watch", "--for", "1.5", "--format", "json"])
         .arg(&path)
         .stdout(std::process::Stdio::piped())
@@ -145,7 +146,7 @@ fn watch_reports_what_is_there_and_what_comes() {
 #[test]
 fn a_log_that_is_not_there_is_said() {
     for command in ["timeline", "watch"] {
-        clawgate()
+        clawgate(ROOT)
             .args(["events", command, "nowhere.jsonl"])
             .assert()
             .code(2)
@@ -155,18 +156,18 @@ fn a_log_that_is_not_there_is_said() {
 
 #[test]
 fn the_catalogue_has_every_clause_and_says_which_are_live_only() {
-    clawgate().args(["contract", "list"]).assert().stdout(predicate::str::contains("129 clauses"));
-    clawgate()
+    clawgate(ROOT).args(["contract", "list"]).assert().stdout(predicate::str::contains("129 clauses"));
+    clawgate(ROOT)
         .args(["contract", "show", "claws-events"])
         .assert()
         .stdout(predicate::str::contains("live only").count(9));
-    clawgate()
+    clawgate(ROOT)
         .args(["explain", "claws-events/env-14"])
         .assert()
         .code(0)
         .stdout(predicate::str::contains("breaks it"))
         .stdout(predicate::str::contains("origin  off"));
-    clawgate()
+    clawgate(ROOT)
         .args(["explain", "claws-events/or-01"])
         .assert()
         .code(0)
@@ -175,14 +176,8 @@ fn the_catalogue_has_every_clause_and_says_which_are_live_only() {
 
 /// Every line of a watch against its published form.
 fn assert_watch_form(output: &str) -> Vec<Value> {
-    let schema: Value =
-        serde_json::from_str(include_str!("../../schemas/clawgate/events-watch.schema.json")).unwrap();
-    let schema = jsonschema::draft202012::new(&schema).unwrap();
-    let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for line in &lines {
-        let errors: Vec<_> = schema.iter_errors(line).map(|error| error.to_string()).collect();
-        assert_eq!(errors, [""; 0], "{line}");
-    }
+    let lines = json_lines(output);
+    assert_fit(&lines, "events-watch");
     lines
 }
 
@@ -194,7 +189,7 @@ struct Watching {
 
 impl Watching {
     fn start(log: &std::path::Path) -> Self {
-        let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("clawgate"))
+        let mut child = process(ROOT)
             .args(["events", "watch", "--all", "--format", "json"])
             .arg(log)
             .stdout(std::process::Stdio::piped())
@@ -227,7 +222,7 @@ impl Drop for Watching {
 
 #[test]
 fn watch_prints_what_its_schema_says() {
-    let output = clawgate()
+    let output = clawgate(ROOT)
         .args(["events", "watch", "--all", "--for", "0.2", "--format", "json", SPOOF])
         .output()
         .unwrap();
@@ -296,7 +291,7 @@ fn a_recording_of_a_worker_is_judged_as_the_log_that_it_is() {
     for (profile, wanted) in [("strict", 100), ("origin", 0)] {
         let says = format!("{facts},\"contract\":\"claws-events\",\"profile\":\"{profile}\"}}");
         fs::write(recording.join("recording.json"), says).unwrap();
-        let output = clawgate().args(["judge", "--format", "json", path]).output().unwrap();
+        let output = clawgate(ROOT).args(["judge", "--format", "json", path]).output().unwrap();
         let line: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(wanted), "{line}");
         assert_eq!((&line["events"]["profile"], &line["verdict"]), (&profile.into(), &Value::Null));
@@ -311,13 +306,13 @@ fn regression_an_empty_log_passed_the_gate() {
     fs::write(&empty, "").unwrap();
     let (code, line) = judged(&[empty.to_str().unwrap()]);
     assert_eq!((code, &line["findings"][0]["clause"]), (100, &"claws-events/lg-06".into()));
-    let human = clawgate().args(["judge", "--contract", "claws-events"]).arg(&empty).assert().code(100);
+    let human = clawgate(ROOT).args(["judge", "--contract", "claws-events"]).arg(&empty).assert().code(100);
     human.stdout(predicate::str::contains("the log holds no record"));
 }
 
 #[test]
 fn the_timeline_is_there_for_programs_too() {
-    let output = clawgate().args(["events", "timeline", GAP, "--format", "json"]).output().unwrap();
+    let output = clawgate(ROOT).args(["events", "timeline", GAP, "--format", "json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let timeline: Value = serde_json::from_slice(&output.stdout).unwrap();
     let lives = timeline["lives"].as_array().unwrap();

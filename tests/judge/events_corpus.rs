@@ -1,16 +1,14 @@
 //! The labelled event logs: exactly the expected clauses at the expected lines, under each profile, and nothing else.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use clawgate::internals::events::Profile;
 use clawgate::internals::schema::judge_log;
 use clawgate::schema::{ContractSet, Finding};
 use serde_json::Value;
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/claws-events")
-}
+use crate::command::corpus;
+use crate::support::json_lines;
 
 fn contract() -> ContractSet {
     ContractSet::open("claws-events").unwrap_or_else(|error| panic!("{error}"))
@@ -30,12 +28,13 @@ fn written(finding: &Finding) -> (u64, String, String) {
 #[test]
 fn every_labelled_log_has_exactly_its_findings_under_every_profile() {
     let set = contract();
-    let index: Vec<Value> = serde_json::from_slice(&fs::read(corpus().join("index.json")).unwrap()).unwrap();
+    let index: Vec<Value> =
+        serde_json::from_slice(&fs::read(corpus("claws-events/index.json")).unwrap()).unwrap();
     assert_eq!(index.len(), 40);
     let mut wrong = Vec::new();
     for entry in &index {
         let file = entry["file"].as_str().unwrap();
-        let log = fs::read(corpus().join(file)).unwrap();
+        let log = fs::read(corpus("claws-events").join(file)).unwrap();
         for profile in Profile::ALL {
             let mut expected: Vec<_> = entry["expected"][profile.name()]
                 .as_array()
@@ -60,7 +59,7 @@ fn every_labelled_log_has_exactly_its_findings_under_every_profile() {
 
 /// The findings of a real log under `origin`, with how often each clause is broken.
 fn broken(file: &str) -> Vec<(String, usize)> {
-    let log = fs::read(corpus().join("real").join(file)).unwrap();
+    let log = fs::read(corpus("claws-events/real").join(file)).unwrap();
     let mut counts = std::collections::BTreeMap::new();
     for finding in judge_log(&contract(), Profile::Origin, &log) {
         let clause = finding.clause.strip_prefix("claws-events/").unwrap();
@@ -98,7 +97,7 @@ fn real_logs_are_read_whole() {
     for (file, records) in
         [("server-log-crash-restart.jsonl", 30), ("server-log-soft.jsonl", 137), ("sidecar-soft.log", 136)]
     {
-        let log = fs::read(corpus().join("real").join(file)).unwrap();
+        let log = fs::read(corpus("claws-events/real").join(file)).unwrap();
         for size in [1, 7, 4096, log.len()] {
             let mut judge = LogChecker::new(Profile::Origin, Limits::default());
             log.chunks(size).for_each(|chunk| judge.push(chunk, &mut Deaf));
@@ -112,7 +111,7 @@ fn silence_is_found_by_the_clock_alone() {
     use clawgate::internals::events::Limits;
     use clawgate::internals::schema::EventJudge;
     let set = contract();
-    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    let log = fs::read_to_string(corpus("claws-events/01-VALID-golden-run.jsonl")).unwrap();
     let head: String = log.split_inclusive('\n').take(9).collect();
     let mut judge = EventJudge::new(&set, Profile::Strict, Limits::default());
     judge.push(head.as_bytes(), &mut ());
@@ -138,8 +137,8 @@ fn written_out(lines: &[Value]) -> String {
 
 /// The golden run with one value of one line replaced: the findings with their lines, but for notes.
 fn edited(line: usize, pointer: &str, value: Value) -> Vec<(u64, String)> {
-    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
-    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let log = fs::read_to_string(corpus("claws-events/01-VALID-golden-run.jsonl")).unwrap();
+    let mut lines = json_lines(&log);
     *lines[line - 1].pointer_mut(pointer).unwrap() = value;
     let log = written_out(&lines);
     let findings = judge_log(&contract(), Profile::Strict, log.as_bytes());
@@ -194,12 +193,12 @@ fn regression_a_sequence_that_is_no_number_was_not_looked_at() {
 
 #[test]
 fn numbers_that_are_given_out_again_after_a_gap_are_a_restart() {
-    let log = fs::read_to_string(corpus().join("01-VALID-golden-run.jsonl")).unwrap();
+    let log = fs::read_to_string(corpus("claws-events/01-VALID-golden-run.jsonl")).unwrap();
     // The last record leaves one number out, and the server that was killed then gives that one out again.
     let count = log.lines().count() as u64;
     let mut numbers: Vec<u64> = (0..count - 1).collect();
     numbers.push(count);
-    let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut lines = json_lines(&log);
     for (line, number) in lines.iter_mut().zip(numbers) {
         line["sequence"] = number.into();
     }

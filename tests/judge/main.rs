@@ -4,12 +4,20 @@
 
 mod architecture;
 mod cli;
+#[path = "../support/command.rs"]
+mod command;
 mod contracts;
 mod documented_reader;
 mod drift;
 mod events_cli;
 mod events_corpus;
 mod events_properties;
+#[path = "../support/files.rs"]
+mod files;
+#[path = "../support/schema.rs"]
+mod schema;
 mod stream_properties;
+#[path = "../support/mod.rs"]
+mod support;
 mod surface;
 mod verdicts;

@@ -9,9 +9,7 @@ use clawgate::judge::{self, Contracts, Options, Protocol};
 use clawgate::recording::Recording;
 use serde_json::Value;
 
-fn corpus(folder: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus").join(folder)
-}
+use crate::command::corpus;
 
 thread_local! {
     /// Opening the contracts takes longer than a verdict.

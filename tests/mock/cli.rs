@@ -5,16 +5,18 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{self, Client, post, question};
-use assert_cmd::cargo::CommandCargoExt;
 use assert_cmd::prelude::OutputAssertExt;
 use predicates::prelude::*;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::client::{self, Client, post, question};
+use crate::schema::assert_fit;
+use crate::support::{json_lines, process};
+
 fn clawgate(arguments: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.args(arguments).env_remove("CLAWGATE_MOCK_PORT").stdin(Stdio::null());
+    let mut command = process(env!("CARGO_MANIFEST_DIR"));
+    command.args(arguments);
     command
 }
 
@@ -60,18 +62,10 @@ impl Drop for Running {
 
 /// Lines of output, each valid against the schema that is published for them.
 fn lines(output: &str, schema: &str) -> Vec<Value> {
-    let schema = jsonschema::validator_for(&serde_json::from_str(schema).unwrap()).unwrap();
-    let lines: Vec<Value> = output.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for line in &lines {
-        let errors: Vec<_> =
-            schema.iter_errors(line).map(|error| format!("{error} at {}", error.instance_path())).collect();
-        assert!(errors.is_empty(), "{errors:#?} in {line:#}");
-    }
+    let lines = json_lines(output);
+    assert_fit(&lines, schema);
     lines
 }
-
-const MOCK_SCHEMA: &str = include_str!("../../schemas/clawgate/mock.schema.json");
-const SWEEP_SCHEMA: &str = include_str!("../../schemas/clawgate/sweep.schema.json");
 
 #[test]
 fn serves_until_interrupted_and_sums_up() {
@@ -122,8 +116,8 @@ fn json_is_one_object_a_line_and_holds_no_key() {
     let (code, rest, errors) = mock.end(Signal::INT);
     assert_eq!((code, errors.as_str()), (Some(0), ""));
     assert!(!rest.contains("dummy-key"), "{rest}");
-    lines(&first, MOCK_SCHEMA);
-    let lines = lines(&rest, MOCK_SCHEMA);
+    lines(&first, "mock");
+    let lines = lines(&rest, "mock");
     assert_eq!((&lines[0]["type"], &lines[0]["entry"]), (&"request".into(), &"calls".into()));
     assert_eq!(lines[1]["type"], "summary");
     assert_eq!(lines[1]["unused"], serde_json::json!(["reports"]));
@@ -145,7 +139,7 @@ fn every_kind_of_request_has_the_published_form() {
     body["messages"] = serde_json::json!([{"role": "user", "content": "Warmup"}]);
     client.send(&post(&body)).read_response(true);
     let (_, rest, _) = mock.end(Signal::TERM);
-    let lines = lines(&rest, MOCK_SCHEMA);
+    let lines = lines(&rest, "mock");
     let kinds: Vec<_> = lines.iter().map(|line| line["kind"].as_str().unwrap_or("summary")).collect();
     assert_eq!(kinds, ["turn", "unmatched", "auxiliary", "summary"]);
     assert_eq!(lines[1]["findings"][0]["pointer"], "/messages/2/content");
@@ -187,7 +181,7 @@ fn faults_by_name() {
     ]);
     assert_eq!(mock.connect().send(&post(&question(true))).read_response(true).status, 529);
     let (bytes, end) = mock.connect().send(&post(&question(true))).read_to_end();
-    assert_eq!(end, support::End::Reset);
+    assert_eq!(end, client::End::Reset);
     assert!(!bytes.is_empty());
     assert_eq!(mock.connect().send(&post(&question(true))).read_response(true).status, 200);
     let (_, rest, _) = mock.end(Signal::INT);
@@ -322,7 +316,7 @@ fn a_sweep_shows_every_case_on_the_wire() {
     fs::write(&file, "[scenario]\nname = \"small\"\n[[api.turns]]\nname = \"only\"\ntext = \"é\"\n").unwrap();
     let output = clawgate(&["sweep", file.to_str().unwrap(), "--format", "json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
-    let lines = lines(&String::from_utf8(output.stdout).unwrap(), SWEEP_SCHEMA);
+    let lines = lines(&String::from_utf8(output.stdout).unwrap(), "sweep");
     let (summary, cases) = lines.split_last().unwrap();
     assert_eq!(summary["passed"].as_u64().unwrap(), cases.len() as u64);
     let ends: std::collections::BTreeSet<_> =
@@ -347,7 +341,7 @@ fn a_sweep_id_replays_its_case() {
     // The command beside it does what it says.
     let mock = Running::start(&["mock", "tool-use", "--fault", case["fault"].as_str().unwrap()]);
     let (_, end) = mock.connect().send(&post(&question(true))).read_to_end();
-    assert_eq!(end, support::End::Reset);
+    assert_eq!(end, client::End::Reset);
 }
 
 #[test]

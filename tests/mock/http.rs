@@ -1,6 +1,6 @@
 //! The scripted API as any HTTP client sees it: endpoints, framing, matching, findings and the journal.
 
-use crate::support::{End, SCRIPT, Server, post, post_with, question};
+use crate::client::{End, SCRIPT, Server, post, post_with, question};
 use clawgate::internals::harness::mock::journal::{Kind, Outcome};
 use serde_json::{Value, json};
 
@@ -296,7 +296,7 @@ fn a_listener_from_elsewhere_is_served() {
     assert_eq!(api.address(), address);
     let stream = std::net::TcpStream::connect(address).unwrap();
     assert_eq!(
-        crate::support::Client::new(stream).send(&post(&question(true))).read_response(true).status,
+        crate::client::Client::new(stream).send(&post(&question(true))).read_response(true).status,
         200
     );
     assert_eq!(runtime.block_on(api.stop()).requests.len(), 1);

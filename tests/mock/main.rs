@@ -4,7 +4,11 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
 
 mod cli;
+mod client;
 mod http;
 mod mounted;
+#[path = "../support/schema.rs"]
+mod schema;
+#[path = "../support/mod.rs"]
 mod support;
 mod wire;

@@ -1,6 +1,6 @@
 //! Mocks of the user's own beside a script: what wiremock replies is what the client gets.
 
-use crate::support::{End, Server, post, question};
+use crate::client::{End, Server, post, question};
 use clawgate::internals::harness::mock::Script;
 use clawgate::internals::harness::mock::journal::{Kind, Outcome};
 use clawgate::testing::wiremock::{Mock, Request, ResponseTemplate, matchers};

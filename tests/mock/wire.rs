@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::support::{self, Client, DEADLINE, End, Response, SCRIPT, Server, find, post, question};
+use crate::client::{self, Client, DEADLINE, End, Response, SCRIPT, Server, find, post, question};
 use clawgate::internals::harness::mock::fault::catalogue;
 use clawgate::internals::harness::mock::journal::Outcome;
 
@@ -26,7 +26,7 @@ impl Healthy {
     fn fetch(stream: bool) -> (Vec<u8>, Response) {
         let server = Server::new(SCRIPT, &[]);
         let response = server.connect().send(&post(&question(stream))).read_response(true);
-        let closing = support::post_with(&question(stream), "connection: close\r\n");
+        let closing = client::post_with(&question(stream), "connection: close\r\n");
         let again = Server::new(SCRIPT, &[]);
         let (wire, end) = again.connect().send(&closing).read_to_end();
         assert_eq!(end, End::Fin);

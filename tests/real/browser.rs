@@ -5,9 +5,10 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Child, Command as Process, Stdio};
 
-use assert_cmd::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::support::{json_lines, process};
 
 /// A page in a browser.
 struct Browser {
@@ -143,16 +144,7 @@ const SEEN: &str =
     "[...document.querySelectorAll('.case')].filter(c => c.getClientRects().length > 0).length";
 
 fn clawgate(folder: &Path, args: &[&str]) -> i32 {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command
-        .current_dir(folder)
-        .env_remove("GITHUB_ACTIONS")
-        .args(args)
-        .output()
-        .unwrap()
-        .status
-        .code()
-        .unwrap()
+    process(folder).args(args).output().unwrap().status.code().unwrap()
 }
 
 #[test]
@@ -324,7 +316,7 @@ fn a_thousand_cases_open() {
     assert_eq!(clawgate(folder.path(), &["run", "claude/http/429", "--out", "one", "-q"]), 0);
     // A thousand repetitions of one case, all told of as if they had been run.
     let events = fs::read_to_string(folder.path().join("one/events.ndjson")).unwrap();
-    let mut told: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut told = json_lines(&events);
     (told[0]["cases"], told[0]["plan"]["cases"]) = (1000.into(), 1000.into());
     let mut lines = vec![told[0].to_string()];
     for repetition in 1..=1000 {
@@ -358,7 +350,7 @@ fn a_thousand_cases_are_filtered() {
     assert_eq!(clawgate(folder.path(), &args), 100);
     // A thousand cases, of which every tenth failed, half of them on either target.
     let events = fs::read_to_string(folder.path().join("one/events.ndjson")).unwrap();
-    let mut told: Vec<Value> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut told = json_lines(&events);
     (told[0]["cases"], told[0]["plan"]["cases"]) = (1000.into(), 1000.into());
     let of = |status: &str| {
         let is = |event: &&Value| event["type"] == "case-finished" && event["status"] == status;

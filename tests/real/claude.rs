@@ -7,9 +7,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::process;
 
 /// A command that runs the real CLI with these arguments and settings, away from any network.
 fn claude(home: &Path, settings: &[(&str, &str)], arguments: &[&str]) -> Command {
@@ -43,7 +44,7 @@ fn judged(settings: &[(&str, &str)], arguments: &[&str]) -> Value {
         .stderr(File::create(&stderr).unwrap())
         .status()
         .unwrap();
-    let output = Command::new(cargo_bin("clawgate"))
+    let output = process(home.path())
         .args(["judge", "--format", "json", "--exit-code", &status.code().unwrap().to_string(), "--stderr"])
         .args([&stderr, &stdout])
         .output()
@@ -94,11 +95,8 @@ fn a_pipe_from_the_cli_is_judged_live() {
     let home = TempDir::new().unwrap();
     let mut target =
         claude(home.path(), &[], &STREAM).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let output = Command::new(cargo_bin("clawgate"))
-        .args(["judge", "-"])
-        .stdin(target.stdout.take().unwrap())
-        .output()
-        .unwrap();
+    let output =
+        process(home.path()).args(["judge", "-"]).stdin(target.stdout.take().unwrap()).output().unwrap();
     target.wait().unwrap();
     assert_eq!(output.status.code(), Some(100));
     let shown = String::from_utf8(output.stdout).unwrap();

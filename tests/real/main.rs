@@ -13,3 +13,5 @@ mod claude;
 mod run;
 mod scripted_api;
 mod sdk;
+#[path = "../support/mod.rs"]
+mod support;

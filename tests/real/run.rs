@@ -1,11 +1,10 @@
 //! The scenarios on real Claude CLIs, each in a network of its own. `CLAWGATE_CLAUDE_BINS` names the binaries, with
 //! colons between them.
 
-use std::process::Command;
-
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::support::{json_lines, process};
 
 /// One of each kind, so that a version takes a minute or two.
 const CHOSEN: &[&str] = &[
@@ -47,12 +46,11 @@ fn every_version_is_as_expected() {
     let binaries = std::env::var("CLAWGATE_CLAUDE_BINS").unwrap();
     for binary in binaries.split(':') {
         let folder = TempDir::new().unwrap();
-        let output = Command::new(cargo_bin("clawgate"))
+        let output = process(folder.path())
             .arg("run")
             .args(CHOSEN)
             .args(["--target", "claude", "--out", "out"])
             .env("CLAWGATE_CLAUDE_BIN", binary)
-            .current_dir(folder.path())
             .output()
             .unwrap();
         let shown = String::from_utf8_lossy(&output.stdout);
@@ -85,14 +83,12 @@ fn runs_of_the_same_binary_are_the_same() {
     let binary = binaries.split(':').next().unwrap();
     let folder = TempDir::new().unwrap();
     let run = |more: &[&str]| {
-        let output = Command::new(cargo_bin("clawgate"))
+        let output = process(folder.path())
             .arg("run")
             .args(STEADY)
             .args(["--target", "claude"])
             .args(more)
             .env("CLAWGATE_CLAUDE_BIN", binary)
-            .env_remove("CI")
-            .current_dir(folder.path())
             .output()
             .unwrap();
         let shown = String::from_utf8_lossy(&output.stdout);
@@ -107,7 +103,7 @@ fn runs_of_the_same_binary_are_the_same() {
 #[ignore = "needs npm and its registry; .ci/run runs it"]
 fn a_matrix_goes_over_scripts_and_binaries() {
     let folder = TempDir::new().unwrap();
-    let output = Command::new(cargo_bin("clawgate"))
+    let output = process(folder.path())
         .args([
             "matrix",
             "claude@2.1.0..2.1.197",
@@ -121,12 +117,11 @@ fn a_matrix_goes_over_scripts_and_binaries() {
         ])
         .args(["--case", "claude/answers/stream", "--case", "claude/tools/max-turns"])
         .env("CLAWGATE_CACHE", folder.path().join("cache"))
-        .current_dir(folder.path())
         .output()
         .unwrap();
     let (shown, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{shown}{said}");
-    let lines: Vec<Value> = shown.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = json_lines(shown.as_bytes());
     for pointer in ["/stop_reason", "/terminal_reason", "/ttft_ms"] {
         let is_told = |line: &&Value| {
             line["kind"] == "field-added" && line["message"] == "result/success" && line["pointer"] == pointer
@@ -143,13 +138,7 @@ fn a_version_is_installed_into_the_cache_and_answers() {
     let folder = TempDir::new().unwrap();
     let cache = folder.path().join("cache");
     let clawgate = |args: &[&str]| {
-        let output = Command::new(cargo_bin("clawgate"))
-            .args(args)
-            .env("CLAWGATE_CACHE", &cache)
-            .env_remove("CLAWGATE_CLAUDE_BIN")
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
+        let output = process(folder.path()).args(args).env("CLAWGATE_CACHE", &cache).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(output.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&output.stderr));
         said

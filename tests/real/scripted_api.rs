@@ -16,6 +16,8 @@ use clawgate::internals::run::scenario::Scenario;
 use clawgate::internals::run::scenario::library;
 use serde_json::Value;
 
+use crate::support::json_lines;
+
 fn binary() -> PathBuf {
     let path =
         std::env::var_os("CLAWGATE_CLAUDE_BIN").expect("CLAWGATE_CLAUDE_BIN names the native Claude CLI");
@@ -107,7 +109,7 @@ impl Room {
             std::thread::sleep(Duration::from_millis(20));
         };
         let text = fs::read_to_string(&stdout).unwrap();
-        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines = json_lines(text);
         assert!(!lines.is_empty(), "no output; stderr: {}", fs::read_to_string(&stderr).unwrap());
         (lines, status.code())
     }

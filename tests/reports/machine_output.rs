@@ -5,9 +5,12 @@ use std::fs;
 use std::path::Path;
 
 use assert_cmd::Command;
-use jsonschema::Validator;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::command::{ROOT, clawgate};
+use crate::schema::assert_fit;
+use crate::support::json_lines;
 
 /// Each command with `--format json`: its schema, and the arguments to try it with. `OUT` is an empty directory.
 const TRIED: &[(&str, &str, &[&str])] = &[
@@ -64,19 +67,8 @@ const FOR_PEOPLE: &str = "golden review";
 /// The file of the user's, which is read and not printed.
 const CONFIG: &str = "config";
 
-fn clawgate() -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(env!("CARGO_MANIFEST_DIR")).env_remove("CLAWGATE_FORMAT");
-    command
-}
-
 fn schemas() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/clawgate")
-}
-
-fn schema(name: &str) -> Validator {
-    let text = fs::read(schemas().join(format!("{name}.schema.json"))).unwrap();
-    jsonschema::draft202012::new(&serde_json::from_slice(&text).unwrap()).unwrap()
+    Path::new(ROOT).join("schemas/clawgate")
 }
 
 /// Runs a command, holds each of its lines against the schema and answers with the lines.
@@ -84,15 +76,9 @@ fn lines(mut command: Command, name: &str) -> Vec<Value> {
     let output = command.args(["--format", "json"]).output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(0 | 100)), "{command:?}: {errors}");
-    let text = String::from_utf8(output.stdout).unwrap();
-    assert!(!text.is_empty(), "{command:?} prints nothing: {errors}");
-    let schema = schema(name);
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    for line in &lines {
-        let misfits = schema.iter_errors(line).map(|error| format!("{error} at {}", error.instance_path()));
-        let misfits: Vec<_> = misfits.collect();
-        assert!(misfits.is_empty(), "{command:?}: {misfits:#?} in {line:#}");
-    }
+    let lines = json_lines(output.stdout);
+    assert!(!lines.is_empty(), "{command:?} prints nothing: {errors}");
+    assert_fit(&lines, name);
     lines
 }
 
@@ -101,7 +87,7 @@ fn everything_printed_for_programs_fits_the_published_schema() {
     for (command, schema, args) in TRIED {
         let out = TempDir::new().unwrap();
         let place = out.path().to_str().unwrap();
-        let mut tried = clawgate();
+        let mut tried = clawgate(ROOT);
         tried.args(command.split(' ')).args(args.iter().map(|arg| if *arg == "OUT" { place } else { arg }));
         lines(tried, schema);
     }
@@ -111,8 +97,8 @@ fn everything_printed_for_programs_fits_the_published_schema() {
 fn what_comes_after_a_run_fits_the_published_schema_too() {
     let folder = TempDir::new().unwrap();
     let at = |words: &[&str]| {
-        let mut command = clawgate();
-        command.current_dir(folder.path()).env_remove("CI").args(words);
+        let mut command = clawgate(folder.path());
+        command.args(words);
         command
     };
     let one = "claude/answers/stream";
@@ -134,7 +120,7 @@ fn what_comes_after_a_run_fits_the_published_schema_too() {
 /// The commands below one that have a `--format`.
 fn with_format(path: &str, found: &mut BTreeSet<String>) {
     let words = path.split(' ').filter(|word| !word.is_empty());
-    let output = clawgate().args(words).arg("--help").output().unwrap();
+    let output = clawgate(ROOT).args(words).arg("--help").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     if help.lines().any(|line| line.trim_start().starts_with("--format")) {
         found.insert(path.to_owned());
@@ -168,7 +154,7 @@ fn no_command_and_no_schema_is_left_out() {
         pairs.iter().map(|(_, schema)| *schema).chain([CONFIG]).map(str::to_owned).collect();
     assert_eq!(files.collect::<BTreeSet<_>>(), used);
     for (command, name, file) in ELSEWHERE {
-        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap();
+        let text = fs::read_to_string(Path::new(ROOT).join(file)).unwrap();
         let names_it = text.contains(&format!("{name}.schema.json")) || text.contains(&format!("\"{name}\""));
         assert!(names_it, "{file} does not look at what {command} prints");
     }

@@ -2,5 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
 
+#[path = "../support/command.rs"]
+mod command;
+#[path = "../support/files.rs"]
+mod files;
 mod machine_output;
 mod run;
+#[path = "../support/scenario.rs"]
+mod scenario;
+#[path = "../support/schema.rs"]
+mod schema;
+#[path = "../support/mod.rs"]
+mod support;

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command as Process, Stdio};
 
-use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
 use clawgate::internals::report::{Context, Terminal, Verbosity};
 use clawgate::internals::run::Event;
@@ -13,15 +12,10 @@ use predicates::str::contains;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn clawgate(folder: &Path) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(folder);
-    for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "CI", "CI_NODE_INDEX", "CI_NODE_TOTAL", "NO_COLOR"]
-    {
-        command.env_remove(name);
-    }
-    command
-}
+use crate::command::{clawgate, corpus, said};
+use crate::files::folder_with;
+use crate::scenario::WRONG;
+use crate::support::{json_lines, process};
 
 fn read(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
@@ -30,19 +24,6 @@ fn read(folder: &Path, name: &str) -> String {
 fn read_json(folder: &Path, name: &str) -> Value {
     serde_json::from_str(&read(folder, name)).unwrap()
 }
-
-/// A scenario that cannot pass.
-const WRONG: &str = r#"
-[scenario]
-name = "mine/wrong"
-description = "Expects what does not happen."
-contract = "claude-stream-json"
-api = "plain"
-[run]
-prompt = "Say hello."
-[expect]
-verdict = "rate_limit"
-"#;
 
 /// Everything that some reader of a report would obey: a terminal, a browser, XML, a CI system, Markdown, the eye.
 const HOSTILE: &str = "\u{1b}[31m\u{1b}]0;owned\u{7}</script><script>document.title='owned'</script>\
@@ -253,8 +234,7 @@ fn a_report_that_cannot_be_written_loses_neither_the_others_nor_the_verdict() {
     }
     // The terminal itself.
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status = Process::new(cargo_bin("clawgate"))
-        .current_dir(folder.path())
+    let status = process(folder.path())
         .args(["run", "claude/answers/stream", "--report", "junit=fine.xml"])
         .stdout(Stdio::from(full))
         .stderr(Stdio::null())
@@ -266,8 +246,7 @@ fn a_report_that_cannot_be_written_loses_neither_the_others_nor_the_verdict() {
 
 #[test]
 fn a_reader_that_leaves_early_does_not_turn_red_into_green() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("wrong.toml"), WRONG).unwrap();
+    let folder = folder_with(&[("wrong.toml", WRONG)]);
     let command = format!("set -o pipefail; '{}' run wrong.toml | true", cargo_bin("clawgate").display());
     let status = Process::new("bash").current_dir(folder.path()).args(["-c", &command]).status().unwrap();
     assert_eq!(status.code(), Some(100));
@@ -342,8 +321,7 @@ fn sarif_knows_what_is_new_and_keeps_its_fingerprints() {
 
 #[test]
 fn attempts_are_told_inside_their_case() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("wrong.toml"), WRONG).unwrap();
+    let folder = folder_with(&[("wrong.toml", WRONG)]);
     clawgate(folder.path())
         .args(["run", "wrong.toml", "--retries", "2", "--report", "junit=j.xml", "--report", "html=r.html"])
         .assert()
@@ -397,7 +375,7 @@ fn junit_is_valid_by_its_published_schema() {
 /// The events of a run of three cases, changed: one is flaky, one skipped, and of one the harness failed, each with a
 /// name that XML, a file system and the eye have trouble with.
 fn odd_events(text: &str) -> String {
-    let mut events: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut events = json_lines(text);
     let failure = json!({"kind": "verdict", "message": HOSTILE});
     let names =
         [format!("{HOSTILE}/a b/ü"), "x/".repeat(2000), "\u{0}\u{b}\u{fffe}\u{ffff} \u{1f600}".to_owned()];
@@ -469,11 +447,11 @@ fn odd_names_and_states_are_inert_in_every_report() {
 fn conformance_tells_each_target_what_it_keeps_breaks_and_was_never_asked() {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/claw-rust-head");
+    let corpus = corpus("claw-rust-head");
     fs::create_dir(root.join("kept")).unwrap();
     for case in ["acp", "agents_bogus"] {
         fs::create_dir(root.join("kept").join(case)).unwrap();
-        for file in fs::read_dir(Path::new(corpus).join(case)).unwrap() {
+        for file in fs::read_dir(corpus.join(case)).unwrap() {
             let file = file.unwrap();
             fs::copy(file.path(), root.join("kept").join(case).join(file.file_name())).unwrap();
         }
@@ -651,8 +629,7 @@ fn in_a_terminal(folder: &Path, args: &str, environment: &[(&str, &str)]) -> Str
 
 #[test]
 fn a_terminal_gets_colour_and_progress_that_never_wraps() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("wrong.toml"), WRONG).unwrap();
+    let folder = folder_with(&[("wrong.toml", WRONG)]);
     let text = in_a_terminal(folder.path(), "run wrong.toml", &[]);
     assert!(text.contains("\u{1b}[1m\u{1b}[31m") && text.contains("FAIL"), "{text:?}");
     // What is running is drawn over, and gone at the end.
@@ -687,8 +664,8 @@ fn shards_run_apart_and_merged_are_the_report_of_one_run() {
     clawgate(root).arg("run").args(cases).args(["--out", "one"]).assert().code(100);
     let mut shards = Vec::new();
     for part in 1..=3 {
-        let mut shard = Process::new(cargo_bin("clawgate"));
-        shard.current_dir(root).arg("run").args(cases).args(["--out", &format!("s{part}")]);
+        let mut shard = process(root);
+        shard.arg("run").args(cases).args(["--out", &format!("s{part}")]);
         shard.env("CI_NODE_INDEX", part.to_string()).env("CI_NODE_TOTAL", "3");
         shards.push(shard.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     }
@@ -738,22 +715,10 @@ fn parts_that_are_cut_by_durations_are_balanced_and_whole() {
     ]});
     fs::write(folder.path().join("d.json"), durations.to_string()).unwrap();
     let listed = |part: &str| -> Vec<String> {
-        let output = clawgate(folder.path())
-            .args([
-                "run",
-                "claude/http",
-                "--list",
-                "--format",
-                "json",
-                "--durations",
-                "d.json",
-                "--shard",
-                part,
-            ])
-            .output()
-            .unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["case"].to_string()).collect()
+        let mut command = clawgate(folder.path());
+        command.args(["run", "claude/http", "--list", "--format", "json"]);
+        command.args(["--durations", "d.json", "--shard", part]);
+        said(&mut command).1.iter().map(|case| case["case"].to_string()).collect()
     };
     let (one, two) = (listed("1/2"), listed("2/2"));
     let slow = if one.contains(&"\"claude/http/429\"".to_owned()) { &one } else { &two };

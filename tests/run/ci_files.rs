@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Output};
 
-use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
 use predicates::prelude::*;
 use predicates::str::contains;
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
+
+use crate::command::clawgate;
 
 /// The one document of a YAML file. A file that is none, or has a key twice, is refused by the reader.
 fn yaml(text: &str) -> Value {
@@ -247,8 +248,7 @@ fn the_action_installs_clawgate() {
 }
 
 fn init(machine: &Machine, args: &[&str]) {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(machine.path()).arg("init").args(args).assert().success();
+    clawgate(machine.path()).arg("init").args(args).assert().success();
 }
 
 #[test]
@@ -291,9 +291,11 @@ fn the_job_of_init_runs_on_gitlab_from_whatever_source_is_named() {
     for report in job["artifacts"]["reports"].as_object().unwrap().values() {
         assert!(machine.path().join(report.as_str().unwrap()).is_file(), "{report}");
     }
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(machine.path()).args(["init", "--install", "a\nb"]);
-    command.assert().code(2).stderr(contains("expected one line").and(contains("clawgate@0.1.0")));
+    clawgate(machine.path())
+        .args(["init", "--install", "a\nb"])
+        .assert()
+        .code(2)
+        .stderr(contains("expected one line").and(contains("clawgate@0.1.0")));
 }
 
 fn merged(machine: &Machine, script: &str) {

@@ -2,9 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command as Process, Stdio};
+use std::process::Stdio;
 
-use assert_cmd::Command;
 use assert_cmd::cargo::cargo_bin;
 use predicates::prelude::*;
 use predicates::str::contains;
@@ -12,31 +11,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn clawgate(folder: &Path) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(folder).env_remove("CLAWGATE_CLAUDE_BIN");
-    command
-}
+use crate::command::{clawgate, said};
+use crate::files::folder_with;
+use crate::scenario::WRONG;
+use crate::schema::assert_fit;
+use crate::support::process;
 
 fn events(folder: &Path, args: &[&str]) -> (Option<i32>, Vec<Value>) {
-    let output = clawgate(folder).arg("run").args(args).args(["--format", "json"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    (output.status.code(), text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    said(clawgate(folder).arg("run").args(args).args(["--format", "json"]))
 }
-
-/// A scenario that cannot pass.
-const WRONG: &str = r#"
-[scenario]
-name = "mine/wrong"
-description = "Expects what does not happen."
-contract = "claude-stream-json"
-api = "plain"
-[run]
-prompt = "Say hello."
-[expect]
-verdict = "rate_limit"
-files = { "never.txt" = "x" }
-"#;
 
 #[test]
 fn the_events_of_a_run_tell_everything() {
@@ -80,8 +63,8 @@ fn a_recording_is_judged_from_disk_as_it_was_live() {
 
 #[test]
 fn a_failure_says_why_and_how_to_see_it_again() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("wrong.toml"), WRONG).unwrap();
+    let wrong = format!("{WRONG}files = {{ \"never.txt\" = \"x\" }}\n");
+    let folder = folder_with(&[("wrong.toml", &wrong)]);
     clawgate(folder.path())
         .args(["run", "wrong.toml"])
         .assert()
@@ -94,10 +77,7 @@ fn a_failure_says_why_and_how_to_see_it_again() {
 
 #[test]
 fn a_scenario_beside_the_configuration_is_found_and_what_failed_is_rerun() {
-    let folder = TempDir::new().unwrap();
-    fs::create_dir(folder.path().join("scenarios")).unwrap();
-    fs::write(folder.path().join("scenarios/wrong.toml"), WRONG).unwrap();
-    fs::write(folder.path().join("clawgate.toml"), "").unwrap();
+    let folder = folder_with(&[("scenarios/wrong.toml", WRONG), ("clawgate.toml", "")]);
     clawgate(folder.path())
         .args(["run", "--rerun", "failed"])
         .assert()
@@ -112,12 +92,8 @@ fn a_scenario_beside_the_configuration_is_found_and_what_failed_is_rerun() {
 fn cases_are_selected_by_name_glob_tag_contract_clause_and_shard() {
     let folder = TempDir::new().unwrap();
     let listed = |args: &[&str]| -> Vec<String> {
-        let output =
-            clawgate(folder.path()).args(["run", "--list", "--format", "json"]).args(args).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        let name =
-            |line: &str| serde_json::from_str::<Value>(line).unwrap()["case"].as_str().unwrap().to_owned();
-        text.lines().map(name).collect()
+        let (_, cases) = events(folder.path(), &[&["--list"], args].concat());
+        cases.iter().map(|case| case["case"].as_str().unwrap().to_owned()).collect()
     };
     let all = listed(&[]);
     assert!(all.len() >= 80, "{} cases", all.len());
@@ -217,9 +193,8 @@ fn repeated_cases_each_have_a_recording() {
 #[test]
 fn an_interrupt_ends_the_cases_and_still_reports() {
     let folder = TempDir::new().unwrap();
-    let mut child = Process::new(cargo_bin("clawgate"))
+    let mut child = process(folder.path())
         .args(["run", "claude/answers", "--target", "reference+silent", "--format", "json", "--jobs", "1"])
-        .current_dir(folder.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -287,18 +262,13 @@ fn a_recording_is_played_byte_for_byte_and_with_faults() {
 
 #[test]
 fn every_event_has_the_published_form() {
-    let schema: Value = serde_json::from_str(include_str!("../../schemas/clawgate/run.schema.json")).unwrap();
-    let schema = jsonschema::validator_for(&schema).unwrap();
     let folder = TempDir::new().unwrap();
     let (_, passing) =
         events(folder.path(), &["claude/http/429", "claw/prompt/answer", "claude/files/denied"]);
     let (_, failing) =
         events(folder.path(), &["claw/status", "--target", "reference+double-envelope", "--fail-fast"]);
-    for event in passing.iter().chain(&failing) {
-        let errors: Vec<String> =
-            schema.iter_errors(event).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        assert!(errors.is_empty(), "{event}: {errors:?}");
-    }
+    assert_fit(&passing, "run");
+    assert_fit(&failing, "run");
     assert!(failing.iter().any(|event| event["status"] == "skipped" || event["status"] == "fail"));
 }
 
@@ -315,14 +285,13 @@ fn a_read_only_directory_is_one_without_namespaces_too() {
 
 #[test]
 fn a_scenario_that_runs_nowhere_is_no_scenario_that_passes() {
-    let folder = tempfile::tempdir().unwrap();
     let scenario = |contract: &str| {
         format!(
             "[scenario]\nname = \"mine\"\ndescription = \"d\"\ncontract = \"{contract}\"\napi = \"plain\"\n[run]\nprompt = \"hi\"\n"
         )
     };
-    fs::write(folder.path().join("typo.toml"), scenario("claude-stream-jsn")).unwrap();
-    fs::write(folder.path().join("other.toml"), scenario("of-another-target")).unwrap();
+    let (typo, other) = (scenario("claude-stream-jsn"), scenario("of-another-target"));
+    let folder = folder_with(&[("typo.toml", &typo), ("other.toml", &other)]);
     let run = |file: &str| clawgate(folder.path()).args(["run", file]).assert();
     run("typo.toml")
         .code(2)

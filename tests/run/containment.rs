@@ -11,17 +11,15 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::command::{clawgate, said};
+use crate::support::process;
+
 fn facts(recording: &Path) -> Value {
     serde_json::from_slice(&fs::read(recording.join("recording.json")).unwrap()).unwrap()
 }
 
 fn run(folder: &TempDir, case: &str, target: &str, args: &[&str]) -> Value {
-    Command::new(cargo_bin("clawgate"))
-        .args(["run", case, "--target", target, "--out", "out"])
-        .args(args)
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    process(folder).args(["run", case, "--target", target, "--out", "out"]).args(args).output().unwrap();
     facts(&folder.path().join("out").join(target).join(case))
 }
 
@@ -92,9 +90,8 @@ fn killing_clawgate_leaves_no_target_and_no_half_recording() {
          [[overrides]]\ntarget = \"none\"\n"
     );
     fs::write(folder.path().join("mine.toml"), scenario).unwrap();
-    let mut clawgate = Command::new(cargo_bin("clawgate"))
+    let mut clawgate = process(&folder)
         .args(["run", "mine.toml", "--target", "reference+stalls", "--format", "json", "--out", "out"])
-        .current_dir(folder.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -128,14 +125,9 @@ fn script(folder: &TempDir, name: &str, script: &str, run: &str, expect: &str) {
 
 /// Runs that scenario; the end of its case, and its facts.
 fn run_script(folder: &TempDir, name: &str, args: &[&str]) -> (Value, Value) {
-    let output = Command::new(cargo_bin("clawgate"))
-        .args(["run", &format!("{name}.toml"), "--format", "json", "--out", "out"])
-        .args(args)
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let mut ends = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut command = clawgate(folder);
+    command.args(["run", &format!("{name}.toml"), "--format", "json", "--out", "out"]).args(args);
+    let mut ends = said(&mut command).1.into_iter();
     let end = ends.find(|event| event["type"] == "case-finished").unwrap();
     let facts = facts(&folder.path().join(end["recording"].as_str().unwrap()));
     (end, facts)
@@ -188,9 +180,8 @@ fn one_case_after_the_other_finds_nothing_of_the_one_before() {
     let mark = format!("/tmp/again-{}", folder.path().file_name().unwrap().to_str().unwrap());
     let leaves = format!("test -e {mark} && echo stale; echo 1 > {mark}; setsid sleep 600 & echo '{{}}'");
     script(&folder, "leaves", &leaves, "", "leftovers = true");
-    Command::new(cargo_bin("clawgate"))
+    process(&folder)
         .args(["run", "leaves.toml", "--repeat", "3", "--jobs", "1", "--out", "out"])
-        .current_dir(folder.path())
         .output()
         .unwrap();
     let mut overlays = 0;
@@ -298,8 +289,7 @@ fn clawgate_under_another_name_contains_as_well() {
         .output()
         .unwrap();
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stdout));
-    let facts = fs::read(folder.path().join("out/reference/claude/answers/stream/recording.json")).unwrap();
-    let facts: Value = serde_json::from_slice(&facts).unwrap();
+    let facts = facts(&folder.path().join("out/reference/claude/answers/stream"));
     assert_eq!(facts["containment"], "supervisor");
 }
 
@@ -308,11 +298,7 @@ fn a_target_that_kills_its_supervisor_leaves_nothing_either() {
     for network in ["auto", "off"] {
         let folder = TempDir::new().unwrap();
         script(&folder, "killer", "setsid sleep 86421 & kill -9 $PPID; sleep 86422", "", "");
-        let output = Command::new(cargo_bin("clawgate"))
-            .args(["run", "killer.toml", "--network", network])
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
+        let output = process(&folder).args(["run", "killer.toml", "--network", network]).output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stdout));
         assert_eq!(process_with("86421").or_else(|| process_with("86422")), None, "{network}");
     }

@@ -10,25 +10,13 @@ use predicates::str::contains;
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn clawgate(folder: &Path) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(folder);
-    for name in
-        ["GITHUB_ACTIONS", "CI", "CI_NODE_INDEX", "CLAWGATE_TARGET", "CLAWGATE_OUT", "CLAWGATE_PROFILE"]
-    {
-        command.env_remove(name);
-    }
-    command
-}
+use crate::command::{ROOT, clawgate, corpus, said};
 
 fn listed(command: &mut Command) -> Vec<String> {
-    let output = command.args(["--list", "--format", "json"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let name = |line: &str| {
-        let case: Value = serde_json::from_str(line).unwrap();
-        format!("{} {}", case["case"].as_str().unwrap(), case["target"].as_str().unwrap())
-    };
-    text.lines().map(name).collect()
+    let (_, cases) = said(command.args(["--list", "--format", "json"]));
+    let name =
+        |case: &Value| format!("{} {}", case["case"].as_str().unwrap(), case["target"].as_str().unwrap());
+    cases.iter().map(name).collect()
 }
 
 #[test]
@@ -216,9 +204,7 @@ fn since_runs_what_a_change_touches_and_everything_in_doubt() {
 #[test]
 fn what_cannot_be_written_is_the_environments_fault_whoever_writes_it() {
     let folder = TempDir::new().unwrap();
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let (log, recordings) =
-        (corpus.join("claws-events/01-VALID-golden-run.jsonl"), corpus.join("claude-2.1.0"));
+    let (log, recordings) = (corpus("claws-events/01-VALID-golden-run.jsonl"), corpus("claude-2.1.0"));
     fs::write(folder.path().join("file"), "").unwrap();
     for (command, input) in [
         (&["man", "--out", "file/x"][..], None),
@@ -228,7 +214,7 @@ fn what_cannot_be_written_is_the_environments_fault_whoever_writes_it() {
         (&["audit", "blind", "--write-survivors", "file/x"], None),
     ] {
         // A contract that lets something through.
-        let blind = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blind");
+        let blind = Path::new(ROOT).join("tests/data/blind");
         let words =
             command.iter().map(|word| if *word == "blind" { blind.as_os_str() } else { word.as_ref() });
         let output = clawgate(folder.path()).args(words).args(input).output().unwrap();

@@ -5,23 +5,19 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
+use std::process::Stdio;
 
-use assert_cmd::Command;
-use assert_cmd::cargo::cargo_bin;
 use predicates::str::contains;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use serde_json::Value;
 use tempfile::TempDir;
 
-const ONE: &str = "claude/answers/stream";
+use crate::command::{ROOT, clawgate, said};
+use crate::files::folder_with;
+use crate::schema::assert_fit;
+use crate::support::process;
 
-fn clawgate(folder: &Path) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(folder).env_remove("CI").env_remove("CLAWGATE_GOLDEN");
-    command
-}
+const ONE: &str = "claude/answers/stream";
 
 /// A folder with the snapshots of some cases.
 fn with_snapshots(cases: &[&str]) -> TempDir {
@@ -65,7 +61,7 @@ fn files(folder: &Path) -> Vec<String> {
 #[test]
 fn the_snapshots_in_this_repository_hold_and_each_has_its_case() {
     let folder = TempDir::new().unwrap();
-    let golden = format!("{}/golden", env!("CARGO_MANIFEST_DIR"));
+    let golden = format!("{ROOT}/golden");
     let args = ["run", "--golden", "check", "--golden-dir", &golden, "--repeat", "2"];
     let output = clawgate(folder.path()).args(args).env("CI", "1").output().unwrap();
     let shown = String::from_utf8_lossy(&output.stdout);
@@ -137,12 +133,9 @@ fn accept_and_reject_decide() {
         .stdout(contains("rejected golden/reference/"));
     assert!(!pending.exists());
     clawgate(folder.path()).args(["run", ONE]).assert().code(100);
-    let output = clawgate(folder.path()).args(["golden", "accept", "--format", "json"]).output().unwrap();
-    let line: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let schema: Value =
-        serde_json::from_str(include_str!("../../schemas/clawgate/golden.schema.json")).unwrap();
-    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&line), "{line}");
-    assert_eq!(line["type"], "accepted");
+    let (_, lines) = said(clawgate(folder.path()).args(["golden", "accept", "--format", "json"]));
+    assert_fit(&lines, "golden");
+    assert_eq!((lines.len(), &lines[0]["type"]), (1, &"accepted".into()));
     clawgate(folder.path()).args(["run", ONE]).assert().success();
     clawgate(folder.path()).args(["golden", "accept"]).assert().success().stdout(contains("nothing waits"));
 }
@@ -256,8 +249,8 @@ fn a_read_only_folder_loses_nothing() {
     let inside = pending.parent().unwrap();
     fs::set_permissions(inside, fs::Permissions::from_mode(0o555)).unwrap();
     // Root may write anywhere, so it becomes somebody else.
-    let mut accept = Process::new(cargo_bin("clawgate"));
-    accept.args(["golden", "accept"]).current_dir(folder.path()).env_remove("CI");
+    let mut accept = process(folder.path());
+    accept.args(["golden", "accept"]);
     if rustix::process::getuid().is_root() {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         accept.uid(65_534).gid(65_534);
@@ -279,9 +272,9 @@ fn two_runs_at_once_leave_whole_files() {
         fs::write(&path, text.replace("Hello", "Goodbye")).unwrap();
     }
     let run = |out: &str| {
-        let mut run = Process::new(cargo_bin("clawgate"));
-        run.args(["run", "claude/answers", "--repeat", "3", "--out", out]).current_dir(folder.path());
-        run.env_remove("CI").stdout(Stdio::null()).spawn().unwrap()
+        let mut run = process(folder.path());
+        run.args(["run", "claude/answers", "--repeat", "3", "--out", out]);
+        run.stdout(Stdio::null()).spawn().unwrap()
     };
     let (mut one, mut two) = (run("one"), run("two"));
     assert_eq!(one.wait().unwrap().code(), Some(100));
@@ -307,8 +300,7 @@ fn insta_reads_the_same_content() {
 #[test]
 fn what_differs_from_run_to_run_is_proposed_as_a_patch() {
     let folder = TempDir::new().unwrap();
-    let target =
-        fs::read_to_string(format!("{}/targets/reference.toml", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let target = fs::read_to_string(format!("{ROOT}/targets/reference.toml")).unwrap();
     let (kept, _) = target.split_once("\n[[volatile]]").unwrap();
     fs::write(folder.path().join("mine.toml"), kept).unwrap();
     let args = [
@@ -357,11 +349,8 @@ impl OnTerminal {
         tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap();
         let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        let child = Process::new(cargo_bin("clawgate"))
+        let child = process(folder)
             .args(args)
-            .current_dir(folder)
-            .env_remove("CI")
-            .env_remove("NO_COLOR")
             .env("TERM", "xterm-256color")
             .stdin(slave.try_clone().unwrap())
             .stdout(slave.try_clone().unwrap())
@@ -498,17 +487,11 @@ prompt = ["-p", "{prompt}"]
 
 /// What `golden learn-volatile` proposes for the witness, and what it says beside it.
 fn learned_of_the_witness(faketime: Option<&str>) -> (String, String) {
-    let folder = TempDir::new().unwrap();
-    let program = folder.path().join("witness");
-    fs::write(&program, WITNESS).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(folder.path().join("witness.toml"), WITNESS_TARGET).unwrap();
+    let folder = folder_with(&[("witness", WITNESS), ("witness.toml", WITNESS_TARGET)]);
+    fs::set_permissions(folder.path().join("witness"), fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = clawgate(folder.path());
     command.args(["golden", "learn-volatile", "--target", "witness.toml", "--case", "claw/prompt/answer"]);
-    match faketime {
-        Some(path) => command.env("CLAWGATE_FAKETIME", path),
-        None => command.env_remove("CLAWGATE_FAKETIME"),
-    };
+    command.envs(faketime.map(|path| ("CLAWGATE_FAKETIME", path)));
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (text(output.stdout), text(output.stderr))

@@ -4,10 +4,20 @@
 
 mod ci_files;
 mod cli;
+#[path = "../support/command.rs"]
+mod command;
 mod containment;
+#[path = "../support/files.rs"]
+mod files;
 mod gate;
 mod golden;
 mod misbehaviours;
 mod own_files;
+#[path = "../support/scenario.rs"]
+mod scenario;
+#[path = "../support/schema.rs"]
+mod schema;
+#[path = "../support/mod.rs"]
+mod support;
 mod testing;
 mod versions;

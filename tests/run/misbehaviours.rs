@@ -1,12 +1,11 @@
 //! Every misbehaviour of the reference target is seen to fail the gate, end to end, by what it breaks and not by
 //! accident.
 
-use std::process::Command;
-
-use assert_cmd::cargo::cargo_bin;
 use clawgate::internals::reference::MISBEHAVIOURS;
-use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::files::folder_with;
+use crate::support::{json_lines, process};
 
 /// For each misbehaviour: a case that shows it, and what has to be among the reasons: a clause, or a kind of failure
 /// with a part of its message.
@@ -85,33 +84,26 @@ const NOTICED: &[(&str, &str, &str)] = &[
 ];
 
 /// The reference target's file with short timers and a small limit on output.
-fn impatient(folder: &TempDir) -> String {
+fn impatient() -> TempDir {
     let text = include_str!("../../targets/reference.toml")
         .replace("first_event_ms = 10000", "first_event_ms = 5000\nmost_stdout = 8000000")
         .replace("idle_ms = 10000", "idle_ms = 1500")
         .replace("after_result_ms = 5000", "after_result_ms = 400");
-    std::fs::create_dir(folder.path().join("targets")).unwrap();
-    std::fs::write(folder.path().join("targets/reference.toml"), text).unwrap();
-    std::fs::write(folder.path().join("clawgate.toml"), "").unwrap();
-    folder.path().display().to_string()
+    folder_with(&[("targets/reference.toml", &text), ("clawgate.toml", "")])
 }
 
 /// The exit code, why the case failed, and every clause that was found broken.
 fn reasons(target: &str, case: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
-    let folder = TempDir::new().unwrap();
-    impatient(&folder);
-    let output = Command::new(cargo_bin("clawgate"))
+    let folder = impatient();
+    let output = process(&folder)
         .args(["run", case, "--target", target, "--format", "json", "--fail-on", "should", "--out", "out"])
-        .current_dir(folder.path())
         .output()
         .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let finished: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap())
-        .filter(|event| event["type"] == "case-finished")
-        .collect();
-    let [case] = &finished[..] else { panic!("{target}: {text}{}", String::from_utf8_lossy(&output.stderr)) };
+    let mut finished = json_lines(&output.stdout);
+    finished.retain(|event| event["type"] == "case-finished");
+    let [case] = &finished[..] else {
+        panic!("{target}: {finished:?}{}", String::from_utf8_lossy(&output.stderr))
+    };
     let failures = case["failures"].as_array().unwrap().iter();
     let said = failures.map(|failure| {
         format!("{}: {}", failure["kind"].as_str().unwrap(), failure["message"].as_str().unwrap())
@@ -173,14 +165,9 @@ fn without_a_misbehaviour_the_same_cases_pass() {
     let mut cases: Vec<&str> = CAUGHT.iter().chain(NOTICED).map(|(_, case, _)| *case).collect();
     cases.sort_unstable();
     cases.dedup();
-    let folder = TempDir::new().unwrap();
-    impatient(&folder);
-    let output = Command::new(cargo_bin("clawgate"))
-        .arg("run")
-        .args(&cases)
-        .args(["--fail-on", "should", "--out", "out"])
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let folder = impatient();
+    let mut command = process(&folder);
+    let output =
+        command.arg("run").args(&cases).args(["--fail-on", "should", "--out", "out"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
 }

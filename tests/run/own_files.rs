@@ -1,12 +1,13 @@
 //! A user's own contract, target and scenarios, used together and without compiling anything.
 
 use std::fs;
-use std::path::Path;
 
-use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::command::{clawgate, corpus, said};
+use crate::files::{folder_with, write};
 
 const TARGET: &str = r#"
 [target]
@@ -49,36 +50,21 @@ text = "Ahoy!"
 
 /// A project with a contract, a target and a scenario.
 fn project() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let at = |path: &str| folder.path().join(path);
-    for path in ["targets", "scenarios", "contracts/blind"] {
-        fs::create_dir_all(at(path)).unwrap();
-    }
-    let contract = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blind");
-    for file in ["contract.toml", "answer.schema.json"] {
-        fs::copy(contract.join(file), at("contracts/blind").join(file)).unwrap();
-    }
-    fs::write(at("targets/mine.toml"), TARGET).unwrap();
-    fs::write(at("scenarios/mine.toml"), SCENARIO).unwrap();
-    fs::write(at("clawgate.toml"), "").unwrap();
-    folder
-}
-
-fn clawgate(folder: &TempDir) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.current_dir(folder.path());
-    command
+    folder_with(&[
+        ("contracts/blind/contract.toml", include_str!("../data/blind/contract.toml")),
+        ("contracts/blind/answer.schema.json", include_str!("../data/blind/answer.schema.json")),
+        ("targets/mine.toml", TARGET),
+        ("scenarios/mine.toml", SCENARIO),
+        ("clawgate.toml", ""),
+    ])
 }
 
 fn cases(folder: &TempDir, args: &[&str]) -> Vec<Value> {
-    let output = clawgate(folder)
-        .args(["run", "--target", "mine", "--format", "json", "--out", "out"])
-        .args(args)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    events.filter(|event| event["type"] == "case-finished").collect()
+    let mut command = clawgate(folder);
+    command.args(["run", "--target", "mine", "--format", "json", "--out", "out"]).args(args);
+    let (_, mut events) = said(&mut command);
+    events.retain(|event| event["type"] == "case-finished");
+    events
 }
 
 #[test]
@@ -107,9 +93,8 @@ fn every_command_finds_the_same_targets() {
     clawgate(&folder).args(["target", "doctor", "mine"]).assert().success().stdout(contains("mine: fine"));
     clawgate(&folder).args(["diff", "mine", "mine", "--case", "mine/good"]).assert().success();
     // Found, and not fit for evaluations.
-    fs::write(folder.path().join("greet.toml"), EVALUATION).unwrap();
-    fs::create_dir_all(folder.path().join(".claude/skills/greet")).unwrap();
-    fs::write(folder.path().join(".claude/skills/greet/SKILL.md"), SKILL).unwrap();
+    write(folder.path(), "greet.toml", EVALUATION);
+    write(folder.path(), ".claude/skills/greet/SKILL.md", SKILL);
     clawgate(&folder)
         .args(["eval", "greet.toml", "--target", "mine"])
         .assert()
@@ -198,8 +183,7 @@ fn scenarios_import_scripts_and_differ_by_target() {
 #[test]
 fn regression_a_worker_that_wrote_nothing_or_failed_was_green() {
     let folder = project();
-    let log =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/claws-events/01-VALID-golden-run.jsonl");
+    let log = corpus("claws-events/01-VALID-golden-run.jsonl");
     fs::write(folder.path().join("targets/mine.toml"), TARGET.replace("../contracts/blind", "claws-events"))
         .unwrap();
     let scenario = |name: &str, script: &str, expect: &str| {

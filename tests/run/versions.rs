@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
-use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::command::clawgate;
+use crate::files::folder_with;
+use crate::support::json_lines;
 
 /// Knows the versions 1.0.0 to 1.0.9 of `agent`, without 1.0.2, which was never published, and without 1.0.5, which is
 /// listed and cannot be had. Up to 1.0.7 they are scripts. In 1.0.4 a field goes, in 1.0.8 one comes.
@@ -72,18 +75,13 @@ struct Project(TempDir);
 
 impl Project {
     fn new() -> Self {
-        let project = Self(TempDir::new().unwrap());
-        for folder in ["targets", "tools"] {
-            fs::create_dir(project.path().join(folder)).unwrap();
+        let tools = [("tools/npm", NPM), ("tools/node", NODE)];
+        let project =
+            folder_with(&[&tools[..], &[("clawgate.toml", ""), ("targets/agent.toml", TARGET)]].concat());
+        for (tool, _) in tools {
+            fs::set_permissions(project.path().join(tool), fs::Permissions::from_mode(0o755)).unwrap();
         }
-        fs::write(project.path().join("clawgate.toml"), "").unwrap();
-        fs::write(project.path().join("targets/agent.toml"), TARGET).unwrap();
-        for (name, text) in [("npm", NPM), ("node", NODE)] {
-            let tool = project.path().join("tools").join(name);
-            fs::write(&tool, text).unwrap();
-            fs::set_permissions(tool, fs::Permissions::from_mode(0o755)).unwrap();
-        }
-        project
+        Self(project)
     }
 
     fn path(&self) -> &Path {
@@ -92,9 +90,8 @@ impl Project {
 
     /// With the project's tools first on the `PATH`, and nothing else that could be a Node.js.
     fn clawgate(&self, args: &[&str]) -> Command {
-        let mut command = Command::cargo_bin("clawgate").unwrap();
-        command.current_dir(self.path()).args(args);
-        command.env("CLAWGATE_CACHE", "cache").env("PATH", self.tools());
+        let mut command = clawgate(self.path());
+        command.args(args).env("CLAWGATE_CACHE", "cache").env("PATH", self.tools());
         command
     }
 
@@ -134,11 +131,7 @@ fn a_matrix_installs_runs_and_narrows_down() {
     let output = project.clawgate(&args).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{said}");
-    let lines: Vec<Value> = String::from_utf8(output.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = json_lines(output.stdout);
     let told: Vec<String> = lines
         .iter()
         .filter(|line| line["type"] == "change")

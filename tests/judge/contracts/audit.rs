@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use assert_cmd::Command;
 use clawgate::internals::schema::{Audit, bundle};
 use clawgate::schema::{Contract, Level, built_in};
+
+use crate::command::{ROOT, clawgate};
 
 fn audit(name: &str) -> (Contract, Audit) {
     let files = bundle(name).unwrap();
@@ -52,10 +53,9 @@ fn a_contract_without_a_clause_scores_lower() {
 
 #[test]
 fn the_command_gates_and_writes_what_survives() {
-    let blind = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/blind");
+    let blind = Path::new(ROOT).join("tests/data/blind");
     let directory = tempfile::tempdir().unwrap();
-    let output = Command::cargo_bin("clawgate")
-        .unwrap()
+    let output = clawgate(ROOT)
         .args(["audit", "--format", "json", "--min-score", "0.9", "--write-survivors"])
         .arg(directory.path())
         .arg(&blind)
@@ -72,7 +72,7 @@ fn the_command_gates_and_writes_what_survives() {
 #[test]
 fn regression_what_only_warns_was_counted_as_if_it_failed_the_gate() {
     let audit = |args: &[&str]| -> serde_json::Value {
-        let mut command = Command::cargo_bin("clawgate").unwrap();
+        let mut command = clawgate(ROOT);
         let output = command.args(["audit", "claw-1.0", "--format", "json"]).args(args).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
     };
@@ -85,7 +85,7 @@ fn regression_what_only_warns_was_counted_as_if_it_failed_the_gate() {
     assert_eq!(passed, strict["survivors"].as_array().unwrap().len() as u64);
     assert!(passed >= number(&usual, "warned"), "{passed} of {}", number(&usual, "warned"));
     assert!(strict["score"].as_f64() < usual["score"].as_f64());
-    let mut command = Command::cargo_bin("clawgate").unwrap();
+    let mut command = clawgate(ROOT);
     let gate = command.args(["audit", "claw-1.0", "--fail-on", "must", "--min-score", "1"]);
     gate.assert().code(100);
 }

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use assert_cmd::Command;
 use predicates::prelude::*;
+
+use crate::command::{ROOT, clawgate};
+use crate::files::folder_with;
 
 const CONTRACT: &str = r#"[contract]
 name = "mine"
@@ -39,22 +41,15 @@ const SCHEMA: &str = r#"{
 
 /// A directory with the contract `mine` in it.
 fn directory(contract: &str, schema: &str) -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
-    let mine = directory.path().join("mine");
-    fs::create_dir(&mine).unwrap();
-    fs::write(mine.join("contract.toml"), contract).unwrap();
-    fs::write(mine.join("answer.schema.json"), schema).unwrap();
-    directory
+    folder_with(&[("mine/contract.toml", contract), ("mine/answer.schema.json", schema)])
 }
 
 /// Shows the contract and answers with the complaint.
 fn complaint(contract: &str, schema: &str) -> String {
     let directory = directory(contract, schema);
     let start = Instant::now();
-    let output = Command::cargo_bin("clawgate")
-        .unwrap()
+    let output = clawgate(directory.path().join("mine"))
         .args(["contract", "show", "."])
-        .current_dir(directory.path().join("mine"))
         .timeout(Duration::from_secs(60))
         .output()
         .unwrap();
@@ -89,9 +84,12 @@ fn a_complaint_about_a_contract_points_into_it() {
 fn a_good_contract_of_a_user_works() {
     let directory = directory(CONTRACT, SCHEMA);
     for path in [".", "contract.toml", "./contract.toml"] {
-        let mut command = Command::cargo_bin("clawgate").unwrap();
-        command.args(["contract", "show", path]).current_dir(directory.path().join("mine"));
-        command.assert().success().stdout(predicate::str::contains("It has a message."));
+        let mut command = clawgate(directory.path().join("mine"));
+        command
+            .args(["contract", "show", path])
+            .assert()
+            .success()
+            .stdout(predicate::str::contains("It has a message."));
     }
 }
 
@@ -220,12 +218,8 @@ fn a_schema_that_would_take_forever_is_refused() {
         r##"{"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}"##;
     let directory = directory(CONTRACT, own_tail);
     // A cycle promises nothing; it must only not hang.
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command
-        .args(["contract", "show", "."])
-        .current_dir(directory.path().join("mine"))
-        .timeout(Duration::from_secs(30));
-    let output = command.output().unwrap();
+    let mut command = clawgate(directory.path().join("mine"));
+    let output = command.args(["contract", "show", "."]).timeout(Duration::from_secs(30)).output().unwrap();
     assert!(matches!(output.status.code(), Some(0 | 2)), "{output:?}");
 }
 
@@ -235,12 +229,11 @@ fn a_contract_that_is_not_there_is_one_sentence() {
         ("claw-flta", "did you mean `claw-flat`?"),
         ("/nonexistent/x", "neither a built-in contract nor a directory"),
     ] {
-        let mut command = Command::cargo_bin("clawgate").unwrap();
-        command.args(["contract", "show", name]);
-        command.assert().code(2).stderr(predicate::str::contains(wanted));
+        let mut command = clawgate(ROOT);
+        command.args(["contract", "show", name]).assert().code(2).stderr(predicate::str::contains(wanted));
     }
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.args(["contract", "show"]).arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    let mut command = clawgate(ROOT);
+    command.args(["contract", "show"]).arg(Path::new(ROOT).join("src"));
     command.assert().code(2).stderr(predicate::str::contains("no contract.toml in this directory"));
 }
 
@@ -252,9 +245,7 @@ fn regression_a_contract_that_extends_nothing_known_was_an_error_without_its_pla
     };
     let judge = |directory: &tempfile::TempDir| {
         fs::write(directory.path().join("a.json"), "{\"message\":\"hi\"}\n").unwrap();
-        let mut command = Command::cargo_bin("clawgate").unwrap();
-        command.args(["judge", "a.json", "--contract", "./mine"]).current_dir(directory.path());
-        command.assert()
+        clawgate(directory.path()).args(["judge", "a.json", "--contract", "./mine"]).assert()
     };
     let complaint = "mine/contract.toml:5:11: extends `nope`: neither a built-in contract nor a directory";
     judge(&extending("nope")).code(2).stderr(predicate::str::contains(complaint));
@@ -272,7 +263,7 @@ fn regression_a_contract_whose_name_is_not_its_directorys_was_taken() {
     let (old, new) = (directory(CONTRACT, SCHEMA), directory(CONTRACT, SCHEMA));
     let aside = old.path().join("mine.old");
     fs::rename(old.path().join("mine"), &aside).unwrap();
-    let mut command = Command::cargo_bin("clawgate").unwrap();
+    let mut command = clawgate(ROOT);
     command.args(["contract", "diff"]).arg(aside).arg(new.path().join("mine"));
     command.assert().success();
 }

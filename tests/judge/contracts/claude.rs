@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clawgate::internals::schema::{Run, judge_output};
 use clawgate::recording::Recording;
 use clawgate::schema::{ContractSet, Finding, Level};
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
-}
+use crate::command::corpus;
 
 fn findings(directory: &Path, sets: &BTreeMap<&str, ContractSet>) -> Vec<Finding> {
     let recording = Recording::open(directory).unwrap_or_else(|error| panic!("{error}"));
@@ -31,12 +29,12 @@ fn findings(directory: &Path, sets: &BTreeMap<&str, ContractSet>) -> Vec<Finding
 fn no_good_run_of_any_version_breaks_a_must_clause() {
     let open = |name| (name, ContractSet::open(name).unwrap_or_else(|error| panic!("{error}")));
     let sets = BTreeMap::from([open("claude-stream-json"), open("claude-json")]);
-    let labels = fs::read_to_string(corpus().join("claude-2.1.197/labels.json")).unwrap();
+    let labels = fs::read_to_string(corpus("claude-2.1.197/labels.json")).unwrap();
     let labels: serde_json::Value = serde_json::from_str(&labels).unwrap();
     let mut wrong = Vec::new();
     let mut judged = 0;
     for version in ["2.1.0", "2.1.100", "2.1.197", "2.1.325"] {
-        let directory = corpus().join(format!("claude-{version}"));
+        let directory = corpus(&format!("claude-{version}"));
         for entry in fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
             if !Recording::is_at(&path) {

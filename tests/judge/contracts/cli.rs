@@ -1,21 +1,14 @@
 //! `contract list`, `contract show` and `explain` as a user meets them.
 
-use assert_cmd::Command;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 
-fn clawgate(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.args(args);
-    command
-}
+use crate::command::{ROOT, clawgate, said};
 
 /// The lines of a command's JSON output.
 fn lines(args: &[&str]) -> Vec<Value> {
-    let output = clawgate(args).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    said(clawgate(ROOT).args(args)).1
 }
 
 #[test]
@@ -34,7 +27,8 @@ fn every_contract_is_listed_and_can_be_shown() {
 
 #[test]
 fn a_clause_is_explained_with_samples_and_a_waiver() {
-    clawgate(&["explain", "claw-stdout/exit-code-echo"])
+    clawgate(ROOT)
+        .args(["explain", "claw-stdout/exit-code-echo"])
         .assert()
         .success()
         .stdout(contains("keeps it").and(contains("breaks it")).and(contains("[[known-failure]]")))
@@ -60,6 +54,6 @@ fn a_wrong_clause_is_one_sentence_with_a_next_step() {
         ("claw-stdout/single", "near are single-document"),
         ("claw-stdot/x", "did you mean `claw-stdout`?"),
     ] {
-        clawgate(&["explain", clause]).assert().code(2).stderr(contains(wanted));
+        clawgate(ROOT).args(["explain", clause]).assert().code(2).stderr(contains(wanted));
     }
 }

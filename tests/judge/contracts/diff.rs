@@ -1,10 +1,11 @@
 //! `contract diff`: each kind of change with its effect, and an example that proves it.
 
-use std::fs;
 use std::path::Path;
 
-use assert_cmd::Command;
 use serde_json::{Value, json};
+
+use crate::command::{ROOT, clawgate, said};
+use crate::files;
 
 /// The error envelope that every case starts from.
 fn envelope() -> Value {
@@ -28,9 +29,8 @@ fn usage() -> Value {
 }
 
 fn write(directory: &Path, envelope: &Value, usage: &Value) {
-    fs::create_dir_all(directory).unwrap();
-    fs::write(directory.join("error.schema.json"), envelope.to_string()).unwrap();
-    fs::write(directory.join("usage.schema.json"), usage.to_string()).unwrap();
+    files::write(directory, "error.schema.json", envelope.to_string());
+    files::write(directory, "usage.schema.json", usage.to_string());
 }
 
 /// The exit code and the lines of a comparison.
@@ -40,11 +40,7 @@ fn diff(change: impl Fn(&mut Value, &mut Value)) -> (Option<i32>, Vec<Value>) {
     change(&mut new, &mut new_usage);
     write(&directory.path().join("old"), &envelope(), &usage());
     write(&directory.path().join("new"), &new, &new_usage);
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    command.args(["contract", "diff", "old", "new", "--format", "json"]).current_dir(directory.path());
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    (output.status.code(), text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    said(clawgate(directory.path()).args(["contract", "diff", "old", "new", "--format", "json"]))
 }
 
 /// Whether a change was found with this effect, and whether it is proven by an example.
@@ -108,12 +104,10 @@ fn what_every_reader_can_read_is_additive() {
 
 #[test]
 fn the_policy_of_the_contract_names_the_bump() {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
-    let output =
-        command.args(["contract", "diff", "claw-1.0", "claw-2.0", "--format", "json"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let summary: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let (code, lines) =
+        said(clawgate(ROOT).args(["contract", "diff", "claw-1.0", "claw-2.0", "--format", "json"]));
+    let summary = lines.last().unwrap();
     assert_eq!(summary["bump"], "major");
     assert_eq!(summary["version_at"], "/schema_version");
-    assert_eq!(output.status.code(), Some(100));
+    assert_eq!(code, Some(100));
 }

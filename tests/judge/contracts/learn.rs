@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use assert_cmd::Command;
 use predicates::prelude::*;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
+use crate::command::{ROOT, clawgate, corpus};
 
 fn learn(recordings: &Path, out: &Path) -> Command {
-    let mut command = Command::cargo_bin("clawgate").unwrap();
+    let mut command = clawgate(ROOT);
     command.args(["contract", "learn"]).arg(recordings).arg("--out").arg(out);
     command
 }
@@ -39,7 +37,7 @@ fn files(directory: &Path) -> BTreeMap<String, String> {
 fn claw_head_is_what_the_recordings_teach() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("claw-head");
-    let mut command = learn(&root().join("tests/corpus/claw-rust-head"), &out);
+    let mut command = learn(&corpus("claw-rust-head"), &out);
     command.args([
         "--source",
         "the Rust claw of August 2026",
@@ -49,7 +47,7 @@ fn claw_head_is_what_the_recordings_teach() {
         "claw-stdout",
     ]);
     command.assert().success();
-    let (learned, kept) = (files(&out), files(&root().join("schemas/claw-head")));
+    let (learned, kept) = (files(&out), files(&Path::new(ROOT).join("schemas/claw-head")));
     assert_eq!(learned.keys().collect::<Vec<_>>(), kept.keys().collect::<Vec<_>>());
     for (name, text) in &learned {
         assert_eq!(text, &kept[name], "{name} differs; learn it again");
@@ -58,22 +56,22 @@ fn claw_head_is_what_the_recordings_teach() {
 
 #[test]
 fn new_recordings_that_do_not_fit_are_told() {
-    let april = root().join("tests/corpus/claw-rust-69c326c2");
-    let mut command = learn(&april, &root().join("schemas/claw-head"));
+    let april = corpus("claw-rust-69c326c2");
+    let mut command = learn(&april, &Path::new(ROOT).join("schemas/claw-head"));
     command.arg("--check").assert().code(100).stdout(predicate::str::contains("is missing from"));
-    let version = root().join("tests/corpus/claw-rust-head/subhelp_version");
-    learn(&version, &root().join("schemas/claw-head")).arg("--check").assert().success();
+    let version = corpus("claw-rust-head/subhelp_version");
+    learn(&version, &Path::new(ROOT).join("schemas/claw-head")).arg("--check").assert().success();
 }
 
 #[test]
 fn a_stream_is_learned_by_type_and_subtype() {
     let directory = tempfile::tempdir().unwrap();
     let out = directory.path().join("mine");
-    learn(&root().join("tests/corpus/claude-2.1.325"), &out).assert().success();
+    learn(&corpus("claude-2.1.325"), &out).assert().success();
     let text = fs::read_to_string(out.join("contract.toml")).unwrap();
     assert!(text.contains("protocol = \"stream\"") && text.contains("name = \"system-init\""), "{text}");
-    learn(&root().join("tests/corpus/claude-2.1.325"), &out).arg("--check").assert().success();
-    learn(&root().join("tests/corpus/claude-2.1.0"), &out).arg("--check").assert().code(100);
+    learn(&corpus("claude-2.1.325"), &out).arg("--check").assert().success();
+    learn(&corpus("claude-2.1.0"), &out).arg("--check").assert().code(100);
 }
 
 #[test]
@@ -89,11 +87,11 @@ fn nothing_to_learn_from_is_said() {
 fn regression_prose_and_an_empty_stdout_were_said_to_fit() {
     let directory = tempfile::tempdir().unwrap();
     let at = |name: &str| directory.path().join(name);
-    let corpus = root().join("tests/corpus/claude-2.1.325");
+    let corpus = corpus("claude-2.1.325");
     learn(&corpus, &at("mine")).assert().success();
-    learn(&root().join("samples/rate-limit.ndjson"), &at("small")).assert().success();
-    let document = root().join("schemas/claw-head");
-    let good = fs::read_to_string(root().join("samples/rate-limit.ndjson")).unwrap();
+    learn(&Path::new(ROOT).join("samples/rate-limit.ndjson"), &at("small")).assert().success();
+    let document = Path::new(ROOT).join("schemas/claw-head");
+    let good = fs::read_to_string(Path::new(ROOT).join("samples/rate-limit.ndjson")).unwrap();
     let cut = &good[..good.len() - 20];
     for (name, text, out, complaint) in [
         ("prose", "hello\n", at("mine"), "line 1: the line is no JSON object"),
@@ -109,12 +107,12 @@ fn regression_prose_and_an_empty_stdout_were_said_to_fit() {
         let assert = learn(&input, &out).arg("--check").assert();
         assert.code(100).stdout(predicate::str::contains(complaint));
     }
-    learn(&root().join("samples/rate-limit.ndjson"), &at("small")).arg("--check").assert().success();
+    learn(&Path::new(ROOT).join("samples/rate-limit.ndjson"), &at("small")).arg("--check").assert().success();
 }
 
 #[test]
 fn a_run_that_did_not_ask_for_json_is_set_aside_and_counted() {
-    let text = root().join("tests/corpus/claw-rust-head/mock_streaming_text_text");
-    let mut command = learn(&text, &root().join("schemas/claw-head"));
+    let text = corpus("claw-rust-head/mock_streaming_text_text");
+    let mut command = learn(&text, &Path::new(ROOT).join("schemas/claw-head"));
     command.arg("--check").assert().code(4).stderr(predicate::str::contains("1 did not ask for JSON"));
 }

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clawgate::internals::schema::{Run, judge_output};
 use clawgate::recording::Recording;
 use clawgate::schema::ContractSet;
+
+use crate::command::corpus;
 
 /// Which clauses stand for a check of `verdicts.tsv`: it deviates when one of them is broken.
 const CHECKS: &[(&str, &[&str])] = &[
@@ -76,10 +78,6 @@ const OUTSIDE_A_REPOSITORY: &str =
 
 const CONTRACTS: [&str; 4] = ["claw-stdout", "claw-1.0", "claw-flat", "claw-2.0"];
 
-fn corpus() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus")
-}
-
 /// The clauses that a recording breaks, of all claw contracts.
 fn broken(directory: &Path, sets: &[ContractSet]) -> BTreeSet<String> {
     let recording = Recording::open(directory).unwrap_or_else(|error| panic!("{error}"));
@@ -101,7 +99,7 @@ fn clauses_agree_with_the_verdicts_of_the_corpus() {
     let mut wrong = Vec::new();
     let mut listed = 0_usize;
     for target in ["claw-py-71830d7d", "claw-py-97c4b130", "claw-rust-69c326c2", "claw-rust-head"] {
-        let table = fs::read_to_string(corpus().join(target).join("verdicts.tsv")).unwrap();
+        let table = fs::read_to_string(corpus(target).join("verdicts.tsv")).unwrap();
         let mut seen: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
         for row in table.lines().skip(1) {
             let [case, _, check, verdict, detail] = row.split('\t').collect::<Vec<_>>()[..] else {
@@ -114,7 +112,7 @@ fn clauses_agree_with_the_verdicts_of_the_corpus() {
             rows += 1;
             let clauses = CHECKS.iter().find(|(name, _)| *name == check).map(|(_, clauses)| *clauses);
             let clauses = clauses.unwrap_or_else(|| panic!("no clause stands for {check}"));
-            let broken = seen.entry(case).or_insert_with(|| broken(&corpus().join(target).join(case), &sets));
+            let broken = seen.entry(case).or_insert_with(|| broken(&corpus(target).join(case), &sets));
             let deviates = clauses.iter().any(|clause| broken.contains(*clause));
             if deviates == (verdict == "deviates") {
                 continue;
@@ -190,7 +188,7 @@ const DESCRIBED: &[Described] = &[
 fn the_violations_that_ship_are_found() {
     let sets = sets();
     for (number, case, clause) in LIVE {
-        let broken = broken(&corpus().join("claw-rust-head").join(case), &sets);
+        let broken = broken(&corpus("claw-rust-head").join(case), &sets);
         assert!(broken.contains(*clause), "#{number} {case}: {clause} is not among {broken:?}");
     }
     for (number, argv, exit, stdout, stderr, clause) in DESCRIBED {

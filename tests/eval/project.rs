@@ -1,12 +1,13 @@
 //! A project with a skill, and the command on it.
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
+use std::process::Command;
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::files::{self, folder_with};
+use crate::support::{json_lines, process};
 
 /// What a project is made of, gone with the value.
 pub(crate) struct Project {
@@ -23,7 +24,7 @@ pub(crate) struct Said {
 impl Said {
     /// The events of `--format json`.
     pub(crate) fn events(&self) -> Vec<Value> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        json_lines(&self.stdout)
     }
 
     /// The report, which is the last event.
@@ -40,9 +41,7 @@ pub(crate) const SKILL: &str = "---\nname: greet\ndescription: Greets people in 
 impl Project {
     /// A project with the skill `greet`.
     pub(crate) fn new() -> Self {
-        let project = Self { folder: TempDir::new().unwrap() };
-        project.write(".claude/skills/greet/SKILL.md", SKILL);
-        project
+        Self { folder: folder_with(&[(".claude/skills/greet/SKILL.md", SKILL)]) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -50,25 +49,15 @@ impl Project {
     }
 
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
-        let path = self.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
+        files::write(self.path(), path, text)
     }
 
     /// The command, ready to be started.
-    pub(crate) fn command(&self, args: &[&str]) -> Process {
-        let mut command = Process::new(cargo_bin("clawgate"));
-        command
-            .current_dir(self.path())
-            .arg("eval")
-            .args(args)
-            .env_remove("CLAWGATE_TARGET")
-            .env_remove("ANTHROPIC_API_KEY")
-            .env_remove("GITHUB_ACTIONS")
-            .env_remove("GITHUB_STEP_SUMMARY")
-            .env("NO_PROXY", "127.0.0.1")
-            .stdin(Stdio::null());
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = process(self.path());
+        command.arg("eval").args(args).env("NO_PROXY", "127.0.0.1");
+        // For the tests with the real CLI.
+        command.envs(std::env::var_os("CLAWGATE_CLAUDE_BIN").map(|path| ("CLAWGATE_CLAUDE_BIN", path)));
         command
     }
 
