@@ -19,12 +19,12 @@ use clawgate::internals::drift::{CaseSet, ComparePolicy, diff};
 use clawgate::internals::golden::{Class, Volatile};
 use serde_json::json;
 
-use support::{Seeded, cpu_time, peak_megabytes};
+use support::{Seeded, asked, cpu_time, peak_megabytes};
 
 const MESSAGES: u64 = 50;
 
 fn main() {
-    let recordings = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(500);
+    let recordings = asked(500);
     println!(
         "{:>10} {:>10} {:>10} {:>10} {:>9} {:>8}",
         "recordings", "messages", "MB a side", "CPU s", "changes", "peak MB"

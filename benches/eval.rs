@@ -23,7 +23,7 @@ use clawgate::internals::eval::{
 use clawgate::internals::run::Stop;
 use serde_json::json;
 
-use support::{cpu_time, peak_megabytes};
+use support::{asked, cpu_time, peak_megabytes};
 
 /// What one trial printed: a session of some length, in which the skill is used.
 fn stdout(control: bool) -> String {
@@ -95,7 +95,7 @@ fn begin(folder: &Path, trials: usize) -> (Spec, Store, Iteration) {
 }
 
 fn main() {
-    let trials = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(10_000);
+    let trials = asked(10_000);
     let folder = tempfile::tempdir().expect("a temporary directory");
     let copier = Copier { task: stdout(false), control: stdout(true) };
     let stop = Stop::new().expect("a pipe");

@@ -12,16 +12,14 @@
 mod support;
 
 use std::fs::File;
-use std::hint::black_box;
-use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use clawgate::internals::events::{Limits, Profile};
 use clawgate::internals::schema::EventJudge;
 use clawgate::schema::ContractSet;
 
-use support::{Seeded, cpu_time, peak_megabytes};
+use support::{Seeded, asked, chunks, line_scan, race, serde_value};
 
 const ROUNDS: usize = 2;
 /// Workers that are alive at once.
@@ -149,17 +147,6 @@ fn stamp(millis: u64) -> String {
     )
 }
 
-fn chunks(path: &Path, mut each: impl FnMut(&[u8])) {
-    let mut file = File::open(path).expect("the log was written");
-    let mut chunk = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut chunk).expect("the log can be read") {
-            0 => return,
-            read => each(&chunk[..read]),
-        }
-    }
-}
-
 fn judged(path: &Path) {
     let set = ContractSet::open("claws-events").expect("the contract is built in");
     let mut judge = EventJudge::new(&set, Profile::Strict, Limits::default());
@@ -171,44 +158,15 @@ fn judged(path: &Path) {
     assert!(odd.is_empty(), "the log keeps every clause, but {odd:#?}");
 }
 
-fn serde_value(path: &Path) {
-    let mut reader = BufReader::with_capacity(256 << 10, File::open(path).expect("the log was written"));
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).expect("the log can be read") > 0 {
-        black_box(serde_json::from_slice::<serde_json::Value>(&line).expect("the log is JSON"));
-        line.clear();
-    }
-}
-
-fn line_scan(path: &Path) {
-    let mut lines = 0;
-    chunks(path, |chunk| lines += memchr::memchr_iter(b'\n', chunk).count());
-    black_box(lines);
-}
-
 fn main() {
-    let megabytes = std::env::args().skip(1).find_map(|word| word.parse::<u64>().ok()).unwrap_or(1000);
+    let megabytes = asked(1000);
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     let path = directory.path().join("events.jsonl");
     let (bytes, lines) = write_log(&path, megabytes * 1_000_000);
     println!("a log of {} MB, {lines} records, {WORKERS} workers at once", bytes / 1_000_000);
     println!("MB per CPU second, best of {ROUNDS}, interleaved\n");
     let names = ["judged", "serde Value", "line scan"];
-    let contenders: [fn(&Path); 3] = [judged, serde_value, line_scan];
-    let mut best = [Duration::MAX; 3];
-    let mut peak = 0;
-    for _ in 0..ROUNDS {
-        for (contender, best) in contenders.iter().zip(&mut best) {
-            let before = cpu_time();
-            contender(&path);
-            *best = (*best).min(cpu_time().saturating_sub(before));
-            if peak == 0 {
-                // The judging is the first to run, so the peak is its own.
-                peak = peak_megabytes();
-            }
-        }
-    }
-    let speed = best.map(|time| bytes as f64 / 1e6 / time.as_secs_f64().max(1e-6));
+    let (speed, peak) = race([judged, serde_value, line_scan], ROUNDS, &path, bytes);
     for (name, speed) in names.iter().zip(speed) {
         println!("{name:<12} {speed:>8.0} MB/s");
     }

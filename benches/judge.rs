@@ -10,11 +10,8 @@
 
 mod support;
 
-use std::fs::File;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::time::Duration;
 
 use clawgate::classify::Process;
 use clawgate::classify::claude::classify;
@@ -23,20 +20,9 @@ use clawgate::recording::Exit;
 use clawgate::stream_json::documented::{self, Reader};
 use clawgate::stream_json::{Limits, Line, Session, StreamReader};
 
-use support::{Shape, cpu_time, peak_megabytes, write_stream};
+use support::{Shape, asked, chunks, line_scan, race, serde_value, write_stream};
 
 const ROUNDS: usize = 3;
-
-fn chunks(path: &Path, mut each: impl FnMut(&[u8])) {
-    let mut file = File::open(path).expect("the stream was written");
-    let mut chunk = vec![0; 256 << 10];
-    loop {
-        match file.read(&mut chunk).expect("the stream can be read") {
-            0 => return,
-            read => each(&chunk[..read]),
-        }
-    }
-}
 
 /// The reading, the documented reader's answer and the verdict, without contracts.
 fn verdict(path: &Path) {
@@ -72,23 +58,8 @@ thread_local! {
     static CONTRACTS: Contracts = Contracts::built_in();
 }
 
-fn serde_value(path: &Path) {
-    let mut reader = BufReader::with_capacity(256 << 10, File::open(path).expect("the stream was written"));
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).expect("the stream can be read") > 0 {
-        black_box(serde_json::from_slice::<serde_json::Value>(&line).expect("the stream is JSON"));
-        line.clear();
-    }
-}
-
-fn line_scan(path: &Path) {
-    let mut lines = 0;
-    chunks(path, |chunk| lines += memchr::memchr_iter(b'\n', chunk).count());
-    black_box(lines);
-}
-
 fn main() {
-    let megabytes = std::env::args().skip(1).find_map(|word| word.parse::<u64>().ok()).unwrap_or(100);
+    let megabytes = asked(100);
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     println!("streams of {megabytes} MB, MB per CPU second (best of {ROUNDS}, interleaved)\n");
     println!(
@@ -106,21 +77,8 @@ fn main() {
     for shape in Shape::ALL {
         let path = directory.path().join(shape.name());
         let (bytes, lines) = write_stream(&path, shape, megabytes << 20);
-        let contenders: [fn(&Path); 4] = [verdict, with_contract, serde_value, line_scan];
-        let mut best = [Duration::MAX; 4];
-        let mut peak = 0;
-        for _ in 0..ROUNDS {
-            for (contender, best) in contenders.iter().zip(&mut best) {
-                let before = cpu_time();
-                contender(&path);
-                *best = (*best).min(cpu_time().saturating_sub(before));
-                if peak == 0 {
-                    // The verdict is the first to run, so the peak is its own.
-                    peak = peak_megabytes();
-                }
-            }
-        }
-        let speed = best.map(|time| bytes as f64 / 1e6 / time.as_secs_f64().max(1e-6));
+        let contenders = [verdict, with_contract, serde_value, line_scan];
+        let (speed, peak) = race(contenders, ROUNDS, &path, bytes);
         println!(
             "{:<7}{lines:>9}{:>9.0}{:>10.0}{:>13.0}{:>11.0}{:>14.2}x{:>14.2}x{peak:>9}",
             shape.name(),

@@ -19,12 +19,12 @@ use clawgate::internals::report::{Context, Kind, Options, ReportRequest, Sinks};
 use clawgate::internals::run::Event;
 use serde_json::{Value, json};
 
-use support::{Seeded, cpu_time, peak_megabytes};
+use support::{Seeded, asked, cpu_time, peak_megabytes};
 
 const SHARDS: usize = 8;
 
 fn main() {
-    let cases = std::env::args().find_map(|word| word.parse().ok()).unwrap_or(10_000);
+    let cases = asked(10_000);
     println!(
         "{:>8} {:>8} {:>10} {:>10} {:>8} {:>14} {:>8}",
         "cases", "MB", "read CPU s", "merge", "ratio", "with reports", "peak MB"

@@ -1,8 +1,10 @@
-//! What the benchmarks share: CPU time, peak memory, and streams made from a seed.
+//! What the benchmarks share: CPU time, peak memory, streams made from a seed, and contenders that race over a file.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::hint::black_box;
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::Path;
+use std::str::FromStr;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -17,6 +19,63 @@ pub(crate) fn peak_megabytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+}
+
+/// The number that was given as an argument, or else this one.
+pub(crate) fn asked<N: FromStr>(otherwise: N) -> N {
+    std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(otherwise)
+}
+
+/// Lets the contenders read a file in turns: the megabytes per CPU second of each in its best round, and the peak of
+/// memory after the first of them had its first round.
+pub(crate) fn race<const N: usize>(
+    contenders: [fn(&Path); N],
+    rounds: usize,
+    path: &Path,
+    bytes: u64,
+) -> ([f64; N], u64) {
+    let mut best = [Duration::MAX; N];
+    let mut peak = 0;
+    for _ in 0..rounds {
+        for (contender, best) in contenders.iter().zip(&mut best) {
+            let before = cpu_time();
+            contender(path);
+            *best = (*best).min(cpu_time().saturating_sub(before));
+            if peak == 0 {
+                peak = peak_megabytes();
+            }
+        }
+    }
+    (best.map(|time| bytes as f64 / 1e6 / time.as_secs_f64().max(1e-6)), peak)
+}
+
+/// Reads a file as it comes from a pipe.
+pub(crate) fn chunks(path: &Path, mut each: impl FnMut(&[u8])) {
+    let mut file = File::open(path).expect("the file was written");
+    let mut chunk = vec![0; 256 << 10];
+    loop {
+        match file.read(&mut chunk).expect("the file can be read") {
+            0 => return,
+            read => each(&chunk[..read]),
+        }
+    }
+}
+
+/// The contender that everybody has: each line as a value.
+pub(crate) fn serde_value(path: &Path) {
+    let mut reader = BufReader::with_capacity(256 << 10, File::open(path).expect("the file was written"));
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).expect("the file can be read") > 0 {
+        black_box(serde_json::from_slice::<serde_json::Value>(&line).expect("the file is JSON"));
+        line.clear();
+    }
+}
+
+/// The contender that nobody can beat: the lines are counted.
+pub(crate) fn line_scan(path: &Path) {
+    let mut lines = 0;
+    chunks(path, |chunk| lines += memchr::memchr_iter(b'\n', chunk).count());
+    black_box(lines);
 }
 
 /// Numbers that look random and are the same in every run.
