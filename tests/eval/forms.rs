@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::project::Project;
+use crate::files::read_json;
 
 const CLAUDITOR: &str = r#"{
   "skill_name": "greet",
@@ -104,8 +105,7 @@ fn skill_creators_form_runs() {
     assert_eq!(report["overall"]["with_skill"]["pass_rate"]["passed"], 2);
     let folder = project.path().join("clawgate-out/eval/greet/iteration-1");
     assert!(folder.join("eval-7/with_skill/run-2/grading.json").is_file());
-    let metadata: Value =
-        serde_json::from_slice(&std::fs::read(folder.join("eval-7/eval_metadata.json")).unwrap()).unwrap();
+    let metadata: Value = read_json(folder.join("eval-7/eval_metadata.json"));
     assert_eq!(metadata["eval_id"], 7);
 }
 

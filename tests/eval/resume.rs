@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::project::{MODEL, Project};
+use crate::files::read_json;
 
 /// Every seventh trial fails, and every eleventh is limited once.
 fn spec() -> String {
@@ -90,8 +91,7 @@ fn two_hundred_trials_survive_a_kill() {
     let spent: u64 = after
         .keys()
         .map(|folder| {
-            let trial: Value =
-                serde_json::from_slice(&fs::read(Path::new(folder).join("trial.json")).unwrap()).unwrap();
+            let trial: Value = read_json(Path::new(folder).join("trial.json"));
             trial["spent"]["output_tokens"].as_u64().unwrap()
         })
         .sum();

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::project::{MODEL, Project};
+use crate::files::read_json;
 use crate::schema::{assert_fit, schema};
 use crate::support::process;
 
@@ -355,8 +356,7 @@ fn files_for_skill_creators_tools_are_as_they_expect_them() {
     let said = project.eval(&["e.toml"]);
     assert_eq!(said.code, Some(0), "{}", said.stderr);
     let folder = project.path().join("clawgate-out/eval/greet/iteration-1");
-    let read =
-        |path: &str| -> Value { serde_json::from_slice(&fs::read(folder.join(path)).unwrap()).unwrap() };
+    let read = |path: &str| -> Value { read_json(folder.join(path)) };
     let benchmark = read("benchmark.json");
     assert_eq!(benchmark["metadata"]["skill_name"], "greet");
     assert_eq!(benchmark["runs"].as_array().unwrap().len(), 4);

@@ -8,6 +8,7 @@ use clawgate::schema::{ContractSet, Finding};
 use serde_json::Value;
 
 use crate::command::corpus;
+use crate::files::read_json;
 use crate::support::json_lines;
 
 fn contract() -> ContractSet {
@@ -28,8 +29,7 @@ fn written(finding: &Finding) -> (u64, String, String) {
 #[test]
 fn every_labelled_log_has_exactly_its_findings_under_every_profile() {
     let set = contract();
-    let index: Vec<Value> =
-        serde_json::from_slice(&fs::read(corpus("claws-events/index.json")).unwrap()).unwrap();
+    let index: Vec<Value> = read_json(corpus("claws-events/index.json"));
     assert_eq!(index.len(), 40);
     let mut wrong = Vec::new();
     for entry in &index {

@@ -20,4 +20,6 @@ mod stream_properties;
 #[path = "../support/mod.rs"]
 mod support;
 mod surface;
+#[path = "../support/tree.rs"]
+mod tree;
 mod verdicts;

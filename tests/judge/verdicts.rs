@@ -10,6 +10,7 @@ use clawgate::recording::Recording;
 use serde_json::Value;
 
 use crate::command::corpus;
+use crate::files::read_json;
 
 thread_local! {
     /// Opening the contracts takes longer than a verdict.
@@ -36,7 +37,7 @@ fn judge_stream(path: &Path) -> Verdict {
 }
 
 fn labels(folder: &str) -> BTreeMap<String, Value> {
-    serde_json::from_str(&fs::read_to_string(corpus(folder).join("labels.json")).unwrap()).unwrap()
+    read_json(corpus(folder).join("labels.json"))
 }
 
 fn check(folder: &str, at_least: usize, judge: fn(&Path) -> Verdict) {

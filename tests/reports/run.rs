@@ -13,16 +13,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::command::{clawgate, corpus, said};
-use crate::files::folder_with;
+use crate::files::{folder_with, read_json};
 use crate::scenario::WRONG;
 use crate::support::{json_lines, process};
 
 fn read(folder: &Path, name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
-}
-
-fn read_json(folder: &Path, name: &str) -> Value {
-    serde_json::from_str(&read(folder, name)).unwrap()
 }
 
 /// Everything that some reader of a report would obey: a terminal, a browser, XML, a CI system, Markdown, the eye.
@@ -128,7 +124,7 @@ fn a_hostile_target_leaves_sarif_valid() {
     let (folder, _) = run_hostile(&["--report", "sarif=s.sarif"]);
     let text = read(folder.path(), "s.sarif");
     assert_nothing_hidden(&text);
-    let report = read_json(folder.path(), "s.sarif");
+    let report: Value = read_json(folder.path().join("s.sarif"));
     assert_sarif(&report);
     let results = report["runs"][0]["results"].as_array().unwrap();
     assert!(results.len() > 3);
@@ -175,7 +171,7 @@ fn a_hostile_target_is_plain_text_in_markdown_and_gitlab() {
     let (folder, _) = run_hostile(&["--report", "markdown=m.md", "--report", "gitlab=g.json"]);
     assert_markdown(&read(folder.path(), "m.md"));
     assert_nothing_hidden(&read(folder.path(), "g.json"));
-    let issues = read_json(folder.path(), "g.json");
+    let issues: Value = read_json(folder.path().join("g.json"));
     for issue in issues.as_array().unwrap() {
         assert!(issue["description"].is_string() && issue["check_name"].is_string());
         assert!(
@@ -294,7 +290,7 @@ fn sarif_knows_what_is_new_and_keeps_its_fingerprints() {
             .args(args)
             .assert()
             .code(100);
-        read_json(folder.path(), "deep/s.sarif")
+        read_json::<Value>(folder.path().join("deep/s.sarif"))
     };
     let first = run(&[]);
     assert_sarif(&first);
@@ -435,7 +431,7 @@ fn odd_names_and_states_are_inert_in_every_report() {
     }
     let report = quick_junit::Report::deserialize_from_str(&texts[0].1).unwrap();
     assert_eq!((report.tests, report.failures, report.errors), (3, 0, 1));
-    assert_sarif(&read_json(root, "s.sarif"));
+    assert_sarif(&read_json(root.join("s.sarif")));
     assert!(!stdout.contains("##["), "{stdout}");
     for line in stdout.lines().filter(|line| line.trim_start().starts_with("::")) {
         assert!(line.starts_with("::error ") || line.starts_with("::warning "), "{line}");

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::command::{clawgate, said};
-use crate::files::folder_with;
+use crate::files::{folder_with, read_json};
 use crate::scenario::WRONG;
 use crate::schema::assert_fit;
 use crate::support::process;
@@ -35,8 +35,7 @@ fn the_events_of_a_run_tell_everything() {
         assert_eq!(case["verdict"]["class"], "ok");
         assert!(case["replay"].as_str().unwrap().starts_with("clawgate run claude/answers/"));
         let recording = folder.path().join(case["recording"].as_str().unwrap());
-        let facts: Value =
-            serde_json::from_slice(&fs::read(recording.join("recording.json")).unwrap()).unwrap();
+        let facts: Value = read_json(recording.join("recording.json"));
         assert_eq!(facts["containment"], "supervisor");
         assert!(facts["isolation"]["network"].is_string() && facts["requests"].is_array());
         assert!(!fs::read_to_string(recording.join("recording.json")).unwrap().contains("not-a-key"));

@@ -12,10 +12,11 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::command::{clawgate, said};
+use crate::files::read_json;
 use crate::support::process;
 
 fn facts(recording: &Path) -> Value {
-    serde_json::from_slice(&fs::read(recording.join("recording.json")).unwrap()).unwrap()
+    read_json(recording.join("recording.json"))
 }
 
 fn run(folder: &TempDir, case: &str, target: &str, args: &[&str]) -> Value {

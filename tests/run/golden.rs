@@ -16,6 +16,7 @@ use crate::command::{ROOT, clawgate, said};
 use crate::files::folder_with;
 use crate::schema::assert_fit;
 use crate::support::process;
+use crate::tree::files_below;
 
 const ONE: &str = "claude/answers/stream";
 
@@ -41,23 +42,6 @@ fn change(folder: &Path) -> PathBuf {
     pending
 }
 
-fn files(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.push(path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned());
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
 #[test]
 fn the_snapshots_in_this_repository_hold_and_each_has_its_case() {
     let folder = TempDir::new().unwrap();
@@ -81,7 +65,7 @@ fn without_snapshots_nothing_is_compared_or_written() {
         .assert()
         .code(100)
         .stdout(contains("there is no golden/reference/claude/answers/stream.snap yet"));
-    assert_eq!(files(&folder.path().join("golden")), ["reference/claude/answers/stream.snap.new"]);
+    assert_eq!(files_below(&folder.path().join("golden")), ["reference/claude/answers/stream.snap.new"]);
 }
 
 #[test]
@@ -144,13 +128,13 @@ fn accept_and_reject_decide() {
 fn a_build_server_writes_nothing_and_refuses_orphans() {
     let folder = with_snapshots(&[ONE]);
     let golden = folder.path().join("golden");
-    let before = files(&golden);
+    let before = files_below(&golden);
     let snapshot = golden.join(format!("reference/{ONE}.snap"));
     let text = fs::read_to_string(&snapshot).unwrap();
     fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
     let ci = |args: &[&str]| clawgate(folder.path()).args(args).env("CI", "true").assert();
     ci(&["run", ONE]).code(100).stdout(contains("differs in 1 lines"));
-    assert_eq!(files(&golden), before);
+    assert_eq!(files_below(&golden), before);
     ci(&["run", ONE, "--golden", "update"]).code(2).stderr(contains("CI is set"));
     fs::write(&snapshot, &text).unwrap();
     fs::write(golden.join("reference/claude/gone.snap"), &text).unwrap();
@@ -165,7 +149,7 @@ fn a_build_server_writes_nothing_and_refuses_orphans() {
     dry.stdout(contains("unreferenced golden/reference/claude/gone.snap"));
     assert!(golden.join("reference/claude/gone.snap").exists());
     clawgate(folder.path()).args(["golden", "prune"]).assert().success().stdout(contains("pruned "));
-    assert_eq!(files(&golden), before);
+    assert_eq!(files_below(&golden), before);
     ci(&["run", ONE]).success();
 }
 
@@ -188,7 +172,7 @@ fn what_belongs_to_another_set_of_scenarios_is_never_pruned() {
     let run = |args: &[&str], env: &str| clawgate(&project).args(args).env("CI", env).assert();
     run(&["run", "../others/theirs.toml", "ours.toml", "theirs", "ours", "--golden", "update"], "").success();
     let snapshots = project.join("golden");
-    let before = files(&snapshots);
+    let before = files_below(&snapshots);
     assert_eq!(before.len(), 2);
 
     // Neither a run nor prune knows these files, and both leave them alone.
@@ -196,7 +180,7 @@ fn what_belongs_to_another_set_of_scenarios_is_never_pruned() {
     run(&["run", ONE], "true").success();
     run(&["golden", "prune"], "").success().stdout(contains("every snapshot in golden has a case"));
     for path in &before {
-        assert!(files(&snapshots).contains(path), "{path:?}");
+        assert!(files_below(&snapshots).contains(path), "{path:?}");
     }
     // On another machine, where the others are not, neither.
     fs::rename(&others, folder.path().join("away")).unwrap();
@@ -266,7 +250,7 @@ fn a_read_only_folder_loses_nothing() {
 #[test]
 fn two_runs_at_once_leave_whole_files() {
     let folder = with_snapshots(&["claude/answers"]);
-    for path in files(&folder.path().join("golden")) {
+    for path in files_below(&folder.path().join("golden")) {
         let path = folder.path().join("golden").join(path);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace("Hello", "Goodbye")).unwrap();
@@ -279,7 +263,7 @@ fn two_runs_at_once_leave_whole_files() {
     let (mut one, mut two) = (run("one"), run("two"));
     assert_eq!(one.wait().unwrap().code(), Some(100));
     assert_eq!(two.wait().unwrap().code(), Some(100));
-    let left = files(&folder.path().join("golden"));
+    let left = files_below(&folder.path().join("golden"));
     assert!(left.iter().all(|path| path.contains(".snap")), "{left:?}");
     clawgate(folder.path()).args(["golden", "accept"]).assert().success();
     clawgate(folder.path()).args(["run", "claude/answers"]).assert().success();
@@ -386,7 +370,7 @@ impl OnTerminal {
 /// Three cases that wait, each with one changed line.
 fn three_waiting() -> TempDir {
     let folder = with_snapshots(&["claude/answers"]);
-    for path in files(&folder.path().join("golden")) {
+    for path in files_below(&folder.path().join("golden")) {
         let path = folder.path().join("golden").join(path);
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replace("Hello", "Goodbye")).unwrap();
@@ -438,7 +422,7 @@ fn a_review_fits_narrow_terminals_and_can_be_interrupted() {
         terminal.press(b"\x03");
         assert_eq!(terminal.end(), Some(130));
     }
-    assert_eq!(files(&folder.path().join("golden")).len(), 6);
+    assert_eq!(files_below(&folder.path().join("golden")).len(), 6);
 }
 
 #[test]

@@ -20,4 +20,6 @@ mod schema;
 #[path = "../support/mod.rs"]
 mod support;
 mod testing;
+#[path = "../support/tree.rs"]
+mod tree;
 mod versions;

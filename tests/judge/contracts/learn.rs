@@ -8,6 +8,7 @@ use assert_cmd::Command;
 use predicates::prelude::*;
 
 use crate::command::{ROOT, clawgate, corpus};
+use crate::tree::files_below;
 
 fn learn(recordings: &Path, out: &Path) -> Command {
     let mut command = clawgate(ROOT);
@@ -17,20 +18,8 @@ fn learn(recordings: &Path, out: &Path) -> Command {
 
 /// Every file below a directory, by its path.
 fn files(directory: &Path) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut open = vec![directory.to_path_buf()];
-    while let Some(next) = open.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                let name = path.strip_prefix(directory).unwrap().to_string_lossy().into_owned();
-                found.insert(name, fs::read_to_string(path).unwrap());
-            }
-        }
-    }
-    found
+    let text = |name: &String| fs::read_to_string(directory.join(name)).unwrap();
+    files_below(directory).into_iter().map(|name| (name.clone(), text(&name))).collect()
 }
 
 #[test]
