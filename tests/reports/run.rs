@@ -285,7 +285,7 @@ fn sarif_knows_what_is_new_and_keeps_its_fingerprints() {
     fs::create_dir(folder.path().join("deep")).unwrap();
     fs::write(folder.path().join("deep/wrong.toml"), WRONG).unwrap();
     let run = |args: &[&str]| {
-        clawgate(&folder.path().join("deep"))
+        clawgate(folder.path().join("deep"))
             .args(["run", "wrong.toml", "--report", "sarif=s.sarif"])
             .args(args)
             .assert()
