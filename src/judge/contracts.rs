@@ -15,6 +15,9 @@ pub(crate) const EVENTS_CONTRACT: &str = "claws-events";
 /// The contract of a Claude CLI that prints a message a line.
 const STREAM_CONTRACT: &str = "claude-stream-json";
 
+/// The contract of a Claude CLI that prints its answer for people.
+const TEXT_CONTRACT: &str = "claude-text";
+
 /// The contract of claw that is left when none is recognised.
 pub(super) const WEAKEST_CONTRACT: &str = "claw-stdout";
 
@@ -124,7 +127,7 @@ impl Contracts {
         let (name, detected) = match protocol {
             Protocol::ClaudeStream => (STREAM_CONTRACT, false),
             Protocol::ClaudeJson => ("claude-json", false),
-            Protocol::ClaudeText => return Ok(None),
+            Protocol::ClaudeText => (TEXT_CONTRACT, false),
             Protocol::ClawText => (WEAKEST_CONTRACT, false),
             Protocol::EventLog => (EVENTS_CONTRACT, false),
             Protocol::ClawJson => {

@@ -1,6 +1,7 @@
 //! The judge: it chooses how an output is read and which contract it is held against, sees its bytes once, and
 //! concludes.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -9,7 +10,7 @@ use crate::classify::{Process, Verdict, classify_foreign, claude, claw};
 use crate::envelope::{Envelope, MAX_BYTES};
 use crate::events::{self, Profile};
 use crate::json::{Kind, Node, Problem};
-use crate::recording::{Exit, Facts, STDERR_HEAD};
+use crate::recording::{Exit, Facts, Recording, STDERR_HEAD};
 use crate::schema::{self, ContractSet, End, EventJudge, Family, FileError, Finding};
 use crate::stream_json::documented::{self, Run};
 use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
@@ -66,19 +67,33 @@ impl Options {
 /// How a run ended, besides its standard output.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Ending {
+pub struct Ending<'r> {
     /// How the process ended; none where nobody saw it.
     pub exit: Option<Exit>,
     /// The start of its standard error.
     pub stderr: Vec<u8>,
     /// How long it took.
     pub duration_ms: Option<u64>,
+    /// What was recorded of it, if it was.
+    recording: Option<&'r Recording>,
 }
 
-impl Ending {
+impl<'r> Ending<'r> {
     /// The end that a recording tells of.
-    pub fn of_recording(facts: &Facts, stderr: Vec<u8>) -> Self {
-        Self { exit: Some(facts.exit.clone()), stderr, duration_ms: facts.duration_ms }
+    pub fn of_recording(recording: &'r Recording) -> io::Result<Self> {
+        let facts = &recording.facts;
+        Ok(Self {
+            exit: Some(facts.exit.clone()),
+            stderr: recording.stderr_head()?,
+            duration_ms: facts.duration_ms,
+            recording: Some(recording),
+        })
+    }
+
+    /// What contracts may know of it.
+    fn of_contract<'e>(&'e self, stdout: Option<&'e [u8]>) -> End<'e> {
+        let stderr = self.exit.is_some().then_some(self.stderr.as_slice());
+        End::new(self.exit.clone(), stdout, stderr).recorded(self.recording)
     }
 }
 
@@ -213,7 +228,7 @@ impl<'c> Judge<'c> {
     /// Ends the output and concludes. Fails when the contract of the output cannot be opened.
     pub fn finish(
         mut self,
-        mut ending: Ending,
+        mut ending: Ending<'_>,
         watch: &mut dyn FnMut(&Line<'_>),
     ) -> Result<Judgement, FileError> {
         self.recognise(watch);
@@ -309,7 +324,7 @@ fn hear(
 }
 
 /// What a verdict may know of the process; its exit is taken for 0 where nobody saw it.
-fn with_process<T>(ending: &Ending, exit: &Exit, decide: impl FnOnce(&Process<'_>) -> T) -> T {
+fn with_process<T>(ending: &Ending<'_>, exit: &Exit, decide: impl FnOnce(&Process<'_>) -> T) -> T {
     let stderr = String::from_utf8_lossy(&ending.stderr);
     let mut process = Process::new(exit, &stderr);
     process.exit_known = ending.exit.is_some();
@@ -317,7 +332,7 @@ fn with_process<T>(ending: &Ending, exit: &Exit, decide: impl FnOnce(&Process<'_
 }
 
 impl Stream<'_> {
-    fn finish(self, options: &Options, ending: &Ending, watch: &mut dyn FnMut(&Line<'_>)) -> Judgement {
+    fn finish(self, options: &Options, ending: &Ending<'_>, watch: &mut dyn FnMut(&Line<'_>)) -> Judgement {
         let Self { reader, mut documented, mut session, mut contract } = self;
         let summary =
             reader.finish(&mut |line| hear(line, &mut documented, &mut session, &mut contract, watch));
@@ -338,8 +353,7 @@ impl Stream<'_> {
             if summary.lines == 0 {
                 judge.empty_stream();
             }
-            let stderr = ending.exit.is_some().then_some(ending.stderr.as_slice());
-            findings = judge.finish(&End::new(ending.exit.clone(), None, stderr));
+            findings = judge.finish(&ending.of_contract(None));
             name = Some(set.name().to_owned());
         }
         Judgement {
@@ -361,7 +375,7 @@ fn judge_document(
     contracts: &Contracts,
     options: &Options,
     run: &schema::Run,
-    ending: &Ending,
+    ending: &Ending<'_>,
     is_guessed: bool,
 ) -> Result<Judgement, FileError> {
     let mut session = (protocol == Protocol::ClaudeJson).then(|| Session::new(options.limits));
@@ -391,12 +405,11 @@ fn judge_document(
         _ => claude::classify_text(&String::from_utf8_lossy(bytes), process, options.heuristics),
     });
     let choice = contracts.choose(protocol, run, envelope.value.as_ref())?;
-    let stderr = ending.exit.is_some().then_some(ending.stderr.as_slice());
     let mut findings = Vec::new();
     if let Some((set, detected)) = choice {
-        findings = schema::judge_read(set, run, ending.exit.clone(), &envelope, bytes, stderr);
+        findings = schema::judge_read(set, run, &envelope, bytes, &ending.of_contract(Some(bytes)));
         if set.name() == "claude-json" {
-            findings.extend(listed_messages(contracts, run, &envelope)?);
+            findings.extend(listed_messages(contracts, run, &envelope, ending)?);
         }
         // Any object keeps the weakest contract of claw, so nobody can tell what the output was to be.
         if is_guessed && detected && set.name() == WEAKEST_CONTRACT && verdict.is_ok() {
@@ -421,13 +434,14 @@ fn listed_messages(
     contracts: &Contracts,
     run: &schema::Run,
     envelope: &Envelope,
+    ending: &Ending<'_>,
 ) -> Result<Vec<Finding>, FileError> {
     let Some(Value::Array(messages)) = &envelope.value else { return Ok(Vec::new()) };
     let mut judge = contracts.of_streams()?.begin(run);
     for (number, message) in (1..).zip(messages) {
         judge.message(number, 0, message);
     }
-    let mut findings = judge.finish(&End::new(None, None, None));
+    let mut findings = judge.finish(&End::new(None, None, None).recorded(ending.recording));
     for finding in &mut findings {
         let place = finding.line.map(|number| format!("/{}", number - 1)).unwrap_or_default();
         finding.pointer = Some(place + finding.pointer.as_deref().unwrap_or_default());

@@ -111,6 +111,7 @@ impl Protocol {
                 Self::ClawJson
             }
             schema::Protocol::Document => self,
+            schema::Protocol::Text => Self::ClaudeText,
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn watched_recording(
     let at = |source| InputError::Io { path: recording.place().to_owned(), source };
     let mut judge = Judge::of_run(&recording.facts, contracts, options)?;
     push_all(&mut judge, recording.stdout().map_err(at)?, watch).map_err(at)?;
-    let ending = Ending::of_recording(&recording.facts, recording.stderr_head().map_err(at)?);
+    let ending = Ending::of_recording(recording).map_err(at)?;
     Ok(judge.finish(ending, watch)?)
 }
 

@@ -117,6 +117,16 @@ impl Recording {
         Ok(head)
     }
 
+    /// The body of a request, by its place in `requests`, if it was kept.
+    pub fn request_body(&self, _request: usize) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    /// What stood on standard input from the start.
+    pub fn stdin(&self) -> io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
     /// Writes the recording into this directory, which is made if it is missing.
     pub fn save(&self, directory: &Path) -> Result<(), RecordingError> {
         let at = |path: &Path, result: io::Result<()>| {

@@ -112,10 +112,10 @@ impl<'r> RunContext<'r> {
         let prepared = self.recorder.prepare(job, |room, api| command_line::build(planned, room, api))?;
         let mut judge = Judge::of_run(&prepared.facts, contracts, &Options::default())?;
         let ran = prepared.run(&mut judge)?;
-        let ending = Ending::of_recording(&ran.facts, ran.printed.stderr_head.clone());
-        let judgement = judge.finish(ending, &mut |_| {})?;
-        let to_verdict = ran.captured.exited_at.elapsed();
         let recorded = ran.save()?;
+        let ending = Ending::of_recording(&recorded.recording).map_err(RecordError::from)?;
+        let judgement = judge.finish(ending, &mut |_| {})?;
+        let to_verdict = recorded.captured.exited_at.elapsed();
         let observed = Observed { judged: &judgement, recorded: &recorded };
         let mut failures = compare(&planned.expect, &observed, self.fail_on);
         if let Some(golden) = self.golden.as_ref().filter(|_| !recorded.captured.cancelled) {

@@ -25,7 +25,33 @@ struct Term {
 #[derive(Debug, Clone)]
 pub(crate) enum Subject {
     Message(Pointer),
-    Fact(Fact),
+    Fact(FactPath),
+}
+
+/// A fact of the run, or a place in it: `exit`, `flags/--model`.
+#[derive(Debug, Clone)]
+pub(crate) struct FactPath {
+    text: String,
+    pub(crate) fact: Fact,
+    at: Pointer,
+}
+
+impl FactPath {
+    fn parse(text: &str, node: &Item<'_>) -> Result<Self, FileError> {
+        let split = text.find('/').unwrap_or(text.len());
+        let (name, at) = text.split_at(split);
+        let fact = Fact::from_name(name).ok_or_else(|| {
+            let hint = did_you_mean(name, &Fact::names());
+            node.complain(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
+        })?;
+        let at = Pointer::parse(at).map_err(|reason| node.complain(reason))?;
+        Ok(Self { text: text.to_string(), fact, at })
+    }
+
+    /// The value; none when the fact is not known, or has nothing at that place.
+    pub(crate) fn get<'f>(&self, facts: &'f Facts) -> Option<JsonView<'f>> {
+        self.at.get(facts.get(self.fact)?.into())
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -171,7 +197,7 @@ impl Condition {
             failed.then(|| {
                 let seen = match &term.subject {
                     Subject::Message(pointer) => message.and_then(|message| pointer.get(message)),
-                    Subject::Fact(fact) => facts.get(*fact).map(JsonView::Built),
+                    Subject::Fact(path) => path.get(facts),
                 };
                 let (pointer, name) = (term.subject.pointer(), term.subject.name().to_string());
                 Failure { pointer, name, seen, expected: term.test.describe() }
@@ -216,10 +242,7 @@ impl Subject {
         if text.is_empty() || text.starts_with('/') {
             return Pointer::parse(text).map(Self::Message).map_err(|reason| node.complain(reason));
         }
-        Fact::from_name(text).map(Self::Fact).ok_or_else(|| {
-            let hint = did_you_mean(text, &Fact::names());
-            node.complain(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
-        })
+        FactPath::parse(text, node).map(Self::Fact)
     }
 
     /// The subject as it stands in a sentence.
@@ -227,7 +250,7 @@ impl Subject {
         match self {
             Self::Message(pointer) if pointer.text().is_empty() => "the message",
             Self::Message(pointer) => pointer.text(),
-            Self::Fact(fact) => fact.name(),
+            Self::Fact(path) => &path.text,
         }
     }
 
@@ -247,16 +270,18 @@ impl Term {
             Subject::Message(_) if scope == Scope::Run => {
                 "is a pointer; only facts of the run can stand here"
             }
-            Subject::Fact(fact) if scope == Scope::Message || (scope == Scope::Early && fact.is_late()) => {
+            Subject::Fact(path)
+                if scope == Scope::Message || (scope == Scope::Early && path.fact.is_late()) =>
+            {
                 return Err(node.complain(format_args!(
                     "the fact `{key}` is not known here; only pointers can be used"
                 )));
             }
-            Subject::Fact(Fact::Version) if scope == Scope::Run => {
+            Subject::Fact(path) if path.fact == Fact::Version && scope == Scope::Run => {
                 let range = VersionRange::parse(node.str()?).map_err(|reason| node.complain(reason))?;
                 return Ok(Self { subject, test: Test::Version(range) });
             }
-            Subject::Fact(Fact::Version) => "can only stand in `applies`",
+            Subject::Fact(path) if path.fact == Fact::Version => "can only stand in `applies`",
             _ => return Ok(Self { subject, test: Test::load(node)? }),
         };
         Err(node.complain(format_args!("`{key}` {reason}")))
@@ -281,11 +306,12 @@ impl Term {
 
     /// Whether the term holds of the run; none when it is about the message.
     fn of_facts(&self, facts: &Facts) -> Option<Truth> {
-        let Subject::Fact(fact) = self.subject else { return None };
-        let holds = match (&self.test, facts.get(fact)) {
+        let Subject::Fact(path) = &self.subject else { return None };
+        let holds = match (&self.test, facts.get(path.fact)) {
             (Test::Version(range), version) => range.holds(version.and_then(Value::as_str)),
             (_, None) => return Some(Truth::Unknown),
-            (test, Some(value)) => test.holds(value.into()),
+            (Test::Present(wanted), Some(_)) => path.get(facts).is_some() == *wanted,
+            (test, Some(_)) => path.get(facts).is_some_and(|value| test.holds(value)),
         };
         Some(if holds { Truth::Holds } else { Truth::Fails })
     }

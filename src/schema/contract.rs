@@ -49,11 +49,17 @@ pub enum Protocol {
     Stream,
     /// A log of the claws event protocol: one record a line, of many peers.
     Events,
+    /// Text for people, which rules see as one string.
+    Text,
 }
 
 impl Protocol {
-    pub(crate) const NAMES: [(&str, Self); 3] =
-        [("document", Self::Document), ("stream", Self::Stream), ("events", Self::Events)];
+    pub(crate) const NAMES: [(&str, Self); 4] = [
+        ("document", Self::Document),
+        ("stream", Self::Stream),
+        ("events", Self::Events),
+        ("text", Self::Text),
+    ];
 
     /// The name in contract files.
     pub fn name(self) -> &'static str {
@@ -99,7 +105,7 @@ impl Family {
     /// What a contract is taken for that names no family.
     pub(crate) fn of_protocol(protocol: Protocol) -> Self {
         match protocol {
-            Protocol::Document => Self::Document,
+            Protocol::Document | Protocol::Text => Self::Document,
             Protocol::Stream => Self::Stream,
             Protocol::Events => Self::EventLog,
         }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::invocation::Invocation;
 use super::named::named_enum;
-use crate::recording::{self, Timer};
+use crate::recording::{self, Recording, Timer};
 
 named_enum! {
     /// The facts that a condition can name.
@@ -19,6 +19,9 @@ named_enum! {
         Argv = "argv",
         Env = "env",
         Version = "version",
+        Flags = "flags",
+        Prompt = "prompt",
+        Cwd = "cwd",
         Exit = "exit",
         Signal = "signal",
         TimedOut = "timed-out",
@@ -27,12 +30,23 @@ named_enum! {
         Framing = "framing",
         Messages = "messages",
         Kinds = "kinds",
+        Stdin = "stdin",
+        Duration = "duration",
+        Leftovers = "leftovers",
+        Arrivals = "arrivals",
+        Served = "served",
+        Requests = "requests",
     }
 }
 
 impl Fact {
     pub(crate) fn names() -> Vec<&'static str> {
         Self::ALL.iter().map(|fact| fact.name()).collect()
+    }
+
+    /// Whether only a recording tells it, never an output alone.
+    pub(crate) fn is_recorded(self) -> bool {
+        self >= Self::Stdin
     }
 
     /// Whether the fact is known only when the run is over.
@@ -69,6 +83,10 @@ impl Facts {
             facts.set(Fact::Mode, if call.json { "json" } else { "text" });
             facts.set(Fact::Command, call.command);
             facts.set(Fact::CommandKnown, call.known);
+            facts.set(Fact::Flags, call.flags);
+            if let Some(prompt) = call.prompt {
+                facts.set(Fact::Prompt, prompt);
+            }
             facts.set(Fact::Argv, words.to_vec());
         } else {
             // Whoever holds a bare document against a contract takes it for what JSON mode prints.
@@ -79,6 +97,9 @@ impl Facts {
         }
         if let Some(version) = &run.version {
             facts.set(Fact::Version, version.clone());
+        }
+        if let Some(cwd) = &run.cwd {
+            facts.set(Fact::Cwd, cwd.clone());
         }
         facts
     }
@@ -96,7 +117,54 @@ impl Facts {
         if let Some(stderr) = end.stderr {
             self.set(Fact::Stderr, head(stderr));
         }
+        if let Some(recording) = end.recording {
+            self.of_recording(recording);
+        }
     }
+
+    /// Adds what was recorded besides the output. A recording of an earlier version lacks some of it.
+    fn of_recording(&mut self, recording: &Recording) {
+        let facts = &recording.facts;
+        for fact in [Fact::Served, Fact::Leftovers] {
+            if let Some(value) = facts.other.get(fact.name()) {
+                self.set(fact, value.clone());
+            }
+        }
+        if let (Some(times), Some(lead)) = (facts.other.get("arrivals"), facts.other.get("api_lead_ms")) {
+            self.set(Fact::Arrivals, json!({"times": times, "lead": lead}));
+        }
+        if let Some(duration) = facts.duration_ms {
+            self.set(Fact::Duration, duration);
+        }
+        if let Some(requests) = with_bodies(recording) {
+            self.set(Fact::Requests, requests);
+        }
+        match facts.other.get("stdin") {
+            // A fixture has the text in its place.
+            Some(Value::String(text)) => self.set(Fact::Stdin, text.clone()),
+            _ => {
+                if let Ok(Some(text)) = recording.stdin() {
+                    self.set(Fact::Stdin, String::from_utf8_lossy(&text));
+                }
+            }
+        }
+    }
+}
+
+/// The requests of a recording, each with its body as `json`; none where a body was not kept, because nothing can be
+/// said then of what they hold together.
+fn with_bodies(recording: &Recording) -> Option<Value> {
+    let mut requests = recording.facts.other.get("requests")?.as_array()?.clone();
+    for (number, request) in requests.iter_mut().enumerate() {
+        // A fixture has the body in its place.
+        if request["body"].is_null() || request.get("json").is_some() {
+            continue;
+        }
+        let body = recording.request_body(number).ok()??;
+        // What is no JSON is no request of the API, which its own findings say.
+        request["json"] = serde_json::from_slice(&body).unwrap_or_default();
+    }
+    Some(requests.into())
 }
 
 /// How much of a channel conditions can look at.
@@ -120,6 +188,10 @@ pub struct Run {
     pub version: Option<String>,
     /// The contract that the target promises, if it is known.
     pub contract: Option<String>,
+    /// The working directory, if it is known.
+    pub cwd: Option<String>,
+    /// Whether what the scripted API served is known, or will be when the run is over.
+    pub is_recorded: bool,
 }
 
 impl Run {
@@ -132,6 +204,8 @@ impl Run {
             env_values: facts.env_public.clone(),
             version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),
             contract: facts.contract().map(str::to_owned),
+            cwd: facts.other.get("cwd").and_then(Value::as_str).map(str::to_owned),
+            is_recorded: facts.other.contains_key("served"),
         }
     }
 }
@@ -146,11 +220,19 @@ pub struct End<'r> {
     pub stdout: Option<&'r [u8]>,
     /// Its standard error, or the start of it.
     pub stderr: Option<&'r [u8]>,
+    /// What was recorded of it, if it was.
+    pub recording: Option<&'r Recording>,
 }
 
 impl<'r> End<'r> {
     /// How a run ended, and what it printed.
     pub fn new(exit: Option<recording::Exit>, stdout: Option<&'r [u8]>, stderr: Option<&'r [u8]>) -> Self {
-        Self { exit, stdout, stderr }
+        Self { exit, stdout, stderr, recording: None }
+    }
+
+    /// The same with what was recorded of the run.
+    #[must_use]
+    pub fn recorded(self, recording: Option<&'r Recording>) -> Self {
+        Self { recording, ..self }
     }
 }

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::contract::Protocol;
 use super::events::judge_log;
-use super::facts::Run;
+use super::facts::{End, Run};
 use super::finding::Finding;
 use super::library::ContractSet;
 use super::load::Bundle;
-use super::pass::judge_output;
+use super::pass::judge_bytes;
 use crate::document::{Document, FileError, Item, Table};
 use crate::events::Profile;
 use crate::json::pointer::unescape;
@@ -36,31 +36,39 @@ pub struct Sample {
     pub stdout: Vec<u8>,
     /// What it complained about; none when it is not known.
     pub stderr: Option<Vec<u8>>,
+    /// What else was recorded, as `recording.json` has it; a request may have its body as `json`.
+    pub recorded: Map<String, Value>,
 }
 
 impl Sample {
     /// What is known of the run before its output is read.
     pub fn run(&self) -> Run {
+        let recorded = Run::of(&self.facts());
         Run {
             argv: self.argv.clone(),
             env: self.env.clone(),
-            env_values: Vec::new(),
             version: self.version.clone(),
-            contract: None,
+            env_values: Vec::new(),
+            ..recorded
+        }
+    }
+
+    fn facts(&self) -> recording::Facts {
+        recording::Facts {
+            target_version: self.version.clone().unwrap_or_default(),
+            argv: self.argv.clone().unwrap_or_default(),
+            env_set: self.env.clone().unwrap_or_default(),
+            exit: self.exit.clone().unwrap_or_else(|| Exit::with_code(0)),
+            duration_ms: self.recorded.get("duration_ms").and_then(Value::as_u64),
+            other: self.recorded.clone(),
+            ..recording::Facts::default()
         }
     }
 
     /// The run as a recording, with `target` and `scenario` for its names.
     pub fn recording(&self, target: &str, scenario: &str) -> recording::Recording {
-        let facts = recording::Facts {
-            target: target.to_string(),
-            target_version: self.version.clone().unwrap_or_default(),
-            scenario: scenario.to_string(),
-            argv: self.argv.clone().unwrap_or_default(),
-            env_set: self.env.clone().unwrap_or_default(),
-            exit: self.exit.clone().unwrap_or_else(|| Exit::with_code(0)),
-            ..recording::Facts::default()
-        };
+        let (target, scenario) = (target.to_string(), scenario.to_string());
+        let facts = recording::Facts { target, scenario, ..self.facts() };
         recording::Recording::new(facts, self.stdout.clone(), self.stderr.clone().unwrap_or_default())
     }
 
@@ -69,7 +77,10 @@ impl Sample {
         if set.protocol() == Protocol::Events {
             return judge_log(set, self.profile.unwrap_or_default(), &self.stdout);
         }
-        judge_output(set, &self.run(), self.exit.clone(), &self.stdout, self.stderr.as_deref())
+        let recording = self.recording("", "");
+        let end = End::new(self.exit.clone(), Some(&self.stdout), self.stderr.as_deref())
+            .recorded(Some(&recording));
+        judge_bytes(set, &self.run(), &self.stdout, &end)
     }
 }
 
@@ -171,6 +182,7 @@ fn from_recording(bundle: &Bundle, directory: &str) -> Result<Sample, FileError>
         exit: Some(facts.exit),
         stdout: bytes("stdout"),
         stderr: Some(bytes("stderr")),
+        recorded: facts.other,
     })
 }
 
@@ -216,11 +228,23 @@ impl Sample {
         if let Some(stderr) = channel("stderr", "stderr-hex")? {
             self.stderr = Some(stderr);
         }
+        if let Some(recorded) = fields.get("recorded") {
+            for (name, value) in recorded.table()?.into_entries() {
+                self.recorded.insert(name, value.json()?);
+            }
+        }
         Ok(())
     }
 
     fn edit(&mut self, node: &Item<'_>) -> Result<(), FileError> {
         let fields = node.table()?;
+        if let Some(pointer) = fields.get("recorded") {
+            let mut recorded = Value::Object(std::mem::take(&mut self.recorded));
+            set(&mut recorded, pointer.str()?, fields.need("to")?.json()?)
+                .ok_or_else(|| pointer.complain("there is no such place"))?;
+            self.recorded = recorded.as_object_mut().map(std::mem::take).unwrap_or_default();
+            return fields.finish();
+        }
         let line = fields.get("line").map_or(Ok(1), |node| node.unsigned())?.max(1) as usize - 1;
         let mut lines: Vec<Vec<u8>> =
             self.stdout.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();

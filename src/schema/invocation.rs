@@ -1,5 +1,7 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
+use serde_json::{Map, Value};
+
 use super::condition::pointer;
 use super::facts::Run;
 use crate::document::{FileError, Item};
@@ -10,7 +12,11 @@ use crate::json::{JsonView, Pointer};
 pub(crate) struct Invocation {
     verbs: Vec<String>,
     aliases: Vec<(String, String)>,
+    /// Other spellings of flags, each with the usual one.
+    flag_aliases: Vec<(String, String)>,
     value_flags: Vec<String>,
+    /// Flags that take every word up to the next flag.
+    list_flags: Vec<String>,
     flags: Option<Vec<String>>,
     json_flag: Option<String>,
     json_env: Option<String>,
@@ -25,6 +31,10 @@ pub(crate) struct Call {
     pub(crate) json: bool,
     /// The flags that the contract does not know; none when it does not list any.
     pub(crate) unknown_flags: Option<Vec<String>>,
+    /// Each flag with its value, the last one if it stands there twice; true for one that takes none.
+    pub(crate) flags: Map<String, Value>,
+    /// The first word that is neither a flag, a flag's value nor a command.
+    pub(crate) prompt: Option<String>,
 }
 
 impl Invocation {
@@ -37,16 +47,16 @@ impl Invocation {
         let fields = node.table()?;
         let strings = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.strings());
         let text = |key| fields.get(key).map(|node| node.text()).transpose();
-        let mut aliases = Vec::new();
-        if let Some(node) = fields.get("aliases") {
-            for (from, to) in node.table()?.into_entries() {
-                aliases.push((from, to.text()?));
-            }
-        }
+        let pairs = |key| -> Result<Vec<(String, String)>, FileError> {
+            let Some(node) = fields.get(key) else { return Ok(Vec::new()) };
+            node.table()?.into_entries().into_iter().map(|(from, to)| Ok((from, to.text()?))).collect()
+        };
         let read = Self {
             verbs: strings("verbs")?,
-            aliases,
+            aliases: pairs("aliases")?,
+            flag_aliases: pairs("flag-aliases")?,
             value_flags: strings("value-flags")?,
+            list_flags: strings("list-flags")?,
             flags: fields.get("flags").map(|node| node.strings()).transpose()?,
             json_flag: text("json-flag")?,
             json_env: text("json-env")?,
@@ -72,6 +82,7 @@ impl Invocation {
         let mut command = None;
         let mut bare = None;
         let mut unknown = Vec::new();
+        let mut flags = Map::new();
         let mut words = words.iter().map(String::as_str).peekable();
         while let Some(word) = words.next() {
             if let Some((_, verb)) = self.aliases.iter().find(|(from, _)| from == word) {
@@ -83,26 +94,43 @@ impl Invocation {
                 // The last one wins, and a wrong case still says what the user wanted.
                 let value = rest.strip_prefix('=').or_else(|| words.next());
                 json = value.is_some_and(|value| value.eq_ignore_ascii_case("json"));
+                flags.insert(flag.clone(), value.into());
             } else if word == "--" {
                 bare = bare.or(words.next().map(str::to_string));
             } else if word.starts_with('-') && word.len() > 1 {
-                let name = word.split('=').next().unwrap_or(word);
-                if self.value_flags.iter().any(|flag| flag == word) {
+                let (name, written) = word.split_once('=').map_or((word, None), |(n, v)| (n, Some(v)));
+                let usual = self.flag_aliases.iter().find(|(from, _)| from == name);
+                let name = usual.map_or(name, |(_, to)| to.as_str());
+                let is = |list: &[String]| list.iter().any(|flag| flag == name);
+                let value = if let Some(value) = written {
+                    Value::from(value)
+                } else if is(&self.list_flags) {
+                    let mut list: Vec<&str> = Vec::new();
+                    while let Some(value) = words.next_if(|next| !next.starts_with('-')) {
+                        list.push(value);
+                    }
+                    list.into()
+                } else if is(&self.value_flags) {
                     // A flag whose value was forgotten does not swallow the next flag.
-                    words.next_if(|next| !next.starts_with("--"));
-                } else if !self.value_flags.iter().chain(self.flags.iter().flatten()).any(|flag| flag == name)
-                {
+                    words.next_if(|next| !next.starts_with("--")).into()
+                } else {
+                    true.into()
+                };
+                if !is(&self.value_flags) && !is(&self.list_flags) && !self.flags.as_deref().is_some_and(is) {
                     unknown.push(word.to_string());
                 }
-            } else if self.verbs.iter().any(|verb| verb == word) {
-                command.get_or_insert_with(|| word.to_string());
+                flags.insert(name.to_string(), value);
+            } else if self.verbs.iter().any(|verb| verb == word) && command.is_none() {
+                command = Some(word.to_string());
             } else {
                 bare.get_or_insert_with(|| word.to_string());
             }
         }
         let known = command.is_some();
         let unknown_flags = self.flags.is_some().then_some(unknown);
-        Call { command: command.or(bare).unwrap_or_default(), known, json, unknown_flags }
+        let prompt = bare.clone();
+        let command = command.or(bare).unwrap_or_default();
+        Call { command, known, json, unknown_flags, flags, prompt }
     }
 }
 
@@ -122,7 +150,9 @@ mod tests {
         let invocation = Invocation {
             verbs: vec!["status".into(), "prompt".into()],
             aliases: vec![("-p".into(), "prompt".into())],
+            flag_aliases: vec![("-m".into(), "--model".into())],
             value_flags: vec!["--model".into()],
+            list_flags: vec!["--allowed".into()],
             flags: None,
             json_flag: Some("--output-format".into()),
             json_env: None,
@@ -131,22 +161,29 @@ mod tests {
         invocation.read(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), &Run::default())
     }
 
-    fn is(command: &str, known: bool, json: bool) -> Call {
-        Call { command: command.into(), known, json, unknown_flags: None }
+    #[track_caller]
+    fn reads(words: &[&str], command: &str, known: bool, json: bool) {
+        let call = call(words);
+        assert_eq!((call.command.as_str(), call.known, call.json), (command, known, json), "{words:?}");
+    }
+
+    #[test]
+    fn flags_have_the_values_that_follow_them() {
+        let read = call(&["-m", "a", "--allowed", "Bash", "Read", "--quick", "--new=1", "-p", "say hi"]);
+        let expected = serde_json::json!({
+            "--model": "a", "--allowed": ["Bash", "Read"], "--quick": true, "--new": "1",
+        });
+        assert_eq!(Value::Object(read.flags), expected);
+        assert_eq!(read.prompt.as_deref(), Some("say hi"));
+        assert_eq!(call(&["--model", "--quick"]).flags["--model"], Value::Null);
     }
 
     #[test]
     fn flags_may_stand_anywhere() {
-        assert_eq!(
-            call(&["--output-format", "json", "--model", "status", "-p", "hi"]),
-            is("prompt", true, true)
-        );
-        assert_eq!(call(&["status", "--output-format=json"]), is("status", true, true));
-        assert_eq!(
-            call(&["status", "--output-format", "json", "--output-format", "text"]),
-            is("status", true, false)
-        );
-        assert_eq!(call(&["bogus", "--output-format"]), is("bogus", false, false));
-        assert_eq!(call(&[]), is("", false, false));
+        reads(&["--output-format", "json", "--model", "status", "-p", "hi"], "prompt", true, true);
+        reads(&["status", "--output-format=json"], "status", true, true);
+        reads(&["status", "--output-format", "json", "--output-format", "text"], "status", true, false);
+        reads(&["bogus", "--output-format"], "bogus", false, false);
+        reads(&[], "", false, false);
     }
 }

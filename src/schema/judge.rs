@@ -32,6 +32,8 @@ struct ContractState<'c> {
     /// What its bytes had, in the words of contracts.
     framing: Vec<&'static str>,
     wants_version: bool,
+    /// What was served is known, or will be.
+    is_recorded: bool,
 }
 
 struct ClauseState<'c> {
@@ -137,6 +139,18 @@ impl<'c> Judge<'c> {
         }
     }
 
+    /// Sees the whole stdout of a run that prints plain text: one message that is a string.
+    pub fn text(&mut self, stdout: &[u8]) {
+        if let Err(error) = std::str::from_utf8(stdout) {
+            let at = error.valid_up_to() as u64;
+            self.flaw(Problem::InvalidUtf8, 1, at, format!("byte {at} is not UTF-8"));
+        }
+        if stdout.is_empty() {
+            self.flaw(Problem::Empty, 1, 0, "stdout is empty".into());
+        }
+        self.message(1, 0, &String::from_utf8_lossy(stdout).into());
+    }
+
     /// Ends the run and answers with what was broken, the gravest first.
     pub fn finish(self, end: &End<'_>) -> Vec<Finding> {
         self.finish_exercised(end, &mut |_, _| {})
@@ -163,8 +177,8 @@ impl<'c> Judge<'c> {
 }
 
 /// Whether a clause may still turn out to apply; if not, nothing need be worked out for it.
-fn can_apply(clause: &Clause, facts: &Facts) -> bool {
-    clause.applies.of_run(facts) != Truth::Fails
+fn can_apply(clause: &Clause, facts: &Facts, is_recorded: bool) -> bool {
+    (is_recorded || !clause.check.rule.needs_recording()) && clause.applies.of_run(facts) != Truth::Fails
 }
 
 impl<'c> ContractState<'c> {
@@ -174,7 +188,7 @@ impl<'c> ContractState<'c> {
             clause,
             watch: None,
             sink: Sink::default(),
-            open: can_apply(clause, &facts),
+            open: can_apply(clause, &facts, run.is_recorded),
         };
         Self {
             contract,
@@ -183,6 +197,7 @@ impl<'c> ContractState<'c> {
             messages: 0,
             framing: Vec::new(),
             wants_version: contract.version_at.is_some() && facts.get(Fact::Version).is_none(),
+            is_recorded: run.is_recorded,
             facts,
         }
     }
@@ -195,7 +210,7 @@ impl<'c> ContractState<'c> {
             self.facts.set(Fact::Version, version.to_value().into_owned());
             self.wants_version = false;
             for state in &mut self.states {
-                state.open = can_apply(state.clause, &self.facts);
+                state.open = can_apply(state.clause, &self.facts, self.is_recorded);
             }
         }
         if self.facts.get(Fact::Command).is_none()
@@ -243,7 +258,8 @@ impl<'c> ContractState<'c> {
         }
         let mut findings = Vec::new();
         for mut state in self.states {
-            if state.clause.applies.of_run(&self.facts) != Truth::Holds {
+            let applies = can_apply(state.clause, &self.facts, self.is_recorded);
+            if !applies || state.clause.applies.of_run(&self.facts) != Truth::Holds {
                 continue;
             }
             let rule = &state.clause.check.rule;

@@ -20,32 +20,36 @@ pub fn judge_output(
     stdout: &[u8],
     stderr: Option<&[u8]>,
 ) -> Vec<Finding> {
+    judge_bytes(set, run, stdout, &End::new(exit, Some(stdout), stderr))
+}
+
+/// As [`judge_output`], with all that is known of the end.
+pub(crate) fn judge_bytes(set: &ContractSet, run: &Run, stdout: &[u8], end: &End<'_>) -> Vec<Finding> {
     let document = match set.protocol() {
         Protocol::Events => return judge_log(set, Profile::default(), stdout),
         Protocol::Document => Envelope::read(stdout),
-        Protocol::Stream => Envelope::default(),
+        Protocol::Stream | Protocol::Text => Envelope::default(),
     };
-    judge_read(set, run, exit, &document, stdout, stderr)
+    judge_read(set, run, &document, stdout, end)
 }
 
 /// As [`judge_output`], of an output that was already read as a document.
 pub(crate) fn judge_read(
     set: &ContractSet,
     run: &Run,
-    exit: Option<Exit>,
     document: &Envelope,
     stdout: &[u8],
-    stderr: Option<&[u8]>,
+    end: &End<'_>,
 ) -> Vec<Finding> {
-    let end = End::new(exit, Some(stdout), stderr);
     let mut judge = set.begin(run);
     match set.protocol() {
-        Protocol::Document => judge.document(document, stdout, &end),
+        Protocol::Document => judge.document(document, stdout, end),
         Protocol::Stream => judge_lines(&mut judge, stdout),
+        Protocol::Text => judge.text(stdout),
         // Judged by rules of their own.
         Protocol::Events => {}
     }
-    judge.finish(&end)
+    judge.finish(end)
 }
 
 fn judge_lines(judge: &mut Judge<'_>, stdout: &[u8]) {

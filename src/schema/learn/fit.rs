@@ -40,7 +40,7 @@ impl Fit {
         }
         match contract.protocol {
             Protocol::Document if is_message(&text) => Self::Messages,
-            Protocol::Document => misfit("stdout is not one JSON object".into(), None),
+            Protocol::Document | Protocol::Text => misfit("stdout is not one JSON object".into(), None),
             Protocol::Stream | Protocol::Events => {
                 let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
                 match lines.find(|(_, line)| !is_message(line)) {

@@ -65,6 +65,7 @@ impl Learner {
         let text = String::from_utf8_lossy(&sample.stdout);
         let messages: Vec<Value> = match self.protocol {
             Protocol::Document => serde_json::from_str(&text).into_iter().collect(),
+            Protocol::Text => Vec::new(),
             Protocol::Stream | Protocol::Events => {
                 text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
             }
@@ -106,7 +107,7 @@ impl Learner {
                 &["type", "action", "status"]
             }
             Protocol::Document if is_error => &["type", "kind", "action", "status"],
-            Protocol::Document => &["type", "kind", "action"],
+            Protocol::Document | Protocol::Text => &["type", "kind", "action"],
         };
         let named: Vec<_> = fields.iter().map(|field| ((*field).to_string(), text(field))).collect();
         let is_named = named.iter().any(|(_, value)| value.is_some());

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::finding::KEPT;
+use super::values::{Collector, Values};
 use super::{
     Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pick, Rule, Selector, Sink, Source,
     Subject, Table, Watch, choice, excerpt,
@@ -15,6 +16,8 @@ struct Equals {
     /// The left and the right one.
     sides: [Side; 2],
     missing_is_broken: bool,
+    /// The two have to differ.
+    differ: bool,
 }
 
 #[derive(Debug)]
@@ -22,6 +25,8 @@ enum Side {
     Now(Subject),
     /// The latest value of a source, from the messages before.
     Latest(Source),
+    /// The first or the last of what was recorded.
+    Recorded(Values, Pick),
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
@@ -32,6 +37,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         sides: [Side::load(&fields.need("left")?, names)?, Side::load(&fields.need("right")?, names)?],
         missing_is_broken: missing
             .map_or(Ok(false), |node| choice(&node, &[("broken", true), ("fine", false)]))?,
+        differ: fields.get("differ").map_or(Ok(false), |node| node.bool())?,
     }))
 }
 
@@ -41,7 +47,11 @@ impl Side {
             return Subject::parse(node.str()?, node).map(Self::Now);
         }
         let fields = node.table()?;
-        if Pick::load(&fields)? != Pick::Last {
+        let pick = Pick::load(&fields)?;
+        if fields.get("from").is_some() && pick != Pick::Every {
+            return Ok(Self::Recorded(Values::load(node, names)?.keeping_text(), pick));
+        }
+        if pick != Pick::Last {
             return Err(node.complain("a source in `equals` needs `pick = \"last\"`"));
         }
         let source = Source::load(&fields, names)?;
@@ -53,6 +63,7 @@ impl Side {
         match self {
             Self::Now(subject) => subject.name(),
             Self::Latest(_) => "the latest value",
+            Self::Recorded(..) => "what was served",
         }
     }
 }
@@ -65,6 +76,10 @@ impl Rule for Equals {
     fn wants(&self, kind: Option<usize>) -> bool {
         let from = |side: &Side| matches!(side, Side::Latest(source) if source.may_take(kind));
         self.on.may_take(kind) || self.sides.iter().any(from)
+    }
+
+    fn needs_recording(&self) -> bool {
+        self.sides.iter().any(|side| matches!(side, Side::Recorded(..)))
     }
 }
 
@@ -91,13 +106,13 @@ impl Watching<'_> {
             values[index] = match side {
                 Side::Now(Subject::Message(pointer)) => pointer.get(message.value),
                 Side::Latest(_) => self.latest[index].as_ref().map(JsonView::Built),
-                Side::Now(Subject::Fact(_)) => {
+                Side::Now(Subject::Fact(_)) | Side::Recorded(..) => {
                     late = true;
                     None
                 }
             };
         }
-        if !late && !self.differ(values) {
+        if !late && !self.is_broken(values) {
             return;
         }
         if self.open.len() < KEPT {
@@ -108,9 +123,9 @@ impl Watching<'_> {
         }
     }
 
-    fn differ(&self, values: [Option<JsonView<'_>>; 2]) -> bool {
+    fn is_broken(&self, values: [Option<JsonView<'_>>; 2]) -> bool {
         match values {
-            [Some(left), Some(right)] => !left.equals(right),
+            [Some(left), Some(right)] => left.equals(right) == self.rule.differ,
             _ => self.rule.missing_is_broken,
         }
     }
@@ -140,27 +155,34 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let [left, right] = &self.rule.sides;
+        let recorded = [left, right].map(|side| side.recorded(facts));
         for Open { values, line, offset } in std::mem::take(&mut self.open) {
             let mut known = values.each_ref().map(|value| value.as_ref().map(JsonView::Built));
-            for (value, side) in known.iter_mut().zip([left, right]) {
-                if let Side::Now(Subject::Fact(fact)) = side {
-                    *value = facts.get(*fact).map(JsonView::Built);
-                    if value.is_none() {
-                        return;
-                    }
+            for ((value, side), recorded) in known.iter_mut().zip([left, right]).zip(&recorded) {
+                match side {
+                    Side::Now(Subject::Fact(path)) => *value = path.get(facts),
+                    Side::Recorded(..) => *value = recorded.as_ref().map(JsonView::Built),
+                    Side::Now(Subject::Message(_)) | Side::Latest(_) => continue,
+                }
+                if value.is_none() {
+                    return;
                 }
             }
-            if self.differ(known) {
-                let shown =
-                    known.map(|value| value.map_or("missing".into(), |value| excerpt(value).to_string()));
-                let [is, expected] = shown;
+            if self.is_broken(known) {
+                let [is, expected] = known.map(excerpted);
+                let (but, expected) = if self.rule.differ {
+                    ("and so", format!("another value than {expected}"))
+                } else {
+                    ("but", expected)
+                };
+                let other = excerpted(known[1]);
                 sink.push(Evidence {
-                    message: format!("{} is {is}, but {} is {expected}", left.name(), right.name()),
+                    message: format!("{} is {is}, {but} {} is {other}", left.name(), right.name()),
                     line: Some(line),
                     offset: Some(offset),
                     pointer: match left {
                         Side::Now(subject) => subject.pointer(),
-                        Side::Latest(_) => None,
+                        Side::Latest(_) | Side::Recorded(..) => None,
                     },
                     seen: known[0].map(excerpt),
                     expected: Some(expected),
@@ -168,6 +190,20 @@ impl Watch for Watching<'_> {
             }
         }
         sink.count(self.more);
+    }
+}
+
+fn excerpted(value: Option<JsonView<'_>>) -> String {
+    value.map_or("missing".into(), |value| excerpt(value).to_string())
+}
+
+impl Side {
+    /// The value that was recorded, if this side is one.
+    fn recorded(&self, facts: &Facts) -> Option<Value> {
+        let Self::Recorded(values, pick) = self else { return None };
+        let (mut picked, _) = Collector::new(values).finish(facts)?;
+        let last = picked.pop();
+        if *pick == Pick::First { picked.into_iter().next().or(last) } else { last }.map(|value| value.value)
     }
 }
 
@@ -201,6 +237,12 @@ mod tests {
                 "{\"type\":\"a\",\"n\":1}\n{\"type\":\"a\",\"n\":2}\n{\"type\":\"b\",\"n\":2}\n",
                 "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":2}\n",
                 &["2/n: /n is 2, but the latest value is 1"],
+            ),
+            (
+                r#"{ rule = "equals", left = "/n", right = "/m", differ = true }"#,
+                "{\"n\":1,\"m\":2}\n",
+                "{\"n\":1,\"m\":1}\n",
+                &["1/n: /n is 1, and so /m is 1"],
             ),
             // As in a condition, the empty pointer is the message.
             (

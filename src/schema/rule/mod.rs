@@ -2,20 +2,26 @@
 //! which sees the messages of one run in order and keeps no more of them than it must.
 
 mod channel;
+mod conforms;
 mod count;
 mod equals;
+mod flushed;
 mod framing;
 mod identity;
 mod implies;
 mod known;
 mod length;
+mod limit;
 mod order;
 mod pairs;
 mod schema;
 mod select;
 mod sum;
+mod totals;
 mod unjudged;
 mod value;
+mod values;
+mod within;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -86,6 +92,11 @@ pub(crate) trait Rule: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it compares the output with what was recorded besides it; of a bare output nothing can be said then.
+    fn needs_recording(&self) -> bool {
+        false
+    }
+
     /// Whether messages of this kind matter. Most rules ignore most kinds, and need not be asked again.
     fn wants(&self, kind: Option<usize>) -> bool {
         let _ = kind;
@@ -139,7 +150,7 @@ pub(crate) fn choice<T: Copy>(node: &Item<'_>, words: &[(&str, T)]) -> Result<T,
     })
 }
 
-const RULES: [(&str, Loader); 21] = [
+const RULES: [(&str, Loader); 26] = [
     ("implies", implies::load),
     ("equals", equals::load),
     ("one-of", value::load_one_of),
@@ -161,6 +172,11 @@ const RULES: [(&str, Loader); 21] = [
     ("known-fields", known::load_fields),
     ("framing", framing::load),
     ("channel", channel::load),
+    ("within", within::load),
+    ("totals", totals::load),
+    ("limit", limit::load),
+    ("conforms", conforms::load),
+    ("flushed", flushed::load),
 ];
 
 /// The names of the built-in rules.

@@ -96,17 +96,16 @@ impl Pick {
     }
 }
 
-/// Values picked out of messages.
+/// The elements of a list or an object in a value, or the value itself.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
-    on: Selector,
+pub(crate) struct Elements {
     each: Option<Pointer>,
     filter: Condition,
-    at: Pointer,
 }
 
-impl Source {
-    pub(crate) fn load(fields: &Table<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+impl Elements {
+    /// Reads `each` and `where`.
+    pub(crate) fn load(fields: &Table<'_>) -> Result<Self, FileError> {
         let each = fields.get("each").as_ref().map(pointer).transpose()?;
         let filter = match fields.get("where") {
             Some(node) if each.is_none() => {
@@ -115,7 +114,49 @@ impl Source {
             Some(node) => Condition::load(&node, Scope::Message)?,
             None => Condition::always(),
         };
-        Ok(Self { on: Selector::load(fields, "on", names)?, each, filter, at: pointer(&fields.need("at")?)? })
+        Ok(Self { each, filter })
+    }
+
+    /// Shows each element with its name, if it is a member, and its pointer as a function because most are never asked
+    /// for.
+    pub(crate) fn visit<'m>(
+        &self,
+        value: JsonView<'m>,
+        show: &mut dyn FnMut(JsonView<'m>, Option<&str>, &dyn Fn() -> String),
+    ) {
+        let Some(each) = &self.each else { return show(value, None, &String::new) };
+        each.visit(value, &mut |container, outer| {
+            let mut element = |step: Step<'_>, element: JsonView<'m>| {
+                if self.filter.holds(element) {
+                    let name = match step {
+                        Step::Key(name) => Some(name),
+                        Step::Index(_) => None,
+                    };
+                    show(element, name, &|| outer.render() + &Trail::new(None, step).render());
+                }
+            };
+            if container.kind() == Kind::Array {
+                container.items().enumerate().for_each(|(i, value)| element(Step::Index(i), value));
+            } else {
+                container.members().for_each(|(key, value)| element(Step::Key(&key), value));
+            }
+            true
+        });
+    }
+}
+
+/// Values picked out of messages.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    on: Selector,
+    elements: Elements,
+    at: Pointer,
+}
+
+impl Source {
+    pub(crate) fn load(fields: &Table<'_>, names: &Names<'_>) -> Result<Self, FileError> {
+        let elements = Elements::load(fields)?;
+        Ok(Self { on: Selector::load(fields, "on", names)?, elements, at: pointer(&fields.need("at")?)? })
     }
 
     pub(crate) fn from_node(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
@@ -142,31 +183,11 @@ impl Source {
         if !self.on.takes(message) {
             return;
         }
-        let Some(each) = &self.each else {
-            self.at.visit(message.value, &mut |value, path| {
-                show(value, &|| path.render());
+        self.elements.visit(message.value, &mut |element, _, outer| {
+            self.at.visit(element, &mut |value, inner| {
+                show(value, &|| outer() + &inner.render());
                 true
             });
-            return;
-        };
-        each.visit(message.value, &mut |container, outer| {
-            let mut element = |step: Step<'_>, element: JsonView<'m>| {
-                if self.filter.holds(element) {
-                    self.at.visit(element, &mut |value, inner| {
-                        show(value, &|| {
-                            let here = Trail::new(None, step).render();
-                            format!("{}{here}{}", outer.render(), inner.render())
-                        });
-                        true
-                    });
-                }
-            };
-            if container.kind() == Kind::Array {
-                container.items().enumerate().for_each(|(i, value)| element(Step::Index(i), value));
-            } else {
-                container.members().for_each(|(key, value)| element(Step::Key(&key), value));
-            }
-            true
         });
     }
 }

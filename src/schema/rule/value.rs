@@ -93,11 +93,11 @@ impl Watch for &ValueRule {
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
-        if let Subject::Fact(fact) = self.at
-            && let Some(value) = facts.get(fact).map(JsonView::Built)
+        if let Subject::Fact(path) = &self.at
+            && let Some(value) = path.get(facts)
             && !self.holds(value)
         {
-            sink.push(self.evidence(fact.name(), value));
+            sink.push(self.evidence(self.at.name(), value));
         }
     }
 }

@@ -1,0 +1,80 @@
+//! `conforms`: a value that is valid under the JSON Schema that the command line gave.
+
+use serde_json::Value;
+
+use super::super::finding::KEPT;
+use super::{
+    Evidence, Facts, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Subject, Table, Watch, pointer,
+};
+
+#[derive(Debug)]
+struct Conforms {
+    on: Selector,
+    at: Pointer,
+    /// Where the schema stands, as JSON or as its text.
+    schema: Subject,
+}
+
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
+    let schema = fields.need("to")?;
+    Ok(Box::new(Conforms {
+        on: Selector::load(fields, "on", names)?,
+        at: pointer(&fields.need("at")?)?,
+        schema: match Subject::parse(schema.str()?, &schema)? {
+            Subject::Message(_) => return Err(schema.complain("the schema is a fact of the run")),
+            fact => fact,
+        },
+    }))
+}
+
+impl Rule for Conforms {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        Box::new(Watching { rule: self, open: Vec::new() })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        self.on.may_take(kind)
+    }
+}
+
+struct Watching<'r> {
+    rule: &'r Conforms,
+    open: Vec<(Value, Evidence)>,
+}
+
+impl Watch for Watching<'_> {
+    fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
+        if self.open.len() < KEPT
+            && self.rule.on.takes(message)
+            && let Some(value) = self.rule.at.get(message.value)
+        {
+            let evidence = message.evidence_at(self.rule.at.text(), Some(value), String::new());
+            self.open.push((value.to_value().into_owned(), evidence));
+        }
+    }
+
+    fn looked(&self, facts: &Facts) -> bool {
+        !self.open.is_empty() && schema(self.rule, facts).is_some()
+    }
+
+    fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
+        // A schema that is none is the user's mistake, which the target has to refuse.
+        let Some(validator) = schema(self.rule, facts) else { return };
+        for (value, evidence) in self.open.drain(..) {
+            if let Some(error) = validator.iter_errors(&value).next() {
+                let message = format!("{} is not as the schema asks: {error}", self.rule.at.text());
+                sink.push(Evidence { message, expected: Some(self.rule.schema.name().into()), ..evidence });
+            }
+        }
+    }
+}
+
+fn schema(rule: &Conforms, facts: &Facts) -> Option<jsonschema::Validator> {
+    let Subject::Fact(path) = &rule.schema else { return None };
+    let given = path.get(facts)?.to_value().into_owned();
+    let schema = match &given {
+        Value::String(text) => serde_json::from_str(text).ok()?,
+        _ => given,
+    };
+    jsonschema::validator_for(&schema).ok()
+}

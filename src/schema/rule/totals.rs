@@ -1,0 +1,128 @@
+//! `totals`: two totals over a whole run that must be the same, such as the tokens that were served and those that the
+//! results tell of.
+
+use std::collections::BTreeMap;
+
+use super::values::{Collector, Picked, Place, Values};
+use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch};
+
+#[derive(Debug)]
+struct Totals {
+    left: Values,
+    right: Values,
+    tolerance: f64,
+    /// The left one may be smaller.
+    at_most: bool,
+}
+
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
+    Ok(Box::new(Totals {
+        left: Values::load(&fields.need("left")?, names)?,
+        right: Values::load(&fields.need("right")?, names)?,
+        tolerance: fields.get("tolerance").map_or(Ok(0.0), |node| node.number())?,
+        at_most: fields.get("at-most").map_or(Ok(false), |node| node.bool())?,
+    }))
+}
+
+impl Rule for Totals {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        let sides = [Collector::new(&self.left), Collector::new(&self.right)];
+        Box::new(Watching { rule: self, sides: Some(sides) })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        self.left.may_take(kind) || self.right.may_take(kind)
+    }
+
+    fn needs_recording(&self) -> bool {
+        self.left.is_recorded() || self.right.is_recorded()
+    }
+}
+
+struct Watching<'r> {
+    rule: &'r Totals,
+    sides: Option<[Collector<'r>; 2]>,
+}
+
+impl Watch for Watching<'_> {
+    fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
+        self.sides.iter_mut().flatten().for_each(|side| side.message(message));
+    }
+
+    fn looked(&self, _: &Facts) -> bool {
+        self.sides.as_ref().is_some_and(|[left, _]| !left.is_empty())
+    }
+
+    fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
+        let Some([left, right]) = self.sides.take() else { return };
+        let (Some((left, lost)), Some((right, more))) = (left.finish(facts), right.finish(facts)) else {
+            return;
+        };
+        if lost + more > 0 {
+            let message = format!("{} values are more than can be added up", lost + more);
+            return sink.push(Evidence { message, ..Evidence::default() });
+        }
+        let rule = self.rule;
+        let parts = sums(&right);
+        for (key, (total, place)) in sums(&left) {
+            let sum = parts.get(&key).map_or(0.0, |(sum, _)| *sum);
+            let differs = if rule.at_most { total - sum } else { (total - sum).abs() };
+            if differs <= rule.tolerance {
+                continue;
+            }
+            let (is, _) = rule.left.words();
+            let (counted, _) = rule.right.words();
+            let than = if rule.at_most { "at most " } else { "" };
+            sink.push(Evidence {
+                message: format!("a total of {total} {is}, but what {counted} adds up to {sum}"),
+                line: place.line,
+                offset: place.offset,
+                pointer: place.pointer,
+                seen: Some(total.into()),
+                expected: Some(format!("{than}{sum}")),
+            });
+        }
+    }
+}
+
+/// The total under each key, with the place of the last value in it.
+fn sums(values: &[Picked]) -> BTreeMap<Option<u64>, (f64, Place)> {
+    let mut sums: BTreeMap<_, (f64, Place)> = BTreeMap::new();
+    for value in values {
+        let Some(amount) = value.amount else { continue };
+        let (sum, place) = sums.entry(value.key).or_default();
+        *sum += amount;
+        place.clone_from(&value.place);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn two_totals_are_the_same() {
+        check_table(&[
+            (
+                r#"{ rule = "totals", left = { on = "b", at = "/n" }, right = { on = "a", at = "/n" } }"#,
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"a\",\"n\":2}\n{\"type\":\"b\",\"n\":3}\n",
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":3}\n",
+                &["2/n: a total of 3 is printed, but what is printed adds up to 1"],
+            ),
+            (
+                r#"{ rule = "totals", at-most = true, left = { on = "b", at = "/n" }, right = { on = "a", at = "/n" } }"#,
+                "{\"type\":\"a\",\"n\":4}\n{\"type\":\"b\",\"n\":3}\n",
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":3}\n",
+                &["2/n: a total of 3 is printed, but what is printed adds up to 1"],
+            ),
+            // Counted instead of added up, from two lists.
+            (
+                r#"{ rule = "totals", left = { on = "b", at = "/n" }, right = [{ on = "a", each = "/l", at = "", count = true }, { on = "b", at = "/n", count = true }] }"#,
+                "{\"type\":\"a\",\"l\":[\"x\",\"y\"]}\n{\"type\":\"b\",\"n\":3}\n",
+                "{\"type\":\"a\",\"l\":[\"x\"]}\n{\"type\":\"b\",\"n\":3}\n",
+                &["2/n: a total of 3 is printed, but what is printed adds up to 2"],
+            ),
+        ]);
+    }
+}

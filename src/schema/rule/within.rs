@@ -1,0 +1,225 @@
+//! `within`: every one of some values is among others, in the same order if need be. What was printed was served, and
+//! what was served was printed.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::values::{Collector, Picked, Values};
+use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch, choice, excerpt};
+
+#[derive(Debug)]
+struct Within {
+    values: Values,
+    of: Values,
+    by: By,
+    /// The values stand in the order of the others, each used once.
+    ordered: bool,
+    /// A value is none of the others.
+    never: bool,
+    /// A value that belongs to what the others know nothing of is not judged.
+    other_keys_are_fine: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The two are equal.
+    Equal,
+    /// The value is a text that stands inside the other.
+    Part,
+    /// The other is a text that stands inside the value.
+    Whole,
+}
+
+pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
+    let words = [("equal", By::Equal), ("part", By::Part), ("whole", By::Whole)];
+    let by = fields.get("by").map_or(Ok(By::Equal), |node| choice(&node, &words))?;
+    let switch = |key| fields.get(key).map_or(Ok(false), |node| node.bool());
+    let values = Values::load(&fields.need("values")?, names)?;
+    let of = Values::load(&fields.need("of")?, names)?;
+    let (values, of) =
+        if by == By::Equal { (values, of) } else { (values.keeping_text(), of.keeping_text()) };
+    let fine = [("fine", true), ("broken", false)];
+    Ok(Box::new(Within {
+        values,
+        of,
+        by,
+        ordered: switch("ordered")?,
+        never: switch("never")?,
+        other_keys_are_fine: fields.get("other-keys").map_or(Ok(false), |node| choice(&node, &fine))?,
+    }))
+}
+
+impl Rule for Within {
+    fn watch(&self) -> Box<dyn Watch + '_> {
+        let (values, of) = (Collector::new(&self.values), Collector::new(&self.of));
+        Box::new(Watching { rule: self, values: Some(values), of: Some(of) })
+    }
+
+    fn wants(&self, kind: Option<usize>) -> bool {
+        self.values.may_take(kind) || self.of.may_take(kind)
+    }
+
+    fn speaks_at_end(&self) -> bool {
+        self.needs_recording()
+    }
+
+    fn needs_recording(&self) -> bool {
+        self.values.is_recorded() || self.of.is_recorded()
+    }
+}
+
+struct Watching<'r> {
+    rule: &'r Within,
+    values: Option<Collector<'r>>,
+    of: Option<Collector<'r>>,
+}
+
+impl Watch for Watching<'_> {
+    fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
+        for collector in [&mut self.values, &mut self.of].into_iter().flatten() {
+            collector.message(message);
+        }
+    }
+
+    fn looked(&self, _: &Facts) -> bool {
+        self.rule.values.is_recorded() || self.values.as_ref().is_some_and(|values| !values.is_empty())
+    }
+
+    fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
+        let (Some(values), Some(of)) = (self.values.take(), self.of.take()) else { return };
+        let (Some((values, lost)), Some((of, of_lost))) = (values.finish(facts), of.finish(facts)) else {
+            return;
+        };
+        if lost + of_lost > 0 {
+            let message = format!("{} values are more than can be compared", lost + of_lost);
+            sink.push(Evidence { message, ..Evidence::default() });
+            return;
+        }
+        Comparison::new(self.rule, &of).judge(&values, sink);
+    }
+}
+
+/// The other values by their keys, and how far each key has been used.
+struct Comparison<'r> {
+    rule: &'r Within,
+    by_key: HashMap<Option<u64>, Group<'r>>,
+}
+
+#[derive(Default)]
+struct Group<'r> {
+    others: Vec<&'r Picked>,
+    next: usize,
+}
+
+impl<'r> Comparison<'r> {
+    fn new(rule: &'r Within, of: &'r [Picked]) -> Self {
+        let mut by_key: HashMap<_, Group<'r>> = HashMap::new();
+        for other in of {
+            by_key.entry(other.key).or_default().others.push(other);
+        }
+        Self { rule, by_key }
+    }
+
+    fn judge(&mut self, values: &[Picked], sink: &mut Sink) {
+        let rule = self.rule;
+        for value in values {
+            let Some(group) = self.by_key.get_mut(&value.key) else {
+                if !rule.never && !rule.other_keys_are_fine {
+                    sink.push(evidence(rule, value, None));
+                }
+                continue;
+            };
+            let from = if rule.ordered { group.next } else { 0 };
+            let place = group.others[from..].iter().position(|other| fits(rule.by, value, other));
+            match place {
+                Some(_) if rule.never => sink.push(evidence(rule, value, None)),
+                Some(place) => group.next = from + place + 1,
+                None if rule.never => {}
+                None => sink.push(evidence(rule, value, group.others.get(from).copied())),
+            }
+        }
+    }
+}
+
+fn fits(by: By, value: &Picked, other: &Picked) -> bool {
+    let holds = |outer: &Value, inner: &Value| match (outer, inner) {
+        (Value::String(outer), Value::String(inner)) => {
+            memchr::memmem::find(outer.as_bytes(), inner.as_bytes()).is_some()
+        }
+        _ => false,
+    };
+    match by {
+        By::Equal => value.hash == other.hash,
+        By::Part => holds(&other.value, &value.value),
+        By::Whole => holds(&value.value, &other.value),
+    }
+}
+
+/// What is wrong with a value; `other` is what could have been there instead.
+fn evidence(rule: &Within, value: &Picked, other: Option<&Picked>) -> Evidence {
+    let shown = excerpt(&value.value);
+    let (is, _) = rule.values.words();
+    let (among, not_among) = rule.of.words();
+    let message = if rule.never {
+        format!("{shown} {is}, and {among}")
+    } else if is == among {
+        format!("{shown} {is}, but its counterpart is not")
+    } else {
+        format!("{shown} {is}, but {not_among}")
+    };
+    Evidence {
+        message,
+        line: value.place.line,
+        offset: value.place.offset,
+        pointer: value.place.pointer.clone(),
+        seen: Some(shown),
+        expected: other.map(|other| excerpt(&other.value).to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::check_table;
+
+    #[test]
+    fn every_value_is_among_the_others() {
+        check_table(&[
+            (
+                r#"{ rule = "within", values = { on = "b", at = "/n" }, of = { on = "a", at = "/n" } }"#,
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":1.0}\n{\"type\":\"b\",\"n\":1}\n",
+                "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":2}\n",
+                &["2/n: 2 is printed, but its counterpart is not"],
+            ),
+            // Under its own key, and in order.
+            (
+                r#"{ rule = "within", ordered = true, values = { on = "b", at = "/n", key = "/id" }, of = { on = "a", at = "/n", key = "/id" } }"#,
+                "{\"type\":\"a\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"a\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":2,\"id\":\"x\"}\n",
+                "{\"type\":\"a\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"a\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"y\"}\n",
+                &[
+                    "4/n: 1 is printed, but its counterpart is not",
+                    "5/n: 1 is printed, but its counterpart is not",
+                ],
+            ),
+            (
+                r#"{ rule = "within", by = "part", values = { on = "b", at = "/w" }, of = { on = "a", at = "/w" } }"#,
+                "{\"type\":\"a\",\"w\":\"a long text\"}\n{\"type\":\"b\",\"w\":\"long\"}\n",
+                "{\"type\":\"a\",\"w\":\"a long text\"}\n{\"type\":\"b\",\"w\":\"short\"}\n",
+                &["2/w: \"short\" is printed, but its counterpart is not"],
+            ),
+            (
+                r#"{ rule = "within", never = true, values = { on = "b", at = "/n" }, of = { on = "a", each = "/l", at = "" } }"#,
+                "{\"type\":\"a\",\"l\":[1,2]}\n{\"type\":\"b\",\"n\":3}\n",
+                "{\"type\":\"a\",\"l\":[1,2]}\n{\"type\":\"b\",\"n\":2}\n",
+                &["2/n: 2 is printed, and is printed"],
+            ),
+            // Parts of one text, under the key that an earlier message named.
+            (
+                r#"{ rule = "within", values = { on = { "/d" = { is = "string" } }, at = "/d", join = "/i", key = { on = "a", at = "/id" } }, of = { on = "b", at = "/t", key = "/id" } }"#,
+                "{\"type\":\"a\",\"id\":\"x\"}\n{\"d\":\"He\",\"i\":0}\n{\"d\":\"llo\",\"i\":0}\n{\"type\":\"b\",\"id\":\"x\",\"t\":\"Hello\"}\n",
+                "{\"type\":\"a\",\"id\":\"x\"}\n{\"d\":\"He\",\"i\":0}\n{\"d\":\"lo\",\"i\":0}\n{\"type\":\"b\",\"id\":\"x\",\"t\":\"Hello\"}\n",
+                &["2/d: \"Helo\" is printed, but its counterpart is not"],
+            ),
+        ]);
+    }
+}
