@@ -37,11 +37,21 @@ pub(crate) struct Splitter {
     offset: u64,
     /// The last chunk ended in `\r`, so a leading `\n` belongs to that line end.
     after_cr: bool,
+    /// The number and the end of the first line that a `\r` alone ended.
+    lone_return: Option<(u64, u64)>,
 }
 
 impl Splitter {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, carry: Vec::new(), dropped: 0, number: 1, offset: 0, after_cr: false }
+        Self {
+            limit,
+            carry: Vec::new(),
+            dropped: 0,
+            number: 1,
+            offset: 0,
+            after_cr: false,
+            lone_return: None,
+        }
     }
 
     /// The number of the line that is being read.
@@ -56,6 +66,8 @@ impl Splitter {
             if chunk[0] == b'\n' {
                 chunk = &chunk[1..];
                 self.offset += 1;
+            } else {
+                self.returned();
             }
         }
         while let Some(end) = memchr2(b'\n', b'\r', chunk) {
@@ -68,15 +80,32 @@ impl Splitter {
                     Some(_) => {}
                 }
             }
+            let is_lone = chunk[end] == b'\r' && chunk.get(end + 1).is_some_and(|byte| *byte != b'\n');
             self.line(line, true, sink);
             self.offset += (next - end) as u64;
+            if is_lone {
+                self.returned();
+            }
             chunk = &chunk[next..];
         }
         self.hold(chunk);
     }
 
+    /// The line before ended in a `\r` alone.
+    fn returned(&mut self) {
+        self.lone_return.get_or_insert((self.number - 1, self.offset - 1));
+    }
+
+    /// The number and the end of the first line that a `\r` alone ended; known when the stream is over.
+    pub(crate) fn lone_return(&self) -> Option<(u64, u64)> {
+        self.lone_return
+    }
+
     /// Ends the stream; an unterminated last line is delivered.
     pub(crate) fn finish(&mut self, sink: &mut impl FnMut(RawLine<'_>)) {
+        if std::mem::take(&mut self.after_cr) {
+            self.returned();
+        }
         if !self.carry.is_empty() || self.dropped > 0 {
             self.line(&[], false, sink);
         }

@@ -48,6 +48,8 @@ problems! {
     Nul "nul" "NUL byte",
     /// A line of a stream that is longer than the limit.
     LineTooLong "oversized" "line longer than the limit",
+    /// A carriage return ends a line where a newline should.
+    LoneReturn "lone-return" "line that ends in a carriage return alone",
     /// No newline ends the last line.
     NoFinalNewline "unterminated" "last line without a line end",
     /// One of the literals `NaN`, `Infinity` and `-Infinity`, which JSON does not have.

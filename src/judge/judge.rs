@@ -350,9 +350,7 @@ impl Stream<'_> {
         let run = documented.finish(&exit, &ending.stderr, ending.duration_ms);
         let (mut name, mut findings) = (None, Vec::new());
         if let Some(((set, _), mut judge)) = contract {
-            if summary.lines == 0 {
-                judge.empty_stream();
-            }
+            judge.end_of_stream(&summary);
             findings = judge.finish(&ending.of_contract(None));
             name = Some(set.name().to_owned());
         }

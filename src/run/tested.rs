@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::event::CaseFinished;
 use crate::recording::Recording;
-use crate::schema::{Contract, ContractSet, Coverage, Declared, Run, Survey};
+use crate::schema::{Contract, ContractSet, Coverage, Declared, End, Run, Survey};
 
 /// Output beyond this is not looked at.
 const MOST: u64 = 16 << 20;
@@ -31,20 +31,23 @@ impl Tested {
                 tested.surveys.insert(case.contract.clone(), Survey::new(set));
             }
             let folder = here.join(case.recording.as_deref().unwrap_or_default());
-            let read = || -> Option<(Run, _, Vec<u8>, Vec<u8>)> {
+            let read = || -> Option<(Recording, Vec<u8>, Vec<u8>)> {
                 let recording = Recording::open(&folder).ok()?;
                 let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
                 recording.stdout().ok()?.take(MOST).read_to_end(&mut stdout).ok()?;
                 recording.stderr().ok()?.take(MOST).read_to_end(&mut stderr).ok()?;
                 let whole = (stdout.len() as u64) < MOST;
-                whole.then(|| (Run::of(&recording.facts), recording.facts.exit.clone(), stdout, stderr))
+                whole.then_some(())?;
+                Some((recording, stdout, stderr))
             };
-            let Some((run, exit, stdout, stderr)) = read() else {
+            let Some((recording, stdout, stderr)) = read() else {
                 tested.unread.push(case.title());
                 continue;
             };
             let coverage = tested.targets.entry(case.target.clone()).or_default();
-            tested.surveys[&case.contract].cover(&run, Some(&exit), &stdout, Some(&stderr), coverage);
+            let end = End::new(Some(recording.facts.exit.clone()), Some(&stdout), Some(&stderr));
+            let (run, end) = (Run::of(&recording.facts), end.recorded(Some(&recording)));
+            tested.surveys[&case.contract].cover(&run, &stdout, &end, coverage);
         }
         tested
     }

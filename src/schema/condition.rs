@@ -308,7 +308,9 @@ impl Term {
     fn of_facts(&self, facts: &Facts) -> Option<Truth> {
         let Subject::Fact(path) = &self.subject else { return None };
         let holds = match (&self.test, facts.get(path.fact)) {
-            (Test::Version(range), version) => range.holds(version.and_then(Value::as_str)),
+            (Test::Version(range), version) => {
+                range.holds(version.and_then(Value::as_str).filter(|_| !facts.unreleased))
+            }
             (_, None) => return Some(Truth::Unknown),
             (Test::Present(wanted), Some(_)) => path.get(facts).is_some() == *wanted,
             (test, Some(_)) => path.get(facts).is_some_and(|value| test.holds(value)),

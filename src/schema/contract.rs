@@ -16,6 +16,7 @@ use crate::document::FileError;
 use crate::events::Profile;
 use crate::json::{JsonView, Name, Pointer};
 use crate::recording::Exit;
+use crate::version::VersionRange;
 
 /// A named set of clauses with the schemas they use.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub struct Contract {
     /// The file and the line that say so.
     pub(crate) extends_at: FileError,
     pub(crate) version_at: Option<Pointer>,
+    /// The versions that were ever released; none where the contract does not say.
+    pub(crate) releases: Vec<VersionRange>,
     pub(crate) root: Root,
     pub(crate) policy: Policy,
     pub(crate) invocation: Invocation,
@@ -229,6 +232,11 @@ impl Contract {
     /// Its message kinds, in their order.
     pub fn kinds(&self) -> impl Iterator<Item = &str> {
         self.kinds.names.iter().map(String::as_str)
+    }
+
+    /// Whether there is such a version: one that no release has is taken for the newest, so that it switches nothing off.
+    pub(crate) fn has_release(&self, version: &str) -> bool {
+        self.releases.is_empty() || self.releases.iter().any(|range| range.holds(Some(version)))
     }
 
     /// Which clauses look at which kinds.

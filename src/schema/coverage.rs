@@ -14,7 +14,6 @@ use super::library::ContractSet;
 use crate::envelope::Envelope;
 use crate::events::LogFeatures;
 use crate::json::pointer::join;
-use crate::recording::Exit;
 use crate::stream_json::{Line, StreamReader};
 
 /// What runs showed of one contract.
@@ -61,35 +60,36 @@ impl Survey {
     pub(crate) fn cover(
         &self,
         run: &Run,
-        exit: Option<&Exit>,
         stdout: &[u8],
-        stderr: Option<&[u8]>,
+        end: &End<'_>,
         coverage: &mut BTreeMap<String, Coverage>,
     ) {
         if self.set.protocol() == Protocol::Events {
             self.cover_log(stdout, coverage);
             return;
         }
-        let end = End::new(exit.cloned(), Some(stdout), stderr);
         let mut judge = self.set.begin(run);
         let mut messages = Vec::new();
-        if self.set.protocol() == Protocol::Document {
-            judge.document(&Envelope::read(stdout), stdout, &end);
-            messages.extend(serde_json::from_slice::<Value>(stdout).ok());
-        } else {
-            let mut reader = StreamReader::default();
-            let mut see = |line: &Line<'_>| {
-                judge.line(line);
-                if let Line::Message(message) = line {
-                    messages.push(message.root().to_value());
-                }
-            };
-            reader.push(stdout, &mut see);
-            if reader.finish(&mut see).lines == 0 {
-                judge.empty_stream();
+        match self.set.protocol() {
+            Protocol::Document => {
+                judge.document(&Envelope::read(stdout), stdout, end);
+                messages.extend(serde_json::from_slice::<Value>(stdout).ok());
+            }
+            Protocol::Text => judge.text(stdout),
+            Protocol::Stream | Protocol::Events => {
+                let mut reader = StreamReader::default();
+                let mut see = |line: &Line<'_>| {
+                    judge.line(line);
+                    if let Line::Message(message) = line {
+                        messages.push(message.root().to_value());
+                    }
+                };
+                reader.push(stdout, &mut see);
+                let summary = reader.finish(&mut see);
+                judge.end_of_stream(&summary);
             }
         }
-        judge.finish_exercised(&end, &mut |contract, clause| {
+        judge.finish_exercised(end, &mut |contract, clause| {
             coverage.entry(contract.to_owned()).or_default().clauses.insert(clause.to_owned());
         });
         for (contract, declared) in self.contracts() {
@@ -97,7 +97,7 @@ impl Survey {
             let facts = Facts::at_start(run, &contract.invocation);
             seen.commands.extend(facts.get(Fact::Command).and_then(Value::as_str).map(str::to_owned));
             for message in &messages {
-                match contract.kind(message, run, exit) {
+                match contract.kind(message, run, end.exit.as_ref()) {
                     Some(kind) => {
                         seen.kinds.insert(kind.to_owned());
                         seen.message(kind, message, "", declared);
@@ -172,13 +172,15 @@ fn own_name(message: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recording::Exit;
     use crate::schema::Fixtures;
 
     fn covered(contract: &str, argv: &[&str], code: i32, stdout: &str) -> (Survey, Coverage) {
         let survey = Survey::new(ContractSet::open(contract).unwrap());
         let run = Run { argv: Some(argv.iter().map(|&arg| arg.to_owned()).collect()), ..Run::default() };
         let mut coverage = BTreeMap::new();
-        survey.cover(&run, Some(&Exit::with_code(code)), stdout.as_bytes(), None, &mut coverage);
+        let end = End::new(Some(Exit::with_code(code)), Some(stdout.as_bytes()), None);
+        survey.cover(&run, stdout.as_bytes(), &end, &mut coverage);
         (survey, coverage.remove(contract).unwrap())
     }
 
@@ -245,8 +247,8 @@ mod tests {
                 let samples = &fixtures.clauses[&clause.id];
                 let tested = |sample: &crate::schema::Sample| {
                     let mut coverage = BTreeMap::new();
-                    let (exit, stderr) = (sample.exit.as_ref(), sample.stderr.as_deref());
-                    survey.cover(&sample.run(), exit, &sample.stdout, stderr, &mut coverage);
+                    let recording = sample.recording("", "");
+                    survey.cover(&sample.run(), &sample.stdout, &sample.end(&recording), &mut coverage);
                     coverage.get(name).is_some_and(|seen| seen.clauses.contains(&clause.id))
                 };
                 for bad in samples.bad.iter().filter(|bad| !tested(bad)) {

@@ -60,6 +60,8 @@ impl Fact {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     values: [Option<Value>; Fact::ALL.len()],
+    /// The version is one that no release has, which counts as the newest.
+    pub(crate) unreleased: bool,
 }
 
 impl Facts {

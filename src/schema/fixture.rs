@@ -78,9 +78,12 @@ impl Sample {
             return judge_log(set, self.profile.unwrap_or_default(), &self.stdout);
         }
         let recording = self.recording("", "");
-        let end = End::new(self.exit.clone(), Some(&self.stdout), self.stderr.as_deref())
-            .recorded(Some(&recording));
-        judge_bytes(set, &self.run(), &self.stdout, &end)
+        judge_bytes(set, &self.run(), &self.stdout, &self.end(&recording))
+    }
+
+    /// What is known of the run when it is over; `recording` is its own.
+    pub(crate) fn end<'s>(&'s self, recording: &'s recording::Recording) -> End<'s> {
+        End::new(self.exit.clone(), Some(&self.stdout), self.stderr.as_deref()).recorded(Some(recording))
     }
 }
 

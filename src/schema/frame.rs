@@ -7,7 +7,7 @@ use crate::envelope::Envelope;
 use crate::json::{Oddity, Problem, Scanner};
 
 /// The words that contracts have for problems.
-pub(crate) const WORDS: [(&str, &[Problem]); 17] = [
+pub(crate) const WORDS: [(&str, &[Problem]); 18] = [
     ("empty", &[Problem::Empty]),
     ("envelope-on-stderr", &[Problem::OnStderr]),
     ("bom", &[Problem::ByteOrderMark]),
@@ -25,6 +25,7 @@ pub(crate) const WORDS: [(&str, &[Problem]); 17] = [
     ("too-deep", &[Problem::TooDeep]),
     ("too-large", &[Problem::TooLarge]),
     ("no-newline", &[Problem::NoFinalNewline]),
+    ("lone-return", &[Problem::LoneReturn]),
 ];
 
 /// What contracts call a problem, if they can speak of it.

@@ -12,7 +12,7 @@ use super::frame::{self, FramingProblem};
 use super::rule::{Message, Watch};
 use crate::envelope::Envelope;
 use crate::json::{JsonView, Problem};
-use crate::stream_json::Line;
+use crate::stream_json::{Line, Summary};
 
 /// An observer of one run.
 ///
@@ -111,9 +111,16 @@ impl<'c> Judge<'c> {
         }
     }
 
-    /// Sees that a stream has no line at all.
-    pub fn empty_stream(&mut self) {
-        self.flaw(Problem::Empty, 1, 0, "stdout is empty".into());
+    /// Sees what only the whole stream shows: that it has no line at all, or how its lines end.
+    pub fn end_of_stream(&mut self, summary: &Summary) {
+        if summary.lines == 0 {
+            self.flaw(Problem::Empty, 1, 0, "stdout is empty".into());
+        }
+        let returns = summary.tally.samples().iter().find(|sample| sample.kind == Problem::LoneReturn);
+        if let Some(first) = returns {
+            let message = format!("line {} ends in a carriage return alone", first.line);
+            self.flaw(Problem::LoneReturn, first.line, first.offset, message);
+        }
     }
 
     fn flaw(&mut self, problem: Problem, line: u64, offset: u64, message: String) {
@@ -183,7 +190,8 @@ fn can_apply(clause: &Clause, facts: &Facts, is_recorded: bool) -> bool {
 
 impl<'c> ContractState<'c> {
     fn new(contract: &'c Contract, run: &Run) -> Self {
-        let facts = Facts::at_start(run, &contract.invocation);
+        let mut facts = Facts::at_start(run, &contract.invocation);
+        facts.unreleased = run.version.as_ref().is_some_and(|version| !contract.has_release(version));
         let state = |clause: &'c Clause| ClauseState {
             clause,
             watch: None,
@@ -208,6 +216,8 @@ impl<'c> ContractState<'c> {
             && let Some(version) = at.get(value)
         {
             self.facts.set(Fact::Version, version.to_value().into_owned());
+            self.facts.unreleased =
+                !version.text().is_some_and(|version| self.contract.has_release(&version));
             self.wants_version = false;
             for state in &mut self.states {
                 state.open = can_apply(state.clause, &self.facts, self.is_recorded);

@@ -17,6 +17,7 @@ use super::rule::{Check, Names};
 use super::schemas::Schemas;
 use crate::document::{Document, FileError, Item, Table};
 use crate::events::Profile;
+use crate::version::VersionRange;
 
 /// The file that makes a directory a contract.
 pub(crate) const CONTRACT_FILE: &str = "contract.toml";
@@ -136,6 +137,7 @@ impl Contract {
             extends: strings("extends")?,
             extends_at: head.get("extends").map_or(head.complain(""), |node| node.complain("")),
             version_at: head.get("version-at").as_ref().map(pointer).transpose()?,
+            releases: load_releases(&head)?,
             root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
             policy: Policy::load(top.get("policy"))?,
             invocation: top.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)?,
@@ -151,6 +153,12 @@ impl Contract {
 }
 
 const ROOTS: [(&str, Root); 3] = [("object", Root::Object), ("array", Root::Array), ("any", Root::Any)];
+
+fn load_releases(head: &Table<'_>) -> Result<Vec<VersionRange>, FileError> {
+    let nodes = head.get("releases").map_or(Ok(Vec::new()), |node| node.list())?;
+    let range = |node: &Item<'_>| VersionRange::parse(node.str()?).map_err(|reason| node.complain(reason));
+    nodes.iter().map(range).collect()
+}
 
 fn load_family(head: &Table<'_>) -> Result<Option<Family>, FileError> {
     head.get("family").map(|node| choice(&node, &Family::NAMES)).transpose()

@@ -55,7 +55,6 @@ pub(crate) fn judge_read(
 fn judge_lines(judge: &mut Judge<'_>, stdout: &[u8]) {
     let mut reader = StreamReader::default();
     reader.push(stdout, &mut |line| judge.line(line));
-    if reader.finish(&mut |line| judge.line(line)).lines == 0 {
-        judge.empty_stream();
-    }
+    let summary = reader.finish(&mut |line| judge.line(line));
+    judge.end_of_stream(&summary);
 }

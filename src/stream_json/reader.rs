@@ -58,6 +58,9 @@ impl StreamReader {
     /// Ends the stream, delivering an unterminated last line.
     pub fn finish(mut self, sink: &mut impl FnMut(&Line<'_>)) -> Summary {
         self.splitter.finish(&mut |raw| self.decoder.line(raw, sink));
+        if let Some((line, offset)) = self.splitter.lone_return() {
+            self.decoder.summary.tally.note(Problem::LoneReturn, line, offset, None);
+        }
         self.decoder.summary
     }
 

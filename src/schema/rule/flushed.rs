@@ -85,7 +85,8 @@ impl Watch for Watching<'_> {
             .flatten()
             .filter_map(|pair| Some((pair[0].as_u64()?, pair[1].as_f64()?)))
             .collect();
-        let answers: Vec<&Value> = served.iter().filter(|entry| self.rule.served.holds((*entry).into())).collect();
+        let answers: Vec<&Value> =
+            served.iter().filter(|entry| self.rule.served.holds((*entry).into())).collect();
         for pair in answers.windows(2) {
             let [answer, next] = pair else { continue };
             let id = self.rule.id.get(JsonView::Built(answer)).map(hash);

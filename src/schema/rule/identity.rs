@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
-use super::{Evidence, Loaded, Message, Names, Rule, Sink, Source, Table, Watch, excerpt};
+use super::{Evidence, JsonView, Loaded, Message, Names, Rule, Sink, Source, Table, Watch, excerpt};
 
 #[derive(Debug)]
 struct Unique(Source);
@@ -56,7 +56,10 @@ impl Watch for UniqueWatching<'_> {
         source.visit(message, &mut |value, pointer| {
             let hash = match value.text() {
                 Some(text) => hasher.hash_one(text),
-                None => hasher.hash_one(value.to_value().to_string()),
+                None => match value {
+                    JsonView::Scanned(node) => hasher.hash_one(node.raw()),
+                    JsonView::Built(value) => hasher.hash_one(value.to_string()),
+                },
             };
             if seen.len() >= MOST && !seen.contains_key(&hash) {
                 return;

@@ -3,15 +3,16 @@
 use super::super::finding::KEPT;
 use super::values::number_of;
 use super::{
-    Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink,
+    Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pick, Pointer, Rule, Selector, Sink,
     Subject, Table, Watch, pointer,
 };
 
 #[derive(Debug)]
 struct Limit {
     on: Selector,
-    at: Pointer,
-    most: Bound,
+    first_only: bool,
+    /// Each number with what bounds it.
+    pairs: Vec<(Pointer, Bound)>,
     /// What the number may have on top of its bound.
     plus: f64,
 }
@@ -24,10 +25,19 @@ enum Bound {
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
+    let listed = |key| {
+        let node = fields.need(key)?;
+        if node.is_list() { node.list() } else { Ok(vec![node]) }
+    };
+    let (numbers, bounds) = (listed("at")?, listed("most")?);
+    if numbers.len() != bounds.len() {
+        return Err(fields.complain("`at` and `most` have the same length"));
+    }
+    let pair = |(at, most): (&Item<'_>, &Item<'_>)| Ok((pointer(at)?, Bound::load(most)?));
     Ok(Box::new(Limit {
         on: Selector::load(fields, "on", names)?,
-        at: pointer(&fields.need("at")?)?,
-        most: Bound::load(&fields.need("most")?)?,
+        first_only: Pick::load(fields)? == Pick::First,
+        pairs: numbers.iter().zip(&bounds).map(pair).collect::<Result<_, FileError>>()?,
         plus: fields.get("plus").map_or(Ok(0.0), |node| node.number())?,
     }))
 }
@@ -66,7 +76,7 @@ impl Bound {
 
 impl Rule for Limit {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, open: Vec::new() })
+        Box::new(Watching { rule: self, open: Vec::new(), done: false })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -76,22 +86,26 @@ impl Rule for Limit {
 
 struct Watching<'r> {
     rule: &'r Limit,
-    /// Numbers with what bounds them, if that is known, and where they stand.
-    open: Vec<(f64, Option<f64>, Evidence)>,
+    /// Numbers with their pair, what bounds them, if that is known, and where they stand.
+    open: Vec<(f64, usize, Option<f64>, Evidence)>,
+    done: bool,
 }
 
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
         let rule = self.rule;
-        if self.open.len() >= KEPT || !rule.on.takes(message) {
+        if self.done || self.open.len() >= KEPT || !rule.on.takes(message) {
             return;
         }
-        let Some(value) = rule.at.get(message.value) else { return };
-        let Some(number) = value.float() else { return };
-        let bound = rule.most.here(message.value);
-        if matches!(rule.most, Bound::One(Subject::Fact(_))) || bound.is_some() {
-            let evidence = message.evidence_at(rule.at.text(), Some(value), String::new());
-            self.open.push((number, bound, evidence));
+        self.done = rule.first_only;
+        for (pair, (at, most)) in rule.pairs.iter().enumerate() {
+            let Some(value) = at.get(message.value) else { continue };
+            let Some(number) = value.float() else { continue };
+            let bound = most.here(message.value);
+            if matches!(most, Bound::One(Subject::Fact(_))) || bound.is_some() {
+                let evidence = message.evidence_at(at.text(), Some(value), String::new());
+                self.open.push((number, pair, bound, evidence));
+            }
         }
     }
 
@@ -101,17 +115,22 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let rule = self.rule;
-        let of_run = match &rule.most {
-            Bound::One(Subject::Fact(path)) => path.get(facts).and_then(|value| number_of(&value.to_value())),
-            _ => None,
-        };
-        for (number, bound, evidence) in self.open.drain(..) {
-            let Some(bound) = bound.or(of_run) else { continue };
+        for (number, pair, bound, evidence) in self.open.drain(..) {
+            let (at, most) = &rule.pairs[pair];
+            let of_run = || match most {
+                Bound::One(Subject::Fact(path)) => number_of(&path.get(facts)?.to_value()),
+                _ => None,
+            };
+            let Some(bound) = bound.or_else(of_run) else { continue };
             if number <= bound + rule.plus {
                 continue;
             }
-            let message = format!("{} is {number}, but {} is {bound}", rule.at.text(), rule.most.name());
-            sink.push(Evidence { message, expected: Some(format!("at most {}", bound + rule.plus)), ..evidence });
+            let message = format!("{} is {number}, but {} is {bound}", at.text(), most.name());
+            sink.push(Evidence {
+                message,
+                expected: Some(format!("at most {}", bound + rule.plus)),
+                ..evidence
+            });
         }
     }
 }
@@ -134,6 +153,12 @@ mod tests {
                 "{\"n\":3,\"l\":[1,2]}\n",
                 "{\"n\":4,\"l\":[1,2]}\n",
                 &["1/n: /n is 4, but /l/* is 3"],
+            ),
+            (
+                r#"{ rule = "limit", pick = "first", at = ["/n", "/m"], most = ["/x", "/y"] }"#,
+                "{\"n\":1,\"x\":1,\"m\":1,\"y\":2}\n{\"n\":2,\"x\":1}\n",
+                "{\"n\":1,\"x\":1,\"m\":3,\"y\":2}\n",
+                &["1/m: /m is 3, but /y is 2"],
             ),
             (
                 r#"{ rule = "limit", at = "/n", most = "messages" }"#,

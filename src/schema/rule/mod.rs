@@ -9,6 +9,7 @@ mod flushed;
 mod framing;
 mod identity;
 mod implies;
+mod integers;
 mod known;
 mod length;
 mod limit;
@@ -150,7 +151,7 @@ pub(crate) fn choice<T: Copy>(node: &Item<'_>, words: &[(&str, T)]) -> Result<T,
     })
 }
 
-const RULES: [(&str, Loader); 26] = [
+const RULES: [(&str, Loader); 27] = [
     ("implies", implies::load),
     ("equals", equals::load),
     ("one-of", value::load_one_of),
@@ -177,6 +178,7 @@ const RULES: [(&str, Loader); 26] = [
     ("limit", limit::load),
     ("conforms", conforms::load),
     ("flushed", flushed::load),
+    ("integers", integers::load),
 ];
 
 /// The names of the built-in rules.

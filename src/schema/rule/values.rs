@@ -63,7 +63,11 @@ enum At {
 enum Key {
     Here(Pointer),
     /// What an earlier message named: the latest one with the same value at `per`.
-    Latest { on: Selector, at: Pointer, per: Option<Pointer> },
+    Latest {
+        on: Selector,
+        at: Pointer,
+        per: Option<Pointer>,
+    },
 }
 
 /// One value.
@@ -288,7 +292,9 @@ impl<'v> Collector<'v> {
         for picked in &mut self.picked {
             let part = &values.parts[picked.part];
             if let Value::String(text) = &picked.value {
-                if part.parse && let Ok(value) = serde_json::from_str(text) {
+                if part.parse
+                    && let Ok(value) = serde_json::from_str(text)
+                {
                     picked.value = value;
                 } else if part.trim {
                     picked.value = text.trim().into();
