@@ -111,24 +111,26 @@ impl<'r> RunContext<'r> {
         };
         let prepared = self.recorder.prepare(job, |room, api| command_line::build(planned, room, api))?;
         let mut judge = Judge::of_run(&prepared.facts, contracts, &Options::default())?;
-        let ran = prepared.run(&mut judge)?;
-        let ending = Ending::of_recording(&ran.facts, ran.printed.stderr_head.clone());
+        let mut recorded = prepared.run(&mut judge)?.complete()?;
+        let facts = &recorded.recording.facts;
+        let ending = Ending::of_recording(facts, recorded.printed.stderr_head.clone());
         let judgement = judge.finish(ending, &mut |_| {})?;
-        let to_verdict = ran.captured.exited_at.elapsed();
-        let recorded = ran.save()?;
+        let to_verdict = recorded.captured.exited_at.elapsed();
         let observed = Observed { judged: &judgement, recorded: &recorded };
         let mut failures = compare(&planned.expect, &observed, self.fail_on);
         if let Some(golden) = self.golden.as_ref().filter(|_| !recorded.captured.cancelled) {
             let failure = golden.compare(planned, &recorded.recording, failures.is_empty());
             failures.extend(failure);
         }
+        recorded.save()?;
+        let place = recorded.place().to_owned();
         Ok(Attempt {
             judgement,
             failures,
             duration: recorded.captured.duration,
             to_verdict,
             recording: recorded.recording,
-            place: recorded.place,
+            place,
             cancelled: recorded.captured.cancelled,
         })
     }
