@@ -122,9 +122,20 @@ impl io::Write for HashWriter {
     }
 }
 
-/// What is told of a request: when it came and how long it was says nothing.
-const NOT_OF_A_REQUEST: [&str; 8] =
-    ["number", "at_ms", "sent_bytes", "first_byte_ms", "duration_ms", "findings", "unmatched", "note"];
+/// What is not told of a request: when it came and how long it was says nothing, nor does where its body is.
+const NOT_OF_A_REQUEST: [&str; 11] = [
+    "number",
+    "at_ms",
+    "sent_bytes",
+    "first_byte_ms",
+    "duration_ms",
+    "findings",
+    "unmatched",
+    "note",
+    "body_file",
+    "body_cut",
+    "credential",
+];
 
 fn requests(facts: &Facts) -> Vec<Value> {
     let Some(Value::Array(requests)) = facts.other.get("requests") else { return Vec::new() };

@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use super::supervise::{Ended, Order, Report, Streams, SuperviseError, Supervisor};
+use super::supervise::{Ended, Order, Report, Streams, SuperviseError, Supervisor, monotonic_ns};
 use super::terminal;
 use super::timers::{Limits, Progress};
 use super::user::{Noticed, Step, User};
@@ -99,6 +99,8 @@ pub(crate) struct Watch<'w> {
 #[derive(Debug)]
 pub(crate) struct Captured {
     pub exit: Exit,
+    /// When the target itself was started, after the run before it if there is one; none when it was not.
+    pub target_started: Option<Instant>,
     /// Whether it left a core dump.
     pub core_dumped: bool,
     /// How long it took.
@@ -124,6 +126,7 @@ pub(crate) fn watch(
     let mut state = State {
         progress: Progress::new(started),
         exit: Exit::default(),
+        target_started: None,
         core_dumped: false,
         exited_at: None,
         ended: None,
@@ -170,6 +173,7 @@ pub(crate) fn watch(
     let exited_at = state.exited_at.unwrap_or_else(Instant::now);
     Ok(Captured {
         exit: state.exit,
+        target_started: state.target_started,
         core_dumped: state.core_dumped,
         duration: exited_at - started,
         arrivals: state.arrivals,
@@ -235,6 +239,7 @@ fn count(requests: &mut Option<File>) -> io::Result<u64> {
 struct State {
     progress: Progress,
     exit: Exit,
+    target_started: Option<Instant>,
     core_dumped: bool,
     exited_at: Option<Instant>,
     ended: Option<Ended>,
@@ -260,7 +265,11 @@ impl State {
 
     fn hear(&mut self, report: Report) {
         match report {
-            Report::Ready(_) | Report::Started(_) => {}
+            Report::Ready(_) => {}
+            Report::Started(since) => {
+                let ago = Duration::from_nanos(monotonic_ns().saturating_sub(since));
+                self.target_started = Instant::now().checked_sub(ago);
+            }
             Report::NotStarted { kind, message } => {
                 self.exit.spawn_error = Some(SpawnError::new(kind, message));
                 self.ended = Some(Ended::default());

@@ -13,7 +13,10 @@ pub(crate) struct CommandLine {
     pub(crate) stdin: Option<String>,
     /// The arguments of the run before.
     pub(crate) first: Option<Vec<String>>,
+    /// What is masked wherever it turns up.
     pub(crate) secrets: Vec<String>,
+    /// The credentials that the target is given for the API.
+    pub(crate) credentials: Vec<String>,
 }
 
 impl CommandLine {

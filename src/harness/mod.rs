@@ -5,6 +5,7 @@ pub(crate) mod capture;
 mod command_line;
 #[cfg(feature = "cli")]
 pub(crate) mod environment;
+mod exchanges;
 mod live;
 pub(crate) mod mock;
 mod record;

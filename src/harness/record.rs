@@ -1,7 +1,7 @@
 //! Records one run of a target: a clean room, a scripted API, a supervised process, and everything that was observed.
 //!
 //! ```text
-//! Recorder::prepare(Job) ─► Prepared ─► run(listener) ─► Ran ─► save ─► Recorded
+//! Recorder::prepare(Job) ─► Prepared ─► run(listener) ─► Ran ─► complete ─► Recorded ─► save
 //! ```
 
 use std::fs;
@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hmac_sha256::Hash as Sha256;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
 use super::capture::{self, Captured, Outlets, Watch};
 use super::command_line::CommandLine;
+use super::exchanges::Exchanges;
 use super::live::{Listener, Live, Printed};
 use super::mock::fault::FaultKind;
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
@@ -28,7 +30,9 @@ use super::supervise::{
 use super::terminal;
 use super::timers::Limits;
 use super::user::{Action, Cue, Step};
-use crate::recording::{FACTS_FILE, Facts, Recording};
+use crate::recording::{Facts, MOST_INPUT, Recording};
+use crate::text::hex;
+use crate::time;
 
 /// How long a target may take to end after TERM, and what it started after that.
 const GRACE: (u64, u64) = (50, 40);
@@ -114,7 +118,6 @@ pub(crate) struct Prepared<'r> {
     supervisor: Supervisor,
     isolation: Isolation,
     api: Option<MockApi>,
-    api_started: Instant,
     requests: Option<OwnedFd>,
     line: CommandLine,
     masker: Masker,
@@ -131,11 +134,16 @@ pub(crate) struct Ran<'r> {
     room: Room,
     isolation: Isolation,
     api: Option<MockApi>,
+    /// When the target's own requests began, on the clock of the API.
+    target_started_ms: f64,
+    /// The text on standard input.
+    input: Option<String>,
+    masker: Masker,
     keep_files: bool,
     partial: Partial,
 }
 
-/// A run that is recorded.
+/// A run of which everything is known, and that is not yet at its place.
 pub(crate) struct Recorded {
     pub(crate) captured: Captured,
     pub(crate) printed: Printed,
@@ -144,7 +152,7 @@ pub(crate) struct Recorded {
     pub(crate) room: Room,
     /// What was recorded; what the target printed is read from memory if it fits.
     pub(crate) recording: Recording,
-    pub(crate) place: PathBuf,
+    partial: Partial,
 }
 
 impl Recorder<'_> {
@@ -167,20 +175,26 @@ impl Recorder<'_> {
         let network = if keeps_network { NetworkMode::Off } else { self.network };
         let prepared = self.pool.prepare(network, room.root())?;
         let mode = prepared.mode();
-        let options =
-            Options { listener: prepared.listener, faults: job.faults.to_vec(), ..Options::default() };
+        let options = Options {
+            listener: prepared.listener,
+            faults: job.faults.to_vec(),
+            keep_bodies: true,
+            ..Options::default()
+        };
         let start = |script: &Script| self.runtime.block_on(MockApi::start(script.clone(), options));
         let api = job.script.map(start).transpose()?;
-        let api_started = Instant::now();
         let requests = self.requests(job.steps, api.as_ref())?;
         let base_url = api.as_ref().map(MockApi::base_url);
         let line = command_line(&room, base_url.as_deref()).map_err(RecordError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
+        if let Some(api) = &api {
+            api.expect_credentials(line.credentials.clone());
+        }
         let stdin = match screen {
             Some((line, keyboard)) => (Some(line), Some(keyboard)),
             None => stdin(&job, &line)?,
         };
-        let facts = known_facts(&job, &line, &masker);
+        let facts = known_facts(&job, &line, &room, &masker);
         let partial = Partial::new(self.out, job.place.clone())?;
         Ok(Prepared {
             facts,
@@ -194,7 +208,6 @@ impl Recorder<'_> {
             supervisor: prepared.supervisor,
             isolation: prepared.isolation,
             api,
-            api_started,
             requests,
             line,
             masker,
@@ -221,9 +234,13 @@ impl<'r> Prepared<'r> {
         let mut live = Live::new(listener, &self.masker, &partial.folder)?;
         let api_port = api.as_ref().map_or(0, |api| api.address().port());
         let (stdin, typing) = self.stdin;
+        let has_first = self.line.first.is_some();
+        let input = self.line.stdin.clone().filter(|_| !job.terminal);
+        facts.other.insert("started_at".into(), time::rfc3339(time::now()).into());
         supervisor.launch(start(&job, self.line, &room, api_port), self.streams, stdin)?;
         // The journal counts from the start of the API, arrivals from the start of the target.
-        let lead = self.api_started.elapsed();
+        let launched = Instant::now();
+        let api_started = api.as_ref().map_or(launched, MockApi::started);
         let watch = Watch {
             limits: job.limits,
             most_stdout: job.most_stdout,
@@ -241,17 +258,37 @@ impl<'r> Prepared<'r> {
         let printed = live.finish()?;
         facts.exit = captured.exit.clone();
         facts.duration_ms = Some(captured.duration.as_millis() as u64);
-        facts.other.insert("api_lead_ms".into(), json!(milliseconds(lead)));
-        let (isolation, keep_files) = (self.isolation, job.keep_files);
-        Ok(Ran { facts, captured, printed, recorder, room, isolation, api, keep_files, partial })
+        facts.other.insert("api_lead_ms".into(), json!(milliseconds(launched - api_started)));
+        let target_started_ms = match captured.target_started {
+            _ if !has_first => 0.0,
+            Some(started) => (started - api_started).as_secs_f64() * 1000.0,
+            None => f64::INFINITY,
+        };
+        let (isolation, keep_files, masker) = (self.isolation, job.keep_files, self.masker);
+        Ok(Ran {
+            facts,
+            captured,
+            printed,
+            recorder,
+            room,
+            isolation,
+            api,
+            target_started_ms,
+            input,
+            masker,
+            keep_files,
+            partial,
+        })
     }
 }
 
 impl Ran<'_> {
-    /// Ends the API and writes everything down.
-    pub(crate) fn save(self) -> Result<Recorded, RecordError> {
-        let Self { mut facts, captured, printed, recorder, room, isolation, api, keep_files, partial } = self;
-        let journal = api.map_or_else(Journal::default, |api| recorder.runtime.block_on(api.stop()));
+    /// Ends the API and puts everything together that was observed.
+    pub(crate) fn complete(self) -> Result<Recorded, RecordError> {
+        let Self { mut facts, captured, printed, recorder, room, isolation, masker, partial, .. } = self;
+        let is_scripted = self.api.is_some();
+        let (journal, kept) = self.api.map(|api| recorder.runtime.block_on(api.finish())).unwrap_or_default();
+        let exchanges = Exchanges::new(&journal, kept, &masker, self.target_started_ms);
         let arrival = |(offset, time): &(u64, Duration)| json!([offset, milliseconds(*time)]);
         let observed: [(&str, Value); 12] = [
             ("arrivals", captured.arrivals.iter().map(arrival).collect()),
@@ -264,7 +301,7 @@ impl Ran<'_> {
             ("containment", recorder.pool.containment().name().into()),
             ("room", json!(room.root())),
             ("counts", json!({"stderr_bytes": printed.stderr_bytes, "masked": printed.masked})),
-            ("requests", serde_json::to_value(&journal.requests).unwrap_or_default()),
+            ("requests", exchanges.requests.into()),
             (
                 "api",
                 json!({
@@ -275,12 +312,31 @@ impl Ran<'_> {
             ),
         ];
         facts.other.extend(observed.map(|(name, value)| (name.to_owned(), value)));
-        if keep_files {
+        if is_scripted {
+            facts.other.insert("served".into(), exchanges.served.into());
+        }
+        if self.keep_files {
             copy_written(&room, &partial.folder.join(KEPT_FILES))?;
         }
-        let place = partial.keep(&facts)?;
-        let recording = printed.recording(facts, &place);
-        Ok(Recorded { captured, printed, journal, room, recording, place })
+        let input = self.input.filter(|text| text.len() <= MOST_INPUT);
+        let input = input.map(|text| masker.mask_bytes(text.into_bytes()));
+        let recording = printed.recording(facts, &partial.folder).with_input(exchanges.bodies, input);
+        Ok(Recorded { captured, printed, journal, room, recording, partial })
+    }
+}
+
+impl Recorded {
+    /// Where the recording is once it is saved.
+    pub(crate) fn place(&self) -> &Path {
+        &self.partial.final_name
+    }
+
+    /// Brings the recording to its place.
+    pub(crate) fn save(&mut self) -> Result<(), RecordError> {
+        self.recording.save_but_output(&self.partial.folder)?;
+        self.partial.keep()?;
+        self.recording.moved_to(&self.partial.final_name);
+        Ok(())
     }
 }
 
@@ -289,14 +345,22 @@ fn milliseconds(time: Duration) -> f64 {
 }
 
 /// What is known before the start.
-fn known_facts(job: &Job<'_>, line: &CommandLine, masker: &Masker) -> Facts {
+fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) -> Facts {
     let mut facts = job.facts.clone();
     facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
+    facts.other.insert("cwd".into(), masker.mask(&cwd(job, room).to_string_lossy()).into());
     if job.terminal {
         let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});
         facts.other.insert("terminal".into(), size);
+    } else if let Some(text) = &line.stdin {
+        let digest = json!({"bytes": text.len(), "sha256": hex(&Sha256::hash(text.as_bytes()))});
+        facts.other.insert("stdin".into(), digest);
+    }
+    if job.script.is_some() {
+        // It stands there from the start, so that whoever judges on the way knows that it will be known.
+        facts.other.insert("served".into(), json!([]));
     }
     if let Some(first) = &line.first {
         facts.other.insert("first".into(), first.iter().map(|word| masker.mask(word)).collect());
@@ -310,14 +374,18 @@ fn needs_own_socket(script: &Script, faults: &[Fault]) -> bool {
     faults.any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
 }
 
-fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start {
+/// The target's working directory.
+fn cwd(job: &Job<'_>, room: &Room) -> PathBuf {
     let work = room.work();
-    let cwd = job.cwd.map_or(work.clone(), |cwd| work.join(cwd));
+    job.cwd.map_or_else(|| work.clone(), |cwd| work.join(cwd))
+}
+
+fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start {
     Start {
         program: line.program,
         args: line.args,
         env: line.env,
-        cwd: cwd.to_string_lossy().into_owned(),
+        cwd: cwd(job, room).to_string_lossy().into_owned(),
         term_grace_ms: GRACE.0,
         leftover_grace_ms: GRACE.1,
         api_port,
@@ -358,8 +426,7 @@ impl Partial {
         Ok(Self { folder, final_name })
     }
 
-    fn keep(self, facts: &Facts) -> io::Result<PathBuf> {
-        fs::write(self.folder.join(FACTS_FILE), format!("{:#}\n", facts.to_value()))?;
+    fn keep(&self) -> io::Result<()> {
         if let Some(parent) = self.final_name.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -367,8 +434,7 @@ impl Partial {
         if Recording::is_at(&self.final_name) {
             fs::remove_dir_all(&self.final_name)?;
         }
-        fs::rename(&self.folder, &self.final_name)?;
-        Ok(self.final_name.clone())
+        fs::rename(&self.folder, &self.final_name)
     }
 }
 

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use memchr::memmem;
+use serde_json::Value;
 
 /// Credentials that are recognised by how they begin, whoever printed them.
 const PREFIXES: [&[u8]; 6] = [b"sk-ant-", b"ghp_", b"github_pat_", b"xoxb-", b"AKIA", b"npm_"];
@@ -44,11 +45,36 @@ impl Masker {
 
     /// Masks a whole text.
     pub(crate) fn mask(&self, text: &str) -> String {
-        let (mut whole, mut out) = (Self { held: Vec::new(), in_token: false, ..self.clone() }, Vec::new());
-        whole.push(text.as_bytes(), &mut out);
-        whole.finish(&mut out);
         // Only whole runs of ASCII and whole values are replaced, so it stays text.
-        String::from_utf8_lossy(&out).into_owned()
+        String::from_utf8_lossy(&self.mask_bytes(text.as_bytes().to_vec())).into_owned()
+    }
+
+    /// Masks a whole text, whatever its bytes are.
+    pub(crate) fn mask_bytes(&self, text: Vec<u8>) -> Vec<u8> {
+        if !self.patterns().any(|pattern| memmem::find(&text, pattern).is_some()) {
+            return text;
+        }
+        let literals = self.literals.clone();
+        let mut whole = Self { literals, held: text, in_token: false, masked: 0 };
+        let mut out = Vec::with_capacity(whole.held.len());
+        whole.finish(&mut out);
+        out
+    }
+
+    /// Masks every text in a value, and the names of members.
+    pub(crate) fn mask_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.mask(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_value(item)),
+            Value::Object(members) => {
+                let masked = std::mem::take(members).into_iter().map(|(name, mut value)| {
+                    self.mask_value(&mut value);
+                    (self.mask(&name), value)
+                });
+                *members = masked.collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
     }
 
     /// How many secrets were masked.
@@ -140,6 +166,17 @@ mod tests {
         let masked = "key=***************; sk-ant-*********** \"ghp_****\" short sk-an";
         assert_eq!(masker.mask(text), masked);
         assert_eq!(text.len(), masked.len());
+    }
+
+    #[test]
+    fn a_value_is_masked_as_its_text_is() {
+        let masker = Masker::new(["hunter2-hunter2"]);
+        let mut value =
+            serde_json::json!({"hunter2-hunter2": ["say sk-ant-api03-x\nend", 7, null, "é hunter2-hunter2"]});
+        let text = masker.mask(&value.to_string());
+        masker.mask_value(&mut value);
+        assert_eq!(value.to_string(), text);
+        assert!(!text.contains("api03") && !text.contains("hunter2"), "{text}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
+use super::input::Input;
 use super::{Facts, FactsError};
 
 /// The file that makes a directory a recording.
@@ -19,6 +20,7 @@ pub struct Recording {
     pub facts: Facts,
     stdout: Output,
     stderr: Output,
+    pub(super) input: Input,
 }
 
 #[derive(Debug, Clone)]
@@ -66,7 +68,8 @@ pub enum RecordingError {
 impl Recording {
     /// A recording in memory, as a live run makes it.
     pub fn new(facts: Facts, stdout: Vec<u8>, stderr: Vec<u8>) -> Self {
-        Self { facts, stdout: Output::Memory(stdout), stderr: Output::Memory(stderr) }
+        let (stdout, stderr) = (Output::Memory(stdout), Output::Memory(stderr));
+        Self { facts, stdout, stderr, input: Input::default() }
     }
 
     /// Reads the facts of the recording in this directory; its output is read when it is asked for.
@@ -83,6 +86,7 @@ impl Recording {
             facts,
             stdout: Output::File(directory.join("stdout")),
             stderr: Output::File(directory.join("stderr")),
+            input: Input::Folder(directory.to_owned()),
         }
     }
 
@@ -117,30 +121,36 @@ impl Recording {
         Ok(head)
     }
 
-    /// The body of a request, by its place in `requests`, if it was kept.
-    pub fn request_body(&self, _request: usize) -> io::Result<Option<Vec<u8>>> {
-        Ok(None)
-    }
-
-    /// What stood on standard input from the start.
-    pub fn stdin(&self) -> io::Result<Option<Vec<u8>>> {
-        Ok(None)
+    /// Its output is in another directory now.
+    #[cfg(feature = "testing")]
+    pub(crate) fn moved_to(&mut self, directory: &Path) {
+        for (name, output) in [("stdout", &mut self.stdout), ("stderr", &mut self.stderr)] {
+            if let Output::File(path) = output {
+                *path = directory.join(name);
+            }
+        }
     }
 
     /// Writes the recording into this directory, which is made if it is missing.
     pub fn save(&self, directory: &Path) -> Result<(), RecordingError> {
-        let at = |path: &Path, result: io::Result<()>| {
-            result.map_err(|source| RecordingError::Io { path: path.to_owned(), source })
-        };
         at(directory, fs::create_dir_all(directory))?;
         for (name, output) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
             let path = directory.join(name);
             let copy = || io::copy(&mut output.open()?, &mut File::create(&path)?).map(drop);
             at(&path, copy())?;
         }
-        let path = directory.join(FACTS_FILE);
-        at(&path, fs::write(&path, format!("{:#}\n", self.facts.to_value())))
+        at(directory, self.save_but_output(directory))
     }
+
+    /// Writes everything but the output into this directory, which is there.
+    pub(crate) fn save_but_output(&self, directory: &Path) -> io::Result<()> {
+        self.save_input(directory)?;
+        fs::write(directory.join(FACTS_FILE), format!("{:#}\n", self.facts.to_value()))
+    }
+}
+
+fn at(path: &Path, result: io::Result<()>) -> Result<(), RecordingError> {
+    result.map_err(|source| RecordingError::Io { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

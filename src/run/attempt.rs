@@ -111,8 +111,7 @@ impl<'r> RunContext<'r> {
         };
         let prepared = self.recorder.prepare(job, |room, api| command_line::build(planned, room, api))?;
         let mut judge = Judge::of_run(&prepared.facts, contracts, &Options::default())?;
-        let ran = prepared.run(&mut judge)?;
-        let recorded = ran.save()?;
+        let mut recorded = prepared.run(&mut judge)?.complete()?;
         let ending = Ending::of_recording(&recorded.recording).map_err(RecordError::from)?;
         let judgement = judge.finish(ending, &mut |_| {})?;
         let to_verdict = recorded.captured.exited_at.elapsed();
@@ -122,13 +121,15 @@ impl<'r> RunContext<'r> {
             let failure = golden.compare(planned, &recorded.recording, failures.is_empty());
             failures.extend(failure);
         }
+        recorded.save()?;
+        let place = recorded.place().to_owned();
         Ok(Attempt {
             judgement,
             failures,
             duration: recorded.captured.duration,
             to_verdict,
             recording: recorded.recording,
-            place: recorded.place,
+            place,
             cancelled: recorded.captured.cancelled,
         })
     }

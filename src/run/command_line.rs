@@ -74,6 +74,9 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
             line.set(name, &fill(value, room, api), !value.contains('{'));
         }
     }
+    let names = planned.real_api.as_ref().unwrap_or(&chosen.secrets).iter().map(|(name, _)| name);
+    let given = names.filter_map(|name| line.env.iter().find(|(known, _)| known == name));
+    line.credentials = given.map(|(_, value)| value.clone()).collect();
     if let Some(wrong) = planned.target.choice.misbehaviour {
         line.misbehave(wrong);
     }

@@ -274,6 +274,7 @@ fn split<'t>(text: &'t str, chunk: Chunk, random: &mut Random) -> Vec<&'t str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::harness::mock::message::Message;
     use crate::run::scenario::Scenario;
 
     const SEED: AnswerSeed = AnswerSeed { seed: 7, entry: 0, earlier: 0 };
@@ -281,53 +282,6 @@ mod tests {
     fn turn(text: &str) -> Turn {
         let text = format!("scenario.name = \"t\"\n[[api.turns]]\n{text}");
         Scenario::parse("t.toml", &text).unwrap().script.turns.remove(0)
-    }
-
-    /// Puts a stream together again, as every client does.
-    fn replay(events: &Events) -> Value {
-        let mut message = Value::Null;
-        let mut json_parts: Vec<String> = Vec::new();
-        for (_, data) in events.parse() {
-            let index = data["index"].as_u64().unwrap_or(0) as usize;
-            match data["type"].as_str().unwrap() {
-                "message_start" => message = data["message"].clone(),
-                "content_block_start" => {
-                    message["content"].as_array_mut().unwrap().push(data["content_block"].clone());
-                    json_parts.push(String::new());
-                }
-                "content_block_delta" => {
-                    let block = &mut message["content"][index];
-                    let delta = &data["delta"];
-                    for (kind, key) in [
-                        ("text_delta", "text"),
-                        ("thinking_delta", "thinking"),
-                        ("signature_delta", "signature"),
-                    ] {
-                        if delta["type"] == kind {
-                            let so_far = block[key].as_str().unwrap().to_owned();
-                            block[key] = Value::from(so_far + delta[key].as_str().unwrap());
-                        }
-                    }
-                    if delta["type"] == "input_json_delta" {
-                        json_parts[index] += delta["partial_json"].as_str().unwrap();
-                    }
-                }
-                "content_block_stop" => {
-                    if message["content"][index]["type"] == "tool_use" {
-                        message["content"][index]["input"] =
-                            serde_json::from_str(&json_parts[index]).unwrap();
-                    }
-                }
-                "message_delta" => {
-                    message["stop_reason"] = data["delta"]["stop_reason"].clone();
-                    message["stop_sequence"] = data["delta"]["stop_sequence"].clone();
-                    message["usage"]["output_tokens"] = data["usage"]["output_tokens"].clone();
-                }
-                "message_stop" | "ping" => {}
-                other => panic!("unexpected event {other}"),
-            }
-        }
-        message
     }
 
     #[test]
@@ -338,7 +292,10 @@ mod tests {
                  tools = [{{ name = \"Bash\", input = {{ command = \"echo 'é🦀'\", n = [1, 2.5] }} }}, {{ name = \"Read\" }}]"
             ));
             let answer = Answer::of_turn(&turn, "claude-x", SEED);
-            assert_eq!(replay(&answer.events()), answer.message(), "chunk = {chunk}");
+            let (stream, whole) = (answer.events().into_parts().0, answer.message().to_string());
+            let replayed = Message::of_stream(&stream, true);
+            assert_eq!(replayed, Message::of_body(whole.as_bytes()), "chunk = {chunk}");
+            assert_eq!(replayed.content.map_or(0, |blocks| blocks.len()), 4);
         }
     }
 

@@ -44,7 +44,8 @@ pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, engine:
         } else {
             Question::whole(&request, &target, &body, entry.number)
         };
-        drop((target, body));
+        drop(target);
+        entry.keep_body(body);
         let exchange =
             Arc::new(Exchange { number: entry.number, request, findings, decision: OnceLock::new() });
         writer.state.open().insert(entry.number, Arc::clone(&exchange));
@@ -172,7 +173,12 @@ fn plan_reply(
         None => return Err(WireError::Malformed("wiremock answered without asking the script".to_owned())),
     };
     entry.decided(decision, Some(reply.status));
-    Ok(plan(&reply, decision.fault_kind(), &decision.pace, &mut decision.seed.random(4), mode))
+    let steps = plan(&reply, decision.fault_kind(), &decision.pace, &mut decision.seed.random(4), mode);
+    if mode.head_only {
+        reply.body = Vec::new();
+    }
+    entry.keep_reply(reply, decision.fault_kind());
+    Ok(steps)
 }
 
 /// How an exchange leaves its connection.
@@ -186,13 +192,13 @@ enum Ended {
 async fn deliver(client: &mut Connection, steps: Vec<Step>, entry: &OpenEntry<'_>) -> Ended {
     for step in steps {
         match step {
-            Step::Send(bytes) => {
+            Step::Send(part) => {
                 let now = entry.elapsed_ms();
                 entry.edit(|entry| _ = entry.first_byte_ms.get_or_insert(now));
-                if client.stream.write_all(&bytes).await.is_err() {
+                if client.stream.write_all(&part.bytes).await.is_err() {
                     return Ended::ClientLeft;
                 }
-                entry.edit(|entry| entry.sent_bytes += bytes.len() as u64);
+                entry.sent(&part);
             }
             Step::Pause(duration) => {
                 if timeout(duration, left(&mut client.stream)).await.is_ok() {
@@ -254,8 +260,8 @@ async fn refuse(mut client: Connection, writer: &JournalWriter, error: &WireErro
     let mode = ResponseMode { head_only: false, keep_alive: false };
     let steps = plan(&reply, None, &Pace::default(), &mut seed.random(4), mode);
     for step in steps {
-        if let Step::Send(bytes) = step
-            && client.stream.write_all(&bytes).await.is_err()
+        if let Step::Send(part) = step
+            && client.stream.write_all(&part.bytes).await.is_err()
         {
             return;
         }

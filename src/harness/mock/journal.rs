@@ -55,6 +55,9 @@ pub struct JournalEntry {
     pub headers: BTreeMap<String, String>,
     /// The body; none when there is none.
     pub body: Option<BodyDigest>,
+    /// Whose credential it carried; none when nobody said which one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub credential: Option<Credential>,
     /// By what it was answered.
     pub kind: Kind,
     /// The scripted turn, or the kind of work on the side.
@@ -77,6 +80,36 @@ pub struct JournalEntry {
     pub findings: Vec<RequestFinding>,
     /// For a request that nothing matched: what it was, and what came nearest.
     pub unmatched: Option<Unmatched>,
+}
+
+/// Which credential a request carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Credential {
+    /// Exactly one that the client was given.
+    AsGiven,
+    /// Another one.
+    Other,
+    None,
+}
+
+impl Credential {
+    /// Compares what a request carries with what the client was given; neither is kept.
+    pub(super) fn of(request: &ApiRequest, given: &[String]) -> Self {
+        let bearer =
+            request.header("authorization").map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
+        let carried = [request.header("x-api-key"), bearer];
+        let mut carried = carried.into_iter().flatten().filter(|value| !value.is_empty()).peekable();
+        if carried.peek().is_none() {
+            return Self::None;
+        }
+        if carried.all(|value| given.iter().any(|known| known == value)) {
+            Self::AsGiven
+        } else {
+            Self::Other
+        }
+    }
 }
 
 /// What answered a request.
@@ -231,6 +264,7 @@ impl JournalEntry {
             query: secrets.mask(&request.query),
             headers: secrets.headers(request),
             body: (!body.is_empty()).then(|| BodyDigest::new(request, body, &secrets)),
+            credential: None,
             kind: Kind::Undecided,
             entry: None,
             attempt: 0,

@@ -1,14 +1,17 @@
 //! The journal while it is written: numbers, limits, and a signal whenever something changes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use super::engine::{Decision, ScriptState};
 use super::fault::{FaultKind, hides_status};
-use super::journal::{Journal, JournalEntry, MOST_ENTRIES, Outcome};
+use super::journal::{Credential, Journal, JournalEntry, MOST_ENTRIES, Outcome};
+use super::kept::{Keeper, KeptExchange};
+use super::plan::Part;
+use super::reply::Reply;
 use super::request::ApiRequest;
 use super::validate::{RequestFinding, harness_finding};
 
@@ -20,11 +23,15 @@ const MOST_REQUESTS: u64 = 100_000;
 pub(super) struct JournalWriter {
     pub(super) state: Arc<ScriptState>,
     journal: Mutex<Journal>,
+    /// What is kept whole besides, where somebody wants it.
+    kept: Option<Mutex<Keeper>>,
+    /// The credentials that the client was given, once they are known.
+    credentials: OnceLock<Vec<String>>,
     finished: AtomicU64,
     /// After so many answers the server refuses connections.
     spent_after: Option<u64>,
     recovered: AtomicBool,
-    started: Instant,
+    pub(super) started: Instant,
     changes: watch::Sender<()>,
 }
 
@@ -34,10 +41,12 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 }
 
 impl JournalWriter {
-    pub(super) fn new(state: Arc<ScriptState>, spent_after: Option<u64>) -> Self {
+    pub(super) fn new(state: Arc<ScriptState>, spent_after: Option<u64>, keeps: bool) -> Self {
         JournalWriter {
             state,
             journal: Mutex::default(),
+            kept: keeps.then(Mutex::default),
+            credentials: OnceLock::new(),
             finished: AtomicU64::new(0),
             spent_after,
             recovered: AtomicBool::new(false),
@@ -64,15 +73,36 @@ impl JournalWriter {
     ) -> Option<OpenEntry<'_>> {
         let mut entry = JournalEntry::new(0, milliseconds(self.started.elapsed()), request, body);
         entry.findings = findings.to_vec();
+        entry.credential = self.credentials.get().map(|given| Credential::of(request, given));
         let mut journal = self.journal();
         let number = journal.count() + 1;
         if journal.requests.len() < MOST_ENTRIES {
             entry.number = number;
             journal.requests.push(entry);
+            self.keep(|keeper| keeper.begin(request.facts.agent.clone()));
         } else {
             journal.not_kept += 1;
         }
         (number <= MOST_REQUESTS).then(|| OpenEntry { writer: self, number, started: Instant::now() })
+    }
+
+    /// Changes what is kept, if something is.
+    fn keep(&self, how: impl FnOnce(&mut Keeper)) {
+        if let Some(kept) = &self.kept {
+            how(&mut kept.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    /// Everything that was kept.
+    pub(super) fn take_kept(&self) -> Vec<KeptExchange> {
+        let mut taken = Keeper::default();
+        self.keep(|keeper| std::mem::swap(keeper, &mut taken));
+        taken.into_exchanges()
+    }
+
+    /// Says which credentials the client was given. Only the first word counts.
+    pub(super) fn expect_credentials(&self, given: Vec<String>) {
+        _ = self.credentials.set(given);
     }
 
     pub(super) fn not_http(&self) {
@@ -118,6 +148,20 @@ impl OpenEntry<'_> {
     pub(super) fn change(&self, how: impl FnOnce(&mut JournalEntry)) {
         self.edit(how);
         self.writer.changes.send_replace(());
+    }
+
+    pub(super) fn keep_body(&self, body: Vec<u8>) {
+        self.writer.keep(|keeper| keeper.body(self.number, body));
+    }
+
+    pub(super) fn keep_reply(&self, reply: Reply, fault: Option<&FaultKind>) {
+        self.writer.keep(|keeper| keeper.answer(self.number, reply, fault));
+    }
+
+    /// So much has been written to the client.
+    pub(super) fn sent(&self, part: &Part) {
+        self.edit(|entry| entry.sent_bytes += part.bytes.len() as u64);
+        self.writer.keep(|keeper| keeper.sent(self.number, part.of_body));
     }
 
     pub(super) fn elapsed_ms(&self) -> f64 {

@@ -10,7 +10,7 @@ use super::sse::PING;
 /// One thing that the transport does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
-    Send(Vec<u8>),
+    Send(Part),
     Pause(Duration),
     /// Writes the same bytes at this interval until the client leaves.
     Repeat(Vec<u8>, Duration),
@@ -21,6 +21,14 @@ pub(super) enum Step {
     /// FIN because of a fault.
     Cut,
     Reset,
+}
+
+/// Bytes that are written at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) bytes: Vec<u8>,
+    /// How many of them are of the body of the reply, rather than of its head and frames.
+    pub(super) of_body: usize,
 }
 
 /// What the request says about its answer, apart from what it asks.
@@ -63,13 +71,16 @@ impl Writer<'_> {
     }
 
     /// Adds bytes; without a pace everything between two pauses is one write.
-    fn send(&mut self, bytes: &[u8], separately: bool) {
+    fn send(&mut self, bytes: &[u8], of_body: usize, separately: bool) {
         if bytes.is_empty() {
             return;
         }
         match self.steps.last_mut() {
-            Some(Step::Send(last)) if !separately => last.extend_from_slice(bytes),
-            _ => self.steps.push(Step::Send(bytes.to_vec())),
+            Some(Step::Send(last)) if !separately => {
+                last.bytes.extend_from_slice(bytes);
+                last.of_body += of_body;
+            }
+            _ => self.steps.push(Step::Send(Part { bytes: bytes.to_vec(), of_body })),
         }
     }
 
@@ -110,17 +121,17 @@ impl Writer<'_> {
                 if !self.end(ending) {
                     return false;
                 }
-                self.send(&head, true);
+                self.send(&head, 0, true);
             }
             Some((ending, CutPoint::InHeaders)) => {
                 let (first, second) = head.split_at(head.len() / 2);
-                self.send(first, true);
+                self.send(first, 0, true);
                 if !self.end(ending) {
                     return false;
                 }
-                self.send(second, true);
+                self.send(second, 0, true);
             }
-            _ => self.send(&head, true),
+            _ => self.send(&head, 0, true),
         }
         if mode.head_only {
             return true;
@@ -135,7 +146,7 @@ impl Writer<'_> {
         let complete = self.body(reply, reply.body.len(), framing, cut);
         if complete && framing == Framing::Chunked {
             // With the last event, as every server does it that knows that it is the last.
-            self.send(b"0\r\n\r\n", false);
+            self.send(b"0\r\n\r\n", 0, false);
         }
         if complete && matches!(fault, Some(FaultKind::ContentLength(_))) {
             self.steps.push(Step::Cut);
@@ -184,12 +195,12 @@ impl Writer<'_> {
             let (before, after) = if second.is_empty() { (first, second) } else { (unit, second) };
             let framed = framing.frame(before);
             let shown = framed.len() - after.len() - if after.is_empty() { 0 } else { framing.tail() };
-            let (first, rest) = framed.split_at(shown);
-            self.send(first, separately);
+            let (shown, rest) = framed.split_at(shown);
+            self.send(shown, first.len(), separately);
             if !self.end(ending) {
                 return false;
             }
-            self.send(rest, true);
+            self.send(rest, second.len(), true);
             start = unit_end;
         }
         true
@@ -199,13 +210,13 @@ impl Writer<'_> {
     fn unit(&mut self, unit: &[u8], framing: Framing, separately: bool) {
         let Some(rate) = self.pace.bytes_per_second else {
             let framed = framing.frame(unit);
-            return self.send(&framed, separately);
+            return self.send(&framed, unit.len(), separately);
         };
         // About fifty writes a second, or single bytes when that is slower.
         let size = (rate / 50).max(1) as usize;
         for slice in unit.chunks(size) {
             let framed = framing.frame(slice);
-            self.send(&framed, true);
+            self.send(&framed, slice.len(), true);
             let wait = self.pace.pause(slice.len() as u64 * 1000 / rate, self.random);
             self.pause(wait);
         }
@@ -329,7 +340,7 @@ mod tests {
     fn sent(steps: &[Step]) -> Vec<u8> {
         let sent = steps
             .iter()
-            .filter_map(|step| if let Step::Send(bytes) = step { Some(&bytes[..]) } else { None });
+            .filter_map(|step| if let Step::Send(part) = step { Some(&part.bytes[..]) } else { None });
         sent.collect::<Vec<_>>().concat()
     }
 
@@ -370,6 +381,8 @@ mod tests {
             let steps = steps(Some(&cut), &Pace::default(), 1);
             assert_eq!(steps.last(), Some(&Step::Cut));
             let seen = sent(&steps);
+            let of_body = |step: &Step| if let Step::Send(part) = step { part.of_body } else { 0 };
+            assert_eq!(steps.iter().map(of_body).sum::<usize>(), count);
             assert!(whole.starts_with(&seen) && seen.len() < whole.len(), "after {count} bytes");
         }
     }

@@ -10,6 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
+use std::time::Instant;
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
@@ -23,6 +24,7 @@ use super::fault::{Fault, FaultKind};
 use super::front::{pause_or_forever, serve};
 use super::journal::{Journal, JournalEntry};
 use super::journal_writer::JournalWriter;
+use super::kept::KeptExchange;
 use super::script::Script;
 use super::validate::{BodyKind, check_body, check_events};
 
@@ -38,6 +40,9 @@ pub struct Options {
     pub seed: Option<u64>,
     /// A listener made elsewhere, such as inside another network namespace, instead of a port.
     pub listener: Option<std::net::TcpListener>,
+    /// Whether the bodies of requests and answers are kept, within bounds, for who ends the server by
+    /// [`MockApi::finish`].
+    pub keep_bodies: bool,
 }
 
 /// Why a server could not be started.
@@ -97,6 +102,7 @@ impl MockApi {
         check_answers(&script)?;
         let faults = faults_of_turns(&script, &options.faults).map_err(StartError::Fault)?;
         let refusal = refusal(&script, &options.faults)?;
+        let keeps = options.keep_bodies;
         let listener = Listener::open(options, refusal)?;
         let address = listener.address;
 
@@ -112,7 +118,7 @@ impl MockApi {
         .map_err(|error| StartError::Engine(error.to_string()))?;
 
         let spent_after = refusal.map(|(after_requests, _)| u64::from(after_requests));
-        let writer = Arc::new(JournalWriter::new(state, spent_after));
+        let writer = Arc::new(JournalWriter::new(state, spent_after, keeps));
         let (stop, stopped) = oneshot::channel::<()>();
         let (taken_in, engine_address) = (Arc::clone(&writer), *engine.address());
         let acceptor = tokio::spawn(async move {
@@ -136,6 +142,16 @@ impl MockApi {
     /// What a client is pointed at.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
+    }
+
+    /// When the clock of the journal began.
+    pub(crate) fn started(&self) -> Instant {
+        self.writer.started
+    }
+
+    /// Says which credentials the client is given, so that the journal can tell whether it uses them.
+    pub(crate) fn expect_credentials(&self, given: Vec<String>) {
+        self.writer.expect_credentials(given);
     }
 
     /// The journal as it is now.
@@ -199,7 +215,12 @@ impl MockApi {
     }
 
     /// Stops: ends every connection, frees everything, and returns what was asked.
-    pub async fn stop(mut self) -> Journal {
+    pub async fn stop(self) -> Journal {
+        self.finish().await.0
+    }
+
+    /// As [`Self::stop`]; also returns what was kept of each request in the journal, where that was wanted.
+    pub(crate) async fn finish(mut self) -> (Journal, Vec<KeptExchange>) {
         drop(self.stop.take());
         if let Some(acceptor) = self.acceptor.take() {
             // It can only fail by a panic, which has been printed.
@@ -213,7 +234,7 @@ impl MockApi {
             // It can only fail by a panic, which has been printed.
             journal.unmet = unmet.unwrap_or_default();
         }
-        journal
+        (journal, self.writer.take_kept())
     }
 }
 

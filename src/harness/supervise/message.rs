@@ -50,8 +50,8 @@ pub(crate) struct Start {
 pub(crate) enum Report {
     /// Ready to start; a listener inside the target's network comes along when there is one.
     Ready(Isolation),
-    /// The target runs under this id.
-    Started(u32),
+    /// The target runs, since this many nanoseconds of the machine's monotonic clock.
+    Started(u64),
     /// The target could not be started.
     NotStarted {
         kind: String,
@@ -68,6 +68,12 @@ pub(crate) enum Report {
     },
     /// Nothing runs any more.
     Over(Ended),
+}
+
+/// The clock that harness and supervisor share, in nanoseconds.
+pub(crate) fn monotonic_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 impl Report {

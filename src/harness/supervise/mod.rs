@@ -28,7 +28,7 @@ mod spawn;
 pub(crate) use client::{Containment, Streams, SuperviseError, Supervisor};
 pub(crate) use descendants::end_strays;
 pub(crate) use message::Report;
-pub(crate) use message::{Ended, Order, Start};
+pub(crate) use message::{Ended, Order, Start, monotonic_ns};
 pub(crate) use network::{Isolation, NetworkMode};
 pub(crate) use pool::Pool;
 #[cfg(feature = "cli")]

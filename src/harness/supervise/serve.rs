@@ -16,7 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group,
 
 use super::channel::Channel;
 use super::descendants;
-use super::message::{Ended, Order, Report, Start};
+use super::message::{Ended, Order, Report, Start, monotonic_ns};
 use super::network::{self, Isolation, NetworkMode};
 use super::outside::Outside;
 use super::spawn::{Stdios, spawn};
@@ -87,9 +87,10 @@ impl Server {
         if let Err(error) = self.run_first(start)? {
             return self.channel.send(&Report::not_started(&error), &[]);
         }
+        let now = monotonic_ns();
         match spawn(start, Stdios { stdin, stdout, stderr }) {
             Err(error) => self.channel.send(&Report::not_started(&error), &[]),
-            Ok(child) => self.watch(child, start),
+            Ok(child) => self.watch(child, start, now),
         }
     }
 
@@ -144,8 +145,8 @@ impl Server {
         isolation
     }
 
-    fn watch(&mut self, mut child: Child, start: &Start) -> io::Result<()> {
-        self.tell(&Report::Started(child.id()));
+    fn watch(&mut self, mut child: Child, start: &Start, since: u64) -> io::Result<()> {
+        self.tell(&Report::Started(since));
         let status = self.wait(&mut child, start)?;
         self.tell(&Report::Exited {
             code: status.code(),

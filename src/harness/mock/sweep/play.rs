@@ -158,7 +158,7 @@ fn promise(script: &Script, index: usize, fault: &Fault, model: &str) -> (Vec<u8
     let mut bytes = Vec::new();
     for step in steps {
         match step {
-            Step::Send(sent) => bytes.extend(sent),
+            Step::Send(part) => bytes.extend(part.bytes),
             Step::Pause(_) => {}
             Step::Repeat(sent, _) => {
                 bytes.extend(sent.repeat(3));

@@ -1,0 +1,108 @@
+//! The whole of what was asked and answered, kept for a recording: in bounds, since a client may ask for ever.
+
+use super::fault::{Ending, FaultKind};
+use super::reply::Reply;
+
+/// A larger body of a request is not kept.
+pub(crate) const MOST_OF_A_BODY: usize = 8 << 20;
+/// The most that is kept of the bodies of all requests; and as much of all answers.
+const MOST_OF_ALL: usize = 64 << 20;
+
+/// What is kept of one request and the answer to it.
+#[derive(Debug, Default)]
+pub(crate) struct KeptExchange {
+    /// The body of the request; none when it had none, or was too large.
+    pub(crate) body: Option<Vec<u8>>,
+    /// Whether the body was too large to be kept.
+    pub(crate) body_cut: bool,
+    /// The sub-agent that asked.
+    pub(super) agent: Option<String>,
+    pub(super) answer: Option<KeptAnswer>,
+}
+
+/// An answer, and how much of it went out.
+#[derive(Debug)]
+pub(super) struct KeptAnswer {
+    pub(super) reply: Reply,
+    /// How long the body of the reply is, also where it was too large to be kept.
+    pub(super) length: usize,
+    /// How much of the body has been sent.
+    pub(super) sent: usize,
+    /// Whether it is sent in a form that no healthy answer has.
+    pub(super) is_spoiled: bool,
+    /// Whether the body was too large to be kept.
+    pub(super) is_cut: bool,
+}
+
+/// Keeps the exchanges of one server, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Keeper {
+    exchanges: Vec<KeptExchange>,
+    bodies: usize,
+    answers: usize,
+}
+
+impl Keeper {
+    /// A request has come; it gets the next number.
+    pub(super) fn begin(&mut self, agent: Option<String>) {
+        self.exchanges.push(KeptExchange { agent, ..KeptExchange::default() });
+    }
+
+    pub(super) fn body(&mut self, number: u64, body: Vec<u8>) {
+        let Some(exchange) = self.exchanges.get_mut((number - 1) as usize) else { return };
+        if body.is_empty() {
+            return;
+        }
+        if body.len() > MOST_OF_A_BODY || self.bodies + body.len() > MOST_OF_ALL {
+            exchange.body_cut = true;
+            return;
+        }
+        self.bodies += body.len();
+        exchange.body = Some(body);
+    }
+
+    pub(super) fn answer(&mut self, number: u64, mut reply: Reply, fault: Option<&FaultKind>) {
+        let Some(exchange) = self.exchanges.get_mut((number - 1) as usize) else { return };
+        let length = reply.body.len();
+        let is_cut = self.answers + length > MOST_OF_ALL;
+        if is_cut {
+            reply.body = Vec::new();
+        } else {
+            self.answers += length;
+        }
+        let is_spoiled = fault.is_some_and(spoils);
+        exchange.answer = Some(KeptAnswer { reply, length, sent: 0, is_spoiled, is_cut });
+    }
+
+    /// So many further bytes of the body have been sent.
+    pub(super) fn sent(&mut self, number: u64, bytes: usize) {
+        let exchange = self.exchanges.get_mut((number - 1) as usize);
+        if let Some(answer) = exchange.and_then(|exchange| exchange.answer.as_mut()) {
+            answer.sent += bytes;
+        }
+    }
+
+    pub(super) fn into_exchanges(self) -> Vec<KeptExchange> {
+        self.exchanges
+    }
+}
+
+/// Whether an answer with this fault is no whole and healthy one, however many of its bytes arrive.
+fn spoils(fault: &FaultKind) -> bool {
+    match fault {
+        FaultKind::Cut { ending, .. } => !matches!(ending, Ending::Stall { for_ms: Some(_) }),
+        FaultKind::ContentType(_)
+        | FaultKind::Html(_)
+        | FaultKind::Empty(_)
+        | FaultKind::ContentLength(_)
+        | FaultKind::MalformedSse(_)
+        | FaultKind::MalformedJson(_)
+        | FaultKind::InvalidUtf8(_) => true,
+        FaultKind::Http(_)
+        | FaultKind::ErrorEvent { .. }
+        | FaultKind::Slow(_)
+        | FaultKind::EndlessPings { .. }
+        | FaultKind::HugeText(_)
+        | FaultKind::Refuse { .. } => false,
+    }
+}
