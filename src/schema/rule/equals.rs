@@ -25,8 +25,8 @@ enum Side {
     Now(Subject),
     /// The latest value of a source, from the messages before.
     Latest(Source),
-    /// The first or the last of what was recorded.
-    Recorded(Values, Pick),
+    /// The last of what was recorded, as far as it says which.
+    Recorded(Values),
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
@@ -49,7 +49,7 @@ impl Side {
         let fields = node.table()?;
         let pick = Pick::load(&fields)?;
         if fields.get("from").is_some() && pick != Pick::Every {
-            return Ok(Self::Recorded(Values::load(node, names)?.keeping_text(), pick));
+            return Values::load(node, names).map(|values| Self::Recorded(values.keeping_text()));
         }
         if pick != Pick::Last {
             return Err(node.complain("a source in `equals` needs `pick = \"last\"`"));
@@ -63,7 +63,7 @@ impl Side {
         match self {
             Self::Now(subject) => subject.name(),
             Self::Latest(_) => "the latest value",
-            Self::Recorded(..) => "what was served",
+            Self::Recorded(_) => "what was served",
         }
     }
 }
@@ -79,7 +79,7 @@ impl Rule for Equals {
     }
 
     fn needs_recording(&self) -> bool {
-        self.sides.iter().any(|side| matches!(side, Side::Recorded(..)))
+        self.sides.iter().any(|side| matches!(side, Side::Recorded(_)))
     }
 }
 
@@ -106,7 +106,7 @@ impl Watching<'_> {
             values[index] = match side {
                 Side::Now(Subject::Message(pointer)) => pointer.get(message.value),
                 Side::Latest(_) => self.latest[index].as_ref().map(JsonView::Built),
-                Side::Now(Subject::Fact(_)) | Side::Recorded(..) => {
+                Side::Now(Subject::Fact(_)) | Side::Recorded(_) => {
                     late = true;
                     None
                 }
@@ -161,7 +161,7 @@ impl Watch for Watching<'_> {
             for ((value, side), recorded) in known.iter_mut().zip([left, right]).zip(&recorded) {
                 match side {
                     Side::Now(Subject::Fact(path)) => *value = path.get(facts),
-                    Side::Recorded(..) => *value = recorded.as_ref().map(JsonView::Built),
+                    Side::Recorded(_) => *value = recorded.as_ref().map(JsonView::Built),
                     Side::Now(Subject::Message(_)) | Side::Latest(_) => continue,
                 }
                 if value.is_none() {
@@ -182,7 +182,7 @@ impl Watch for Watching<'_> {
                     offset: Some(offset),
                     pointer: match left {
                         Side::Now(subject) => subject.pointer(),
-                        Side::Latest(_) | Side::Recorded(..) => None,
+                        Side::Latest(_) | Side::Recorded(_) => None,
                     },
                     seen: known[0].map(excerpt),
                     expected: Some(expected),
@@ -200,10 +200,9 @@ fn excerpted(value: Option<JsonView<'_>>) -> String {
 impl Side {
     /// The value that was recorded, if this side is one.
     fn recorded(&self, facts: &Facts) -> Option<Value> {
-        let Self::Recorded(values, pick) = self else { return None };
+        let Self::Recorded(values) = self else { return None };
         let (mut picked, _) = Collector::new(values).finish(facts)?;
-        let last = picked.pop();
-        if *pick == Pick::First { picked.into_iter().next().or(last) } else { last }.map(|value| value.value)
+        picked.pop().map(|value| value.value)
     }
 }
 

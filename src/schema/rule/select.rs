@@ -104,6 +104,11 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
+    /// The value itself.
+    pub(crate) fn all() -> Self {
+        Self { each: None, filter: Condition::always() }
+    }
+
     /// Reads `each` and `where`.
     pub(crate) fn load(fields: &Table<'_>) -> Result<Self, FileError> {
         let each = fields.get("each").as_ref().map(pointer).transpose()?;

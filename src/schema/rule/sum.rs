@@ -16,6 +16,8 @@ struct Sum {
     dedupe: Option<Pointer>,
     since_previous: bool,
     tolerance: f64,
+    /// The total may be larger.
+    at_least: bool,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         dedupe: fields.get("dedupe").as_ref().map(pointer).transpose()?,
         since_previous: fields.get("since").map_or(Ok(false), |node| choice(&node, &since))?,
         tolerance: fields.get("tolerance").map_or(Ok(0.0), |node| node.number())?,
+        at_least: fields.get("at-least").map_or(Ok(false), |node| node.bool())?,
     }))
 }
 
@@ -93,7 +96,8 @@ impl Watching<'_> {
         }
         let seen = rule.total.get(message.value)?;
         let total = seen.float()?;
-        if (total - sum).abs() <= rule.tolerance {
+        let differs = if rule.at_least { sum - total } else { (total - sum).abs() };
+        if differs <= rule.tolerance {
             return None;
         }
         let text = format!("{} is {}, but its parts add up to {sum}", rule.total.text(), seen.to_value());
@@ -144,6 +148,12 @@ mod tests {
                 "{\"t\":3.4,\"x\":1,\"y\":2}\n{\"x\":1}\n",
                 "{\"t\":4,\"x\":1,\"y\":2}\n",
                 &["1/t: /t is 4, but its parts add up to 3"],
+            ),
+            (
+                r#"{ rule = "sum", total = "/t", of = ["/x", "/y"], at-least = true }"#,
+                "{\"t\":4,\"x\":1,\"y\":2}\n",
+                "{\"t\":2,\"x\":1,\"y\":2}\n",
+                &["1/t: /t is 2, but its parts add up to 3"],
             ),
             // A repetition of a part replaces it.
             (

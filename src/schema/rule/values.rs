@@ -8,11 +8,12 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use regex::Regex;
 use serde_json::Value;
 
-use super::super::condition::{Condition, Scope, pointer};
+use super::super::condition::{Condition, Scope, pointer, regex};
 use super::select::{Elements, Selector};
-use super::{Fact, Facts, FileError, Item, JsonView, Message, Names, Pointer, Table, excerpt};
+use super::{Fact, Facts, FileError, Item, JsonView, Message, Names, Pointer, Table, choice, excerpt};
 use crate::json::Kind;
 use crate::text::did_you_mean;
 
@@ -42,6 +43,32 @@ struct Part {
     parse: bool,
     /// Each value counts as one.
     count: bool,
+    split: Option<Split>,
+    /// What is left out of a text before it is compared.
+    without: Option<Regex>,
+    /// Of a text only what follows its first word.
+    rest: bool,
+    /// Nobody knows what belongs to this key, so that anything may.
+    open: bool,
+    pick: Which,
+}
+
+/// How a text is taken apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Split {
+    /// Into words, with commas or spaces between them.
+    Words,
+    /// Into lines, without the space around them.
+    Lines,
+}
+
+/// Which of the messages or entries that are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Every,
+    First,
+    Last,
+    ButLast,
 }
 
 /// Where values come from.
@@ -49,6 +76,8 @@ struct Part {
 enum Origin {
     Printed(Selector),
     Recorded(Fact, Condition),
+    /// The contract itself says them.
+    Literal(Value),
 }
 
 #[derive(Debug)]
@@ -62,6 +91,8 @@ enum At {
 #[derive(Debug)]
 enum Key {
     Here(Pointer),
+    /// A place in the element, not in the message or entry around it.
+    Element(Pointer),
     /// What an earlier message named: the latest one with the same value at `per`.
     Latest {
         on: Selector,
@@ -74,12 +105,16 @@ enum Key {
 #[derive(Debug)]
 pub(super) struct Picked {
     part: usize,
+    /// Which message or entry of its part it comes from.
+    entry: u64,
     pub(super) key: Option<u64>,
     pub(super) hash: u64,
     /// The value, shortened unless texts are kept.
     pub(super) value: Value,
     /// What it adds to a total; none when it is no number.
     pub(super) amount: Option<f64>,
+    /// It stands for any value.
+    pub(super) is_open: bool,
     pub(super) place: Place,
 }
 
@@ -128,6 +163,7 @@ impl Values {
             Some(Origin::Recorded(Fact::Stdin, _)) => ("stood on standard input", "is not on standard input"),
             Some(Origin::Recorded(Fact::Flags, _)) => ("is what a flag says", "is not what a flag says"),
             Some(Origin::Recorded(..)) => ("was recorded", "was not recorded"),
+            Some(Origin::Literal(_)) => ("is promised", "is not what is promised"),
             _ => ("is printed", "is not printed"),
         }
     }
@@ -136,6 +172,11 @@ impl Values {
 impl Part {
     fn load(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
         let fields = node.table()?;
+        if let Some(literal) = fields.get("literal") {
+            let part = Self::literal(literal.json()?);
+            fields.finish()?;
+            return Ok(part);
+        }
         let origin = match fields.get("from") {
             None => Origin::Printed(Selector::load(&fields, "on", names)?),
             Some(from) => {
@@ -161,32 +202,103 @@ impl Part {
             } else {
                 vec![at(&place)?]
             },
-            key: fields.get("key").map(|node| Key::load(&node, names)).transpose()?,
+            key: match fields.get("id") {
+                Some(node) => Some(Key::Element(pointer(&node)?)),
+                None => fields.get("key").map(|node| Key::load(&node, names)).transpose()?,
+            },
             join: fields.get("join").as_ref().map(pointer).transpose()?,
             trim: switch("trim")?,
             parse: switch("parse")?,
             count: switch("count")?,
+            split: fields.get("split").map(|node| choice(&node, &SPLITS)).transpose()?,
+            without: fields.get("without").as_ref().map(regex).transpose()?,
+            rest: switch("rest")?,
+            open: switch("open")?,
+            pick: fields.get("pick").map_or(Ok(Which::Every), |node| choice(&node, &WHICH))?,
             origin,
         };
-        // Which of them a rule looks at is its own business.
-        _ = fields.get("pick");
         fields.finish()?;
         Ok(part)
     }
 
-    /// The value at an element, if it has one.
-    fn value<'v>(&self, element: JsonView<'v>, name: Option<&str>) -> Option<Value> {
+    fn literal(values: Value) -> Self {
+        Self {
+            origin: Origin::Literal(values),
+            elements: Elements::all(),
+            at: Vec::new(),
+            key: None,
+            join: None,
+            trim: false,
+            parse: false,
+            count: false,
+            split: None,
+            without: None,
+            rest: false,
+            open: false,
+            pick: Which::Every,
+        }
+    }
+
+    /// The key that the element itself has.
+    fn key_in(&self, element: JsonView<'_>) -> Option<u64> {
+        match &self.key {
+            Some(Key::Element(at)) => Some(hash_at(Some(at), element)),
+            _ => None,
+        }
+    }
+
+    /// Shows the values at an element, each with its place in it.
+    fn visit(&self, element: JsonView<'_>, name: Option<&str>, show: &mut dyn FnMut(Value, String)) {
         let one = |at: &At| match at {
             At::Name => name.map(Value::from),
             At::Value(pointer) => pointer.get(element).map(|value| value.to_value().into_owned()),
         };
-        if let [at] = self.at.as_slice() {
-            return one(at);
+        match self.at.as_slice() {
+            [At::Value(pointer)] => {
+                pointer.visit(element, &mut |value, place| {
+                    self.parts_of(value.to_value().into_owned(), &mut |value| show(value, place.render()));
+                    true
+                });
+            }
+            [At::Name] => {
+                if let Some(name) = name {
+                    show(name.into(), String::new());
+                }
+            }
+            several => {
+                let all: Vec<_> = several.iter().map(|at| one(at).unwrap_or_default()).collect();
+                if all.iter().any(|value| !value.is_null()) {
+                    show(Value::Array(all), String::new());
+                }
+            }
         }
-        let all: Vec<_> = self.at.iter().map(|at| one(at).unwrap_or_default()).collect();
-        all.iter().any(|value| !value.is_null()).then_some(Value::Array(all))
+    }
+
+    /// The words of a text, or what follows its first one, if that is what is looked at.
+    fn parts_of(&self, value: Value, show: &mut dyn FnMut(Value)) {
+        match &value {
+            Value::String(text) if self.split == Some(Split::Words) => {
+                text.split([',', ' ']).filter(|word| !word.is_empty()).for_each(|word| show(word.into()));
+            }
+            Value::String(text) if self.split == Some(Split::Lines) => {
+                let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+                lines.for_each(|line| show(line.into()));
+            }
+            Value::String(text) if self.rest => {
+                let rest = text.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim());
+                if !rest.is_empty() {
+                    show(rest.into());
+                }
+            }
+            _ => show(value),
+        }
     }
 }
+
+const SPLITS: [(&str, Split); 2] = [("words", Split::Words), ("lines", Split::Lines)];
+
+const WHICH: [(&str, Which); 4] =
+    [("every", Which::Every), ("first", Which::First), ("last", Which::Last), ("but-last", Which::ButLast)];
 
 impl Key {
     fn load(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
@@ -211,6 +323,8 @@ pub(super) struct Collector<'v> {
     /// Texts that are still joined, by part, key and place.
     joined: HashMap<(usize, u64, u64), usize>,
     bytes: usize,
+    /// How many messages and entries each part took.
+    taken: Vec<u64>,
     /// Values that were too many to be followed.
     pub(super) lost: u64,
 }
@@ -218,7 +332,8 @@ pub(super) struct Collector<'v> {
 impl<'v> Collector<'v> {
     pub(super) fn new(values: &'v Values) -> Self {
         let named = values.parts.iter().map(|_| HashMap::new()).collect();
-        Self { values, picked: Vec::new(), named, joined: HashMap::new(), bytes: 0, lost: 0 }
+        let taken = vec![0; values.parts.len()];
+        Self { values, picked: Vec::new(), named, joined: HashMap::new(), bytes: 0, taken, lost: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -240,25 +355,25 @@ impl<'v> Collector<'v> {
                 continue;
             }
             let key = match &part.key {
-                None => None,
+                None | Some(Key::Element(_)) => None,
                 Some(Key::Here(at)) => Some(hash_at(Some(at), message.value)),
                 Some(Key::Latest { per, .. }) => {
                     let per = hash_at(per.as_ref(), message.value);
                     Some(self.named[number].get(&per).copied().unwrap_or_default())
                 }
             };
+            self.taken[number] += 1;
+            let joined = part.join.as_ref().map(|at| hash_at(Some(at), message.value));
             part.elements.visit(message.value, &mut |element, name, path| {
-                let Some(value) = part.value(element, name) else { return };
-                let place = Place {
-                    line: Some(message.line),
-                    offset: Some(message.offset),
-                    pointer: Some(match part.at.as_slice() {
-                        [At::Value(at)] => path() + at.text(),
-                        _ => path(),
-                    }),
-                };
-                let joined = part.join.as_ref().map(|at| hash_at(Some(at), message.value));
-                self.add(number, part, key, value, place, joined);
+                let key = part.key_in(element).or(key);
+                part.visit(element, name, &mut |value, at| {
+                    let place = Place {
+                        line: Some(message.line),
+                        offset: Some(message.offset),
+                        pointer: Some(path() + &at),
+                    };
+                    self.add(number, part, key, value, place, joined);
+                });
             });
         }
     }
@@ -267,20 +382,31 @@ impl<'v> Collector<'v> {
     pub(super) fn finish(mut self, facts: &Facts) -> Option<(Vec<Picked>, u64)> {
         let values = self.values;
         for (number, part) in values.parts.iter().enumerate() {
-            let Origin::Recorded(fact, on) = &part.origin else { continue };
+            let (fact, on) = match &part.origin {
+                Origin::Printed(_) => continue,
+                Origin::Recorded(fact, on) => (fact, on),
+                Origin::Literal(values) => {
+                    for value in values.as_array().into_iter().flatten() {
+                        self.add(number, part, None, value.clone(), Place::default(), None);
+                    }
+                    continue;
+                }
+            };
             let recorded = JsonView::Built(facts.get(*fact)?);
             let mut entry = |entry: JsonView<'_>| {
                 if !on.holds(entry) {
                     return;
                 }
+                self.taken[number] += 1;
                 let key = match &part.key {
                     Some(Key::Here(at)) => Some(hash_at(Some(at), entry)),
                     _ => None,
                 };
                 part.elements.visit(entry, &mut |element, name, _| {
-                    if let Some(value) = part.value(element, name) {
+                    let key = part.key_in(element).or(key);
+                    part.visit(element, name, &mut |value, _| {
                         self.add(number, part, key, value, Place::default(), None);
-                    }
+                    });
                 });
             };
             if recorded.kind() == Kind::Array {
@@ -289,6 +415,13 @@ impl<'v> Collector<'v> {
                 entry(recorded);
             }
         }
+        let taken = &self.taken;
+        self.picked.retain(|picked| match values.parts[picked.part].pick {
+            Which::Every => true,
+            Which::First => picked.entry == 1,
+            Which::Last => picked.entry == taken[picked.part],
+            Which::ButLast => picked.entry < taken[picked.part],
+        });
         for picked in &mut self.picked {
             let part = &values.parts[picked.part];
             if let Value::String(text) = &picked.value {
@@ -296,6 +429,9 @@ impl<'v> Collector<'v> {
                     && let Ok(value) = serde_json::from_str(text)
                 {
                     picked.value = value;
+                } else if let Some(without) = &part.without {
+                    let rest = without.replace_all(text, "");
+                    picked.value = if part.trim { rest.trim().into() } else { rest.into() };
                 } else if part.trim {
                     picked.value = text.trim().into();
                 }
@@ -331,7 +467,9 @@ impl<'v> Collector<'v> {
             }
         }
         let amount = if part.count { Some(1.0) } else { number_of(&value) };
-        self.picked.push(Picked { part: number, key, hash: 0, value, amount, place });
+        let entry = self.taken[number];
+        let is_open = part.open;
+        self.picked.push(Picked { part: number, entry, is_open, key, hash: 0, value, amount, place });
     }
 }
 

@@ -17,6 +17,8 @@ struct Within {
     ordered: bool,
     /// A value is none of the others.
     never: bool,
+    /// Where there are no others at all, nothing is judged.
+    none_is_fine: bool,
     /// A value that belongs to what the others know nothing of is not judged.
     other_keys_are_fine: bool,
 }
@@ -46,6 +48,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         by,
         ordered: switch("ordered")?,
         never: switch("never")?,
+        none_is_fine: fields.get("none").map_or(Ok(false), |node| choice(&node, &fine))?,
         other_keys_are_fine: fields.get("other-keys").map_or(Ok(false), |node| choice(&node, &fine))?,
     }))
 }
@@ -91,6 +94,9 @@ impl Watch for Watching<'_> {
         let (Some((values, lost)), Some((of, of_lost))) = (values.finish(facts), of.finish(facts)) else {
             return;
         };
+        if of.is_empty() && self.rule.none_is_fine {
+            return;
+        }
         if lost + of_lost > 0 {
             let message = format!("{} values are more than can be compared", lost + of_lost);
             sink.push(Evidence { message, ..Evidence::default() });
@@ -134,6 +140,7 @@ impl<'r> Comparison<'r> {
             let place = group.others[from..].iter().position(|other| fits(rule.by, value, other));
             match place {
                 Some(_) if rule.never => sink.push(evidence(rule, value, None)),
+                Some(place) if group.others[from + place].is_open => {}
                 Some(place) => group.next = from + place + 1,
                 None if rule.never => {}
                 None => sink.push(evidence(rule, value, group.others.get(from).copied())),
@@ -150,6 +157,7 @@ fn fits(by: By, value: &Picked, other: &Picked) -> bool {
         _ => false,
     };
     match by {
+        _ if other.is_open => true,
         By::Equal => value.hash == other.hash,
         By::Part => holds(&other.value, &value.value),
         By::Whole => holds(&value.value, &other.value),
