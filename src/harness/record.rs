@@ -306,6 +306,7 @@ impl Ran<'_> {
                 "api",
                 json!({
                     "not_kept": journal.not_kept,
+                    "unmatched_not_kept": journal.unmatched_not_kept,
                     "not_http": journal.not_http,
                     "unused_turns": journal.unused,
                 }),
@@ -329,6 +330,12 @@ impl Recorded {
     /// Where the recording is once it is saved.
     pub(crate) fn place(&self) -> &Path {
         &self.partial.final_name
+    }
+
+    /// Leaves nothing of the recording, nor of an earlier one at its place, which would pass for it.
+    pub(crate) fn discard(&self) -> Result<(), RecordError> {
+        fs::remove_dir_all(&self.partial.folder)?;
+        Ok(self.partial.make_room()?)
     }
 
     /// Brings the recording to its place.
@@ -426,11 +433,13 @@ impl Partial {
         if let Some(parent) = self.final_name.parent() {
             fs::create_dir_all(parent)?;
         }
-        // Only what is a recording is replaced.
-        if Recording::is_at(&self.final_name) {
-            fs::remove_dir_all(&self.final_name)?;
-        }
+        self.make_room()?;
         fs::rename(&self.folder, &self.final_name)
+    }
+
+    /// Takes away what was at the place before. Only what is a recording is.
+    fn make_room(&self) -> io::Result<()> {
+        if Recording::is_at(&self.final_name) { fs::remove_dir_all(&self.final_name) } else { Ok(()) }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Facts, Recording};
 const BODIES: &str = "requests";
 /// The file of a recording that holds the standard input.
 pub(crate) const STDIN: &str = "stdin";
-/// More of a body or of standard input is not read.
+/// A larger body or standard input is not kept.
 pub(crate) const MOST_INPUT: usize = 8 << 20;
 
 /// Bodies and standard input, where they are.

@@ -26,6 +26,9 @@ pub struct Journal {
     pub requests: Vec<JournalEntry>,
     /// Requests beyond `MOST_ENTRIES`, which are counted and not kept.
     pub not_kept: u64,
+    /// How many of those nothing matched.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unmatched_not_kept: u64,
     /// Connections whose bytes were no HTTP request.
     pub not_http: u64,
     /// Scripted turns that no request asked for, unless they are optional.
@@ -196,6 +199,11 @@ pub struct Unmatched {
     pub because: Vec<String>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over like that")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// The journal in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -238,7 +246,7 @@ impl Journal {
             requests: self.count(),
             turns: count(&|entry| entry.kind == Kind::Turn),
             auxiliary: count(&|entry| entry.kind == Kind::Auxiliary),
-            unmatched: count(&|entry| entry.kind == Kind::Unmatched),
+            unmatched: count(&|entry| entry.kind == Kind::Unmatched) + self.unmatched_not_kept as usize,
             invalid: count(&|entry| !entry.findings.is_empty()),
             faults: count(&|entry| entry.fault.is_some()),
             unused: self.unused.clone(),
@@ -408,6 +416,21 @@ mod tests {
         }
         assert!(text.contains("beta=true&key=[redacted]"));
         assert!(text.contains("my key is [redacted]"));
+    }
+
+    #[test]
+    fn a_credential_is_the_given_one_another_or_none() {
+        let of = |headers: &[(&str, &str)]| {
+            let headers =
+                headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            let request = ApiRequest::new("POST", "/v1/messages", headers, b"");
+            Credential::of(&request, &["given-key".to_owned(), "given-token".to_owned()])
+        };
+        assert_eq!(of(&[("x-api-key", "given-key")]), Credential::AsGiven);
+        assert_eq!(of(&[("authorization", "Bearer given-token")]), Credential::AsGiven);
+        assert_eq!(of(&[("x-api-key", "given-key2")]), Credential::Other);
+        assert_eq!(of(&[("x-api-key", "given-key"), ("authorization", "Bearer x")]), Credential::Other);
+        assert_eq!(of(&[("x-api-key", ""), ("user-agent", "given-key")]), Credential::None);
     }
 
     #[test]
