@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::credential::Credential;
 use super::engine::{Decision, ScriptState};
 use super::fault::{FaultKind, hides_status};
-use super::journal::{Credential, Journal, JournalEntry, MOST_ENTRIES, Outcome};
+use super::journal::{Journal, JournalEntry, MOST_ENTRIES, Outcome};
 use super::kept::{Keeper, KeptExchange};
 use super::plan::Part;
 use super::reply::Reply;
