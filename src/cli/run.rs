@@ -19,7 +19,7 @@ use crate::harness::supervise::NetworkMode;
 use crate::report::{Context, Progress};
 use crate::run::target::Located;
 use crate::run::{
-    Golden, LastRun, PlanInfo, Planned, RunOptions, Shard, Suite, Touched, cut, idle_filter, plan,
+    Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Shard, Suite, Touched, cut, idle_filter, plan,
     run as run_cases, select,
 };
 use crate::schema::{self, Level};
@@ -80,6 +80,9 @@ pub(super) struct RunArgs {
     /// Where recordings go [default: clawgate-out]
     #[arg(long, value_name = "DIR", env = "CLAWGATE_OUT")]
     out: Option<PathBuf>,
+    /// Which recordings stay there [default: all]
+    #[arg(long, value_enum, value_name = "WHICH", env = "CLAWGATE_KEEP")]
+    keep: Option<KeepArg>,
     /// Whether targets are kept away from every network but the scripted API [default: auto]
     #[arg(long, value_enum, env = "CLAWGATE_NETWORK")]
     network: Option<Network>,
@@ -109,6 +112,18 @@ impl FailOn {
             Self::Should => Level::Should,
         }
     }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KeepArg {
+    /// All of them; those of cases that passed without the bodies of requests
+    All,
+    /// All of them, with the bodies of requests
+    Bodies,
+    /// Only those of attempts that failed, with the bodies of requests
+    Failed,
+    /// None: reports then have no transcripts
+    None,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -157,6 +172,8 @@ impl RunArgs {
         let network =
             profile.network.map(|word| Network::from_str(&word, false)).transpose().map_err(wrong)?;
         self.network = self.network.or(network);
+        let keep = profile.keep.map(|word| KeepArg::from_str(&word, false)).transpose().map_err(wrong)?;
+        self.keep = self.keep.or(keep);
         self.out = self.out.take().or(profile.out.map(PathBuf::from));
         self.durations = self.durations.take().or(profile.durations.map(PathBuf::from));
         self.reports.settle(profile.report).map_err(wrong)
@@ -303,6 +320,12 @@ impl RunArgs {
             Network::Off => NetworkMode::Off,
         };
         context.fail_on = self.fail_on.unwrap_or(FailOn::Must).level();
+        context.keep = match self.keep.unwrap_or(KeepArg::All) {
+            KeepArg::All => Keep::All,
+            KeepArg::Bodies => Keep::Bodies,
+            KeepArg::Failed => Keep::Failed,
+            KeepArg::None => Keep::None,
+        };
         context.wall = self.timeout;
         context.golden = golden;
         let mut options = RunOptions::default();

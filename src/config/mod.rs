@@ -50,6 +50,8 @@ pub struct Profile {
     /// The least level of a clause that fails a case.
     pub fail_on: Option<String>,
     pub out: Option<String>,
+    /// Which recordings stay.
+    pub keep: Option<String>,
     /// Whether targets are kept away from the network.
     pub network: Option<String>,
     /// The reports that are made.
@@ -104,6 +106,7 @@ impl Profile {
             fail_fast: table.boolean("fail-fast")?,
             fail_on: word(&mut table, "fail-on", &["must", "should"])?,
             out: table.string("out")?,
+            keep: word(&mut table, "keep", &["all", "bodies", "failed", "none"])?,
             network: word(&mut table, "network", &["auto", "require", "off"])?,
             report: texts(&mut table, "report")?,
             durations: table.string("durations")?,
@@ -125,6 +128,7 @@ impl Profile {
             fail_fast: self.fail_fast.or(base.fail_fast),
             fail_on: self.fail_on.or(base.fail_on),
             out: self.out.or(base.out),
+            keep: self.keep.or(base.keep),
             network: self.network.or(base.network),
             report: self.report.or(base.report),
             durations: self.durations.or(base.durations),

@@ -21,7 +21,8 @@ use super::exchanges::Exchanges;
 use super::live::{Listener, Live, Printed};
 use super::mock::fault::FaultKind;
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
-use super::room::{self, Room, RoomError, RoomFile};
+use super::partial::{KEPT_FILES, Partial, copy_written};
+use super::room::{Room, RoomError, RoomFile};
 use super::secrets::Masker;
 use super::stop::Stop;
 use super::supervise::{
@@ -36,11 +37,6 @@ use crate::time;
 
 /// How long a target may take to end after TERM, and what it started after that.
 const GRACE: (u64, u64) = (50, 40);
-
-/// The folder of a recording that holds what the target wrote.
-pub(crate) const KEPT_FILES: &str = "outputs";
-/// More than this is not kept of what a target wrote.
-const MOST_KEPT_BYTES: u64 = 64 << 20;
 
 /// What all recordings of a run share.
 #[derive(Debug, Clone)]
@@ -306,6 +302,7 @@ impl Ran<'_> {
                 "api",
                 json!({
                     "not_kept": journal.not_kept,
+                    "unmatched_not_kept": journal.unmatched_not_kept,
                     "not_http": journal.not_http,
                     "unused_turns": journal.unused,
                 }),
@@ -329,6 +326,12 @@ impl Recorded {
     /// Where the recording is once it is saved.
     pub(crate) fn place(&self) -> &Path {
         &self.partial.final_name
+    }
+
+    /// Leaves nothing of the recording, nor of an earlier one at its place, which would pass for it.
+    pub(crate) fn discard(&self) -> Result<(), RecordError> {
+        // What is in the making vanishes with the value.
+        Ok(self.partial.make_room()?)
     }
 
     /// Brings the recording to its place.
@@ -411,56 +414,4 @@ fn stdin(job: &Job<'_>, line: &CommandLine) -> io::Result<(Option<OwnedFd>, Opti
     file.write_all(text.as_bytes())?;
     file.rewind()?;
     Ok((Some(file.into()), None))
-}
-
-/// A recording in the making. It gets its name when it is whole, so that there is no half of one.
-struct Partial {
-    folder: PathBuf,
-    final_name: PathBuf,
-}
-
-impl Partial {
-    fn new(out: &Path, final_name: PathBuf) -> io::Result<Self> {
-        fs::create_dir_all(out)?;
-        let folder = tempfile::Builder::new().prefix(".partial-").tempdir_in(out)?.keep();
-        Ok(Self { folder, final_name })
-    }
-
-    fn keep(&self) -> io::Result<()> {
-        if let Some(parent) = self.final_name.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        // Only what is a recording is replaced.
-        if Recording::is_at(&self.final_name) {
-            fs::remove_dir_all(&self.final_name)?;
-        }
-        fs::rename(&self.folder, &self.final_name)
-    }
-}
-
-impl Drop for Partial {
-    fn drop(&mut self) {
-        // Kept ones have gone to their final name.
-        _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Copies what a run wrote into its working directory, up to a limit.
-fn copy_written(from: &Room, to: &Path) -> io::Result<()> {
-    let mut left = MOST_KEPT_BYTES;
-    for file in from.written() {
-        let Some(name) = file.path.strip_prefix("work/") else { continue };
-        // A link leads to what the run did not write, and a pipe would be waited for.
-        if file.kind.is_some() {
-            continue;
-        }
-        let Some(rest) = left.checked_sub(file.bytes) else { continue };
-        left = rest;
-        let copy = to.join(name);
-        if let Some(folder) = copy.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        room::copy(&from.work().join(name), &copy)?;
-    }
-    Ok(())
 }

@@ -10,7 +10,7 @@ pub const SCHEMA_VERSION: u64 = 1;
 /// What is known of a run besides the bytes it printed.
 ///
 /// Only `target`, `target_version`, `scenario` and `exit` are required. Fields of parts that read them themselves
-/// (`requests`, `arrivals`, `files`, `leftovers`, …), and those that this version does not know, are kept in
+/// (`requests`, `served`, `arrivals`, `files`, …), and those that this version does not know, are kept in
 /// [`other`](Self::other) and written back unchanged.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]

@@ -12,7 +12,7 @@ use super::{Facts, Recording};
 const BODIES: &str = "requests";
 /// The file of a recording that holds the standard input.
 pub(crate) const STDIN: &str = "stdin";
-/// More of a body or of standard input is not read.
+/// A larger body or standard input is not kept.
 pub(crate) const MOST_INPUT: usize = 8 << 20;
 
 /// Bodies and standard input, where they are.
@@ -110,10 +110,7 @@ fn stdin_file(facts: &Facts) -> Option<&str> {
 
 /// Writes down in which file the body of each request is, if it is in one.
 fn name_bodies(facts: &mut Facts, has_body: impl Fn(usize) -> bool) {
-    let name = |request: usize| match has_body(request) {
-        true => Value::from(format!("{BODIES}/{request:03}.json")),
-        false => Value::Null,
-    };
+    let name = |request: usize| Value::from(has_body(request).then(|| format!("{BODIES}/{request:03}.json")));
     let list = |facts: &mut Facts, key: &str, change: &dyn Fn(usize, &mut serde_json::Map<String, Value>)| {
         let Some(Value::Array(items)) = facts.other.get_mut(key) else { return };
         for (at, item) in items.iter_mut().enumerate() {

@@ -13,6 +13,7 @@ use super::Status;
 use super::command_line;
 use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
+use super::keep::Keep;
 use super::plan::Planned;
 use super::scenario::OutputMode;
 use crate::golden::INTERLEAVE;
@@ -36,6 +37,8 @@ pub(crate) struct RunContext<'r> {
     pub fail_on: Level,
     /// The snapshots that runs are compared with.
     pub golden: Option<Golden>,
+    /// Which recordings stay.
+    pub keep: Keep,
 }
 
 /// What became of an attempt.
@@ -52,6 +55,8 @@ pub(crate) struct Attempt {
     /// What was recorded, and where.
     pub recording: Recording,
     pub place: PathBuf,
+    /// Whether the recording is there.
+    pub is_kept: bool,
     /// Whether it was ended because the user wanted to stop.
     pub cancelled: bool,
 }
@@ -85,6 +90,7 @@ impl<'r> RunContext<'r> {
             wall: None,
             fail_on: Level::Must,
             golden: None,
+            keep: Keep::default(),
         }
     }
 
@@ -112,6 +118,10 @@ impl<'r> RunContext<'r> {
         let prepared = self.recorder.prepare(job, |room, api| command_line::build(planned, room, api))?;
         let mut judge = Judge::of_run(&prepared.facts, contracts, &Options::default())?;
         let mut recorded = prepared.run(&mut judge)?.complete()?;
+        if contracts.is_event_log(&recorded.recording.facts)? {
+            // Who writes an event log asks no model.
+            recorded.recording.facts.other.shift_remove("served");
+        }
         let ending = Ending::of_recording(&recorded.recording).map_err(RecordError::from)?;
         let judgement = judge.finish(ending, &mut |_| {})?;
         let to_verdict = recorded.captured.exited_at.elapsed();
@@ -121,7 +131,16 @@ impl<'r> RunContext<'r> {
             let failure = golden.compare(planned, &recorded.recording, failures.is_empty());
             failures.extend(failure);
         }
-        recorded.save()?;
+        let has_passed = failures.is_empty() && !recorded.captured.cancelled;
+        if !self.keep.keeps_bodies(has_passed) {
+            recorded.recording.forget_bodies();
+        }
+        let is_kept = self.keep.keeps(has_passed);
+        if is_kept {
+            recorded.save()?;
+        } else {
+            recorded.discard()?;
+        }
         let place = recorded.place().to_owned();
         Ok(Attempt {
             judgement,
@@ -130,6 +149,7 @@ impl<'r> RunContext<'r> {
             to_verdict,
             recording: recorded.recording,
             place,
+            is_kept,
             cancelled: recorded.captured.cancelled,
         })
     }

@@ -269,6 +269,13 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
         ),
     }
     failures.extend(journal.unmet.iter().map(|unmet| Failure::new(FailureKind::UnmetExpectation, unmet)));
+    if journal.unmatched_not_kept > 0 {
+        let message = format!(
+            "{} of the {} requests that are not in the recording were answered by no turn",
+            journal.unmatched_not_kept, journal.not_kept
+        );
+        failures.push(Failure::new(FailureKind::UnmatchedRequest, message));
+    }
     for entry in &journal.requests {
         if let Some(unmatched) = &entry.unmatched {
             let because = unmatched.because.join("; ");
@@ -298,4 +305,24 @@ fn check_file(file: &ExpectedFile, room: &Room) -> Option<Failure> {
         (Some(text), Ok(_)) => format!("{} does not contain {text:?}", file.path),
     };
     Some(Failure::new(FailureKind::File, message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_beyond_those_that_are_kept_is_not_hidden() {
+        let mut expect = Expect::default();
+        let mut journal = Journal::default();
+        (journal.not_kept, expect.requests) = (3, Some(3));
+        let kinds = |journal: &Journal| {
+            let mut failures = Vec::new();
+            requests(&expect, journal, &mut failures);
+            failures.into_iter().map(|failure| failure.kind.to_string()).collect::<Vec<_>>()
+        };
+        assert!(kinds(&journal).is_empty());
+        journal.unmatched_not_kept = 1;
+        assert_eq!(kinds(&journal), ["unmatched-request"]);
+    }
 }

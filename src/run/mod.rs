@@ -10,6 +10,7 @@ mod compare;
 mod contracts;
 mod event;
 mod golden;
+mod keep;
 #[cfg(feature = "cli")]
 mod memory;
 #[cfg(feature = "cli")]
@@ -51,6 +52,7 @@ pub(crate) use event::{
 pub(crate) use golden::Golden;
 #[cfg(feature = "cli")]
 pub(crate) use golden::is_secret;
+pub(crate) use keep::Keep;
 #[cfg(feature = "cli")]
 pub(crate) use memory::LastRun;
 #[cfg(feature = "cli")]

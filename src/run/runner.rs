@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::attempt::{AttemptError, RunContext, milliseconds_since};
+use super::attempt::{Attempt, AttemptError, RunContext, milliseconds_since};
 use super::compare::{Failure, FailureKind};
 use super::contracts::ContractCache;
 use super::event::{
@@ -153,21 +153,22 @@ fn perform(
             .get(planned.speaks.contract_at.as_deref())
             .map_err(AttemptError::from)
             .and_then(|contracts| context.attempt(planned, contracts, number));
+        let place = |attempt: &Attempt| attempt.is_kept.then(|| attempt.place.display().to_string());
         match attempt {
             Ok(attempt) if attempt.cancelled => {
                 case.status = Status::Skipped;
                 case.reason = Some("ended: interrupted".into());
-                case.recording = Some(attempt.place.display().to_string());
+                case.recording = place(&attempt);
                 return case;
             }
             Ok(attempt) => {
                 case.status = attempt.status();
+                case.recording = place(&attempt);
                 case.verdict = attempt.judgement.verdict.map(Into::into);
                 case.findings = attempt.judgement.findings.into_iter().map(Finding::from).collect();
                 case.failures = attempt.failures;
                 case.duration_ms = milliseconds(attempt.duration);
                 case.verdict_ms = milliseconds(attempt.to_verdict);
-                case.recording = Some(attempt.place.display().to_string());
             }
             Err(AttemptError::Record(RecordError::Unfit(reason))) => return skipped(planned, &reason),
             Err(error) => {

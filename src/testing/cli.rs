@@ -14,7 +14,7 @@ use crate::harness::supervise::{Containment, NetworkMode};
 use crate::recording::Recording;
 use crate::run::scenario::{Case, RunPart};
 use crate::run::target::{Choice, ChoiceError, LocateError};
-use crate::run::{AttemptError, ContractCache, Planned, RunContext, Stop};
+use crate::run::{AttemptError, ContractCache, Keep, Planned, RunContext, Stop};
 use crate::schema::FileError;
 
 /// A command line to be run once, against an API that answers as it is told.
@@ -266,7 +266,10 @@ pub(super) fn runtime() -> io::Result<&'static Runtime> {
 pub(super) fn context<'s>(out: &'s Path, stop: &'s Stop) -> io::Result<RunContext<'s>> {
     let runtime = runtime()?;
     let containment = Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from));
-    Ok(RunContext::new(runtime.handle().clone(), containment, out, stop))
+    let mut context = RunContext::new(runtime.handle().clone(), containment, out, stop);
+    // Whether it passed is for the test to say, when the recording is long written.
+    context.keep = Keep::Bodies;
+    Ok(context)
 }
 
 /// Brings a recording to where it outlives the test, since somebody will want to look at it; says where it is then.

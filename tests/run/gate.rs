@@ -151,6 +151,7 @@ fn the_published_schema_of_the_configuration_says_what_the_reader_takes() {
         ("fail-fast", "true"),
         ("fail-on", "\"must\""),
         ("out", "\"x\""),
+        ("keep", "\"all\""),
         ("network", "\"off\""),
         ("report", "[]"),
         ("durations", "\"x\""),
@@ -158,7 +159,7 @@ fn the_published_schema_of_the_configuration_says_what_the_reader_takes() {
         let text = format!("[profile.x]\n{key} = {sample}");
         assert!(valid(&text) && takes(&text), "{text}");
     }
-    assert_eq!(schema["$defs"]["profile"]["properties"].as_object().unwrap().len(), 13);
+    assert_eq!(schema["$defs"]["profile"]["properties"].as_object().unwrap().len(), 14);
 }
 
 fn git(folder: &Path, args: &[&str]) {

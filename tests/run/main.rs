@@ -13,6 +13,7 @@ mod gate;
 mod golden;
 mod misbehaviours;
 mod own_files;
+mod recordings;
 #[path = "../support/scenario.rs"]
 mod scenario;
 #[path = "../support/schema.rs"]

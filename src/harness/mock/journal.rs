@@ -9,6 +9,7 @@ use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::credential::Credential;
 use super::request::ApiRequest;
 use super::script::Turn;
 use super::validate::RequestFinding;
@@ -26,6 +27,9 @@ pub struct Journal {
     pub requests: Vec<JournalEntry>,
     /// Requests beyond `MOST_ENTRIES`, which are counted and not kept.
     pub not_kept: u64,
+    /// How many of those nothing matched.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unmatched_not_kept: u64,
     /// Connections whose bytes were no HTTP request.
     pub not_http: u64,
     /// Scripted turns that no request asked for, unless they are optional.
@@ -80,36 +84,6 @@ pub struct JournalEntry {
     pub findings: Vec<RequestFinding>,
     /// For a request that nothing matched: what it was, and what came nearest.
     pub unmatched: Option<Unmatched>,
-}
-
-/// Which credential a request carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum Credential {
-    /// Exactly one that the client was given.
-    AsGiven,
-    /// Another one.
-    Other,
-    None,
-}
-
-impl Credential {
-    /// Compares what a request carries with what the client was given; neither is kept.
-    pub(super) fn of(request: &ApiRequest, given: &[String]) -> Self {
-        let bearer =
-            request.header("authorization").map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
-        let carried = [request.header("x-api-key"), bearer];
-        let mut carried = carried.into_iter().flatten().filter(|value| !value.is_empty()).peekable();
-        if carried.peek().is_none() {
-            return Self::None;
-        }
-        if carried.all(|value| given.iter().any(|known| known == value)) {
-            Self::AsGiven
-        } else {
-            Self::Other
-        }
-    }
 }
 
 /// What answered a request.
@@ -196,6 +170,11 @@ pub struct Unmatched {
     pub because: Vec<String>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over like that")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// The journal in numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -238,7 +217,7 @@ impl Journal {
             requests: self.count(),
             turns: count(&|entry| entry.kind == Kind::Turn),
             auxiliary: count(&|entry| entry.kind == Kind::Auxiliary),
-            unmatched: count(&|entry| entry.kind == Kind::Unmatched),
+            unmatched: count(&|entry| entry.kind == Kind::Unmatched) + self.unmatched_not_kept as usize,
             invalid: count(&|entry| !entry.findings.is_empty()),
             faults: count(&|entry| entry.fault.is_some()),
             unused: self.unused.clone(),

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
+use super::credential::Credential;
 use super::engine::{Decision, ScriptState};
 use super::fault::{FaultKind, hides_status};
-use super::journal::{Credential, Journal, JournalEntry, MOST_ENTRIES, Outcome};
+use super::journal::{Journal, JournalEntry, MOST_ENTRIES, Outcome};
 use super::kept::{Keeper, KeptExchange};
 use super::plan::Part;
 use super::reply::Reply;
@@ -170,6 +171,12 @@ impl OpenEntry<'_> {
 
     /// Writes down what was decided; `status` is that of the answer, unless there is none.
     pub(super) fn decided(&self, decision: &Decision, status: Option<u16>) {
+        if decision.unmatched.is_some() {
+            let mut journal = self.writer.journal();
+            if self.number > journal.requests.len() as u64 {
+                journal.unmatched_not_kept += 1;
+            }
+        }
         self.change(|entry| {
             entry.kind = decision.kind;
             entry.entry.clone_from(&decision.entry);
@@ -190,5 +197,28 @@ impl OpenEntry<'_> {
             entry.outcome = outcome;
             entry.duration_ms = Some(self.elapsed_ms());
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::mock::Script;
+    use crate::harness::mock::journal::Unmatched;
+
+    #[test]
+    fn what_nothing_matched_is_counted_beyond_the_entries_that_are_kept() {
+        let state = Arc::new(ScriptState::new(Script::new(), Vec::new()));
+        let writer = JournalWriter::new(Arc::clone(&state), None, true);
+        let request = ApiRequest::new("POST", "/v1/messages", Vec::new(), b"");
+        let mut decision = state.decide_mounted(0, &mut Reply::default());
+        for number in 0..MOST_ENTRIES + 2 {
+            decision.unmatched = (number == MOST_ENTRIES).then(|| Unmatched::new(&request, None));
+            writer.begin(&request, b"", &[]).unwrap().decided(&decision, Some(400));
+        }
+        let journal = writer.snapshot();
+        assert_eq!((journal.not_kept, journal.unmatched_not_kept), (2, 1));
+        assert_eq!(writer.take_kept().len(), MOST_ENTRIES);
+        assert!(!journal.summary().is_clean());
     }
 }

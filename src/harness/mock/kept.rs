@@ -2,9 +2,8 @@
 
 use super::fault::{Ending, FaultKind};
 use super::reply::Reply;
+use crate::recording::MOST_INPUT;
 
-/// A larger body of a request is not kept.
-pub(crate) const MOST_OF_A_BODY: usize = 8 << 20;
 /// The most that is kept of the bodies of all requests; and as much of all answers.
 const MOST_OF_ALL: usize = 64 << 20;
 
@@ -53,7 +52,7 @@ impl Keeper {
         if body.is_empty() {
             return;
         }
-        if body.len() > MOST_OF_A_BODY || self.bodies + body.len() > MOST_OF_ALL {
+        if body.len() > MOST_INPUT || self.bodies + body.len() > MOST_OF_ALL {
             exchange.body_cut = true;
             return;
         }
@@ -104,5 +103,33 @@ fn spoils(fault: &FaultKind) -> bool {
         | FaultKind::EndlessPings { .. }
         | FaultKind::HugeText(_)
         | FaultKind::Refuse { .. } => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_large_is_cut_and_nothing_else() {
+        let mut keeper = Keeper::default();
+        let mut add = |bytes: usize| {
+            keeper.begin(None);
+            let number = keeper.exchanges.len() as u64;
+            keeper.body(number, vec![0; bytes]);
+            let reply = Reply { body: vec![0; bytes], ..Reply::default() };
+            keeper.answer(number, reply, None);
+            let kept = &keeper.exchanges[number as usize - 1];
+            (kept.body.is_some(), kept.body_cut, kept.answer.as_ref().is_some_and(|answer| answer.is_cut))
+        };
+        assert_eq!(add(0), (false, false, false));
+        assert_eq!(add(MOST_INPUT + 1), (false, true, false));
+        for _ in 0..6 {
+            assert_eq!(add(MOST_INPUT), (true, false, false));
+        }
+        // The answers have a byte more than the bodies by now.
+        assert_eq!(add(MOST_INPUT), (true, false, true));
+        assert_eq!(add(MOST_INPUT), (true, false, true));
+        assert_eq!(add(1), (false, true, false), "no room for another body");
     }
 }

@@ -140,14 +140,12 @@ impl Block {
 
     fn close(mut self) -> Value {
         if !self.input.is_empty() {
-            match serde_json::from_str::<Value>(&self.input) {
-                Ok(input) => _ = self.value.insert("input".into(), input),
+            let input = serde_json::from_str::<Value>(&self.input);
+            if input.is_err() {
                 // Cut off, or broken on purpose: there is no input, only what there was of it.
-                Err(_) => {
-                    self.value.insert("input".into(), Value::Null);
-                    self.value.insert("partial_json".into(), self.input.into());
-                }
+                self.value.insert("partial_json".into(), self.input.into());
             }
+            self.value.insert("input".into(), input.unwrap_or_default());
         }
         Value::Object(self.value)
     }
@@ -191,7 +189,7 @@ mod tests {
     use serde_json::json;
 
     fn stream(events: &[Value]) -> Vec<u8> {
-        events.iter().map(|data| format!("event: x\ndata: {data}\n\n")).collect::<String>().into_bytes()
+        events.iter().flat_map(|data| format!("event: x\ndata: {data}\n\n").into_bytes()).collect()
     }
 
     fn opening() -> [Value; 2] {

@@ -24,6 +24,7 @@
 //! ```
 
 pub(crate) mod auxiliary;
+pub(crate) mod credential;
 pub(crate) mod error_body;
 pub(crate) mod fault;
 pub(crate) mod journal;

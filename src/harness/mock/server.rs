@@ -40,8 +40,7 @@ pub struct Options {
     pub seed: Option<u64>,
     /// A listener made elsewhere, such as inside another network namespace, instead of a port.
     pub listener: Option<std::net::TcpListener>,
-    /// Whether the bodies of requests and answers are kept, within bounds, for who ends the server by
-    /// [`MockApi::finish`].
+    /// Whether the bodies of requests and answers are kept, within bounds, until the server ends.
     pub keep_bodies: bool,
 }
 
