@@ -192,6 +192,9 @@ fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
     if !planned.case.golden.interleave.is_empty() {
         facts.other.insert(INTERLEAVE.into(), planned.case.golden.interleave.to_value());
     }
+    if let Some(prices) = &planned.target.choice.target.prices {
+        facts.other.insert("prices".into(), prices.to_value());
+    }
     if let Some(path) = &planned.speaks.contract_at {
         facts.other.insert("contract_path".into(), path.display().to_string().into());
     }

@@ -34,6 +34,7 @@ named_enum! {
         Duration = "duration",
         Leftovers = "leftovers",
         Arrivals = "arrivals",
+        Prices = "prices",
         Served = "served",
         Requests = "requests",
     }
@@ -127,7 +128,7 @@ impl Facts {
     /// Adds what was recorded besides the output. A recording of an earlier version lacks some of it.
     fn of_recording(&mut self, recording: &Recording) {
         let facts = &recording.facts;
-        for fact in [Fact::Served, Fact::Leftovers] {
+        for fact in [Fact::Served, Fact::Leftovers, Fact::Prices] {
             if let Some(value) = facts.other.get(fact.name()) {
                 self.set(fact, value.clone());
             }

@@ -33,6 +33,7 @@
 mod choice;
 mod locate;
 mod npm;
+mod prices;
 #[cfg(feature = "cli")]
 mod range;
 mod reader;
@@ -45,6 +46,7 @@ pub(crate) use locate::{cache_folder, installed};
 pub(crate) use npm::Npm;
 #[cfg(feature = "cli")]
 pub(crate) use npm::NpmError;
+pub(crate) use prices::Prices;
 #[cfg(feature = "cli")]
 pub(crate) use range::Span;
 
@@ -82,6 +84,8 @@ pub(crate) struct Target {
     pub speaks: Vec<Speaks>,
     /// What differs from run to run.
     pub volatile: Volatile,
+    /// What tokens cost, by the model.
+    pub prices: Option<Prices>,
 }
 
 /// One contract that a target promises.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Npm, Speaks, Target};
+use super::{Npm, Prices, Speaks, Target};
 use crate::document::{Document, FileError, Item, Table};
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
@@ -37,6 +37,7 @@ impl Target {
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
             volatile: Volatile::read(root.list("volatile")?)?,
+            prices: root.take("prices").map(Prices::read).transpose()?,
         };
         head.finish()?;
         if let Some(item) = root.take("limits") {

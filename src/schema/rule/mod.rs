@@ -3,6 +3,7 @@
 
 mod channel;
 mod conforms;
+mod cost;
 mod count;
 mod equals;
 mod flushed;
@@ -151,7 +152,7 @@ pub(crate) fn choice<T: Copy>(node: &Item<'_>, words: &[(&str, T)]) -> Result<T,
     })
 }
 
-const RULES: [(&str, Loader); 27] = [
+const RULES: [(&str, Loader); 28] = [
     ("implies", implies::load),
     ("equals", equals::load),
     ("one-of", value::load_one_of),
@@ -179,6 +180,7 @@ const RULES: [(&str, Loader); 27] = [
     ("conforms", conforms::load),
     ("flushed", flushed::load),
     ("integers", integers::load),
+    ("cost", cost::load),
 ];
 
 /// The names of the built-in rules.
