@@ -31,7 +31,9 @@ named_enum! {
         Messages = "messages",
         Kinds = "kinds",
         Stdin = "stdin",
+        StartedAt = "started-at",
         Duration = "duration",
+        Conversation = "conversation",
         Leftovers = "leftovers",
         Arrivals = "arrivals",
         Prices = "prices",
@@ -139,6 +141,12 @@ impl Facts {
         if let Some(duration) = facts.duration_ms {
             self.set(Fact::Duration, duration);
         }
+        if let Some(started) = facts.other.get("started_at") {
+            self.set(Fact::StartedAt, started.clone());
+        }
+        if let Some(span) = facts.other.get("served").and_then(conversation) {
+            self.set(Fact::Conversation, span);
+        }
         if let Some(requests) = with_bodies(recording) {
             self.set(Fact::Requests, requests);
         }
@@ -152,6 +160,20 @@ impl Facts {
             }
         }
     }
+}
+
+/// Milliseconds from the first question of the main conversation to the end of its last answer.
+fn conversation(served: &Value) -> Option<f64> {
+    let is_main = |entry: &&Value| {
+        entry["kind"] == "turn"
+            && entry["agent"].is_null()
+            && entry["first"] != true
+            && entry["status"] == 200
+    };
+    let entries = || served.as_array().into_iter().flatten().filter(is_main);
+    let first = entries().filter_map(|entry| entry["at_ms"].as_f64()).reduce(f64::min)?;
+    let last = entries().filter_map(|entry| entry["done_ms"].as_f64()).reduce(f64::max)?;
+    Some(last - first)
 }
 
 /// The requests of a recording, each with its body as `json`; none where a body was not kept, because nothing can be

@@ -13,8 +13,10 @@ struct Limit {
     first_only: bool,
     /// Each number with what bounds it.
     pairs: Vec<(Pointer, Bound)>,
-    /// What the number may have on top of its bound.
+    /// What the number may have on top of its bound, or lack.
     plus: f64,
+    /// The bound is the least that it may be.
+    at_least: bool,
 }
 
 #[derive(Debug)]
@@ -29,9 +31,10 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         let node = fields.need(key)?;
         if node.is_list() { node.list() } else { Ok(vec![node]) }
     };
-    let (numbers, bounds) = (listed("at")?, listed("most")?);
+    let at_least = fields.get("least").is_some();
+    let (numbers, bounds) = (listed("at")?, listed(if at_least { "least" } else { "most" })?);
     if numbers.len() != bounds.len() {
-        return Err(fields.complain("`at` and `most` have the same length"));
+        return Err(fields.complain("`at` and its bounds have the same length"));
     }
     let pair = |(at, most): (&Item<'_>, &Item<'_>)| Ok((pointer(at)?, Bound::load(most)?));
     Ok(Box::new(Limit {
@@ -39,6 +42,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         first_only: Pick::load(fields)? == Pick::First,
         pairs: numbers.iter().zip(&bounds).map(pair).collect::<Result<_, FileError>>()?,
         plus: fields.get("plus").map_or(Ok(0.0), |node| node.number())?,
+        at_least,
     }))
 }
 
@@ -122,15 +126,16 @@ impl Watch for Watching<'_> {
                 _ => None,
             };
             let Some(bound) = bound.or_else(of_run) else { continue };
-            if number <= bound + rule.plus {
+            let (fits, word, end) = if rule.at_least {
+                (number >= bound - rule.plus, "at least", bound - rule.plus)
+            } else {
+                (number <= bound + rule.plus, "at most", bound + rule.plus)
+            };
+            if fits {
                 continue;
             }
             let message = format!("{} is {number}, but {} is {bound}", at.text(), most.name());
-            sink.push(Evidence {
-                message,
-                expected: Some(format!("at most {}", bound + rule.plus)),
-                ..evidence
-            });
+            sink.push(Evidence { message, expected: Some(format!("{word} {end}")), ..evidence });
         }
     }
 }
@@ -159,6 +164,12 @@ mod tests {
                 "{\"n\":1,\"x\":1,\"m\":1,\"y\":2}\n{\"n\":2,\"x\":1}\n",
                 "{\"n\":1,\"x\":1,\"m\":3,\"y\":2}\n",
                 &["1/m: /m is 3, but /y is 2"],
+            ),
+            (
+                r#"{ rule = "limit", at = "/n", least = "/m", plus = 1 }"#,
+                "{\"n\":1,\"m\":2}\n",
+                "{\"n\":1,\"m\":3}\n",
+                &["1/n: /n is 1, but /m is 3"],
             ),
             (
                 r#"{ rule = "limit", at = "/n", most = "messages" }"#,

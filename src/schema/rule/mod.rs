@@ -5,6 +5,7 @@ mod channel;
 mod conforms;
 mod cost;
 mod count;
+mod during;
 mod equals;
 mod flushed;
 mod framing;
@@ -152,7 +153,7 @@ pub(crate) fn choice<T: Copy>(node: &Item<'_>, words: &[(&str, T)]) -> Result<T,
     })
 }
 
-const RULES: [(&str, Loader); 28] = [
+const RULES: [(&str, Loader); 29] = [
     ("implies", implies::load),
     ("equals", equals::load),
     ("one-of", value::load_one_of),
@@ -181,6 +182,7 @@ const RULES: [(&str, Loader); 28] = [
     ("flushed", flushed::load),
     ("integers", integers::load),
     ("cost", cost::load),
+    ("during", during::load),
 ];
 
 /// The names of the built-in rules.
