@@ -16,6 +16,7 @@ use super::golden::Golden;
 use super::keep::Keep;
 use super::plan::Planned;
 use super::scenario::OutputMode;
+use super::target::Transform;
 use crate::golden::INTERLEAVE;
 use crate::harness::capture::Seen;
 use crate::harness::stop::Stop;
@@ -191,6 +192,10 @@ fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
     facts.other.insert("contract".into(), planned.case.contract.clone().into());
     if !planned.case.golden.interleave.is_empty() {
         facts.other.insert(INTERLEAVE.into(), planned.case.golden.interleave.to_value());
+    }
+    let transforms = &planned.target.choice.target.transforms;
+    if !transforms.is_empty() {
+        facts.other.insert("transforms".into(), transforms.iter().map(Transform::to_value).collect());
     }
     if let Some(prices) = &planned.target.choice.target.prices {
         facts.other.insert("prices".into(), prices.to_value());

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use regex::Regex;
 use serde_json::{Value, json};
 
 use super::invocation::Invocation;
@@ -130,10 +131,17 @@ impl Facts {
     /// Adds what was recorded besides the output. A recording of an earlier version lacks some of it.
     fn of_recording(&mut self, recording: &Recording) {
         let facts = &recording.facts;
-        for fact in [Fact::Served, Fact::Leftovers, Fact::Prices] {
+        for fact in [Fact::Leftovers, Fact::Prices] {
             if let Some(value) = facts.other.get(fact.name()) {
                 self.set(fact, value.clone());
             }
+        }
+        if let Some(served) = facts.other.get("served") {
+            let mut served = served.clone();
+            for transform in facts.other.get("transforms").and_then(Value::as_array).into_iter().flatten() {
+                apply(transform, &mut served);
+            }
+            self.set(Fact::Served, served);
         }
         if let (Some(times), Some(lead)) = (facts.other.get("arrivals"), facts.other.get("api_lead_ms")) {
             self.set(Fact::Arrivals, json!({"times": times, "lead": lead}));
@@ -158,6 +166,20 @@ impl Facts {
                     self.set(Fact::Stdin, String::from_utf8_lossy(&text));
                 }
             }
+        }
+    }
+}
+
+/// Does with the served texts what the target documents to do with them.
+fn apply(transform: &Value, served: &mut Value) {
+    let text = |name: &str| transform[name].as_str().unwrap_or_default();
+    let Ok(matches) = Regex::new(text("matches")) else { return };
+    let block = text("block");
+    let blocks =
+        served.as_array_mut().into_iter().flatten().filter_map(|entry| entry["content"].as_array_mut());
+    for found in blocks.flatten().filter(|found| found["type"] == block) {
+        if let Some(Value::String(said)) = found.get_mut(block) {
+            *said = matches.replace_all(said, text("to")).into_owned();
         }
     }
 }
@@ -259,5 +281,33 @@ impl<'r> End<'r> {
     #[must_use]
     pub fn recorded(self, recording: Option<&'r Recording>) -> Self {
         Self { recording, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_target_documents_is_done_to_what_was_served() {
+        let mut served = json!([
+            {"content": [{"type": "text", "text": "a  \n"}, {"type": "thinking", "thinking": "b  "}]},
+            {"content": null},
+        ]);
+        apply(&json!({"block": "text", "matches": "\\s+$", "to": ""}), &mut served);
+        assert_eq!(served[0]["content"][0]["text"], "a");
+        assert_eq!(served[0]["content"][1]["thinking"], "b  ");
+    }
+
+    #[test]
+    fn a_conversation_lasts_from_its_first_question_to_its_last_answer() {
+        let entry = |agent: Value, at: f64, done: f64| json!({"kind": "turn", "agent": agent, "first": false, "status": 200, "at_ms": at, "done_ms": done});
+        let served = json!([
+            entry(Value::Null, 10.0, 20.0),
+            entry("sub".into(), 1.0, 90.0),
+            entry(Value::Null, 30.0, 45.0)
+        ]);
+        assert_eq!(conversation(&served), Some(35.0));
+        assert_eq!(conversation(&json!([])), None);
     }
 }

@@ -37,6 +37,7 @@ mod prices;
 #[cfg(feature = "cli")]
 mod range;
 mod reader;
+mod transform;
 
 pub(crate) use choice::{Choice, ChoiceError};
 pub(crate) use locate::clawgate;
@@ -49,6 +50,7 @@ pub(crate) use npm::NpmError;
 pub(crate) use prices::Prices;
 #[cfg(feature = "cli")]
 pub(crate) use range::Span;
+pub(crate) use transform::Transform;
 
 use std::path::PathBuf;
 
@@ -86,6 +88,8 @@ pub(crate) struct Target {
     pub volatile: Volatile,
     /// What tokens cost, by the model.
     pub prices: Option<Prices>,
+    /// What it documents to do with what the API served.
+    pub transforms: Vec<Transform>,
 }
 
 /// One contract that a target promises.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Npm, Prices, Speaks, Target};
+use super::{Npm, Prices, Speaks, Target, Transform};
 use crate::document::{Document, FileError, Item, Table};
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
@@ -37,6 +37,7 @@ impl Target {
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
             volatile: Volatile::read(root.list("volatile")?)?,
+            transforms: root.list("transform")?.into_iter().map(Transform::read).collect::<Result<_, _>>()?,
             prices: root.take("prices").map(Prices::read).transpose()?,
         };
         head.finish()?;
