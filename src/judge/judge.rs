@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::classify::{Process, Verdict, classify_foreign, claude, claw};
+use crate::classify::{Process, RunFacts, Verdict, classify_foreign, claude, claw};
 use crate::envelope::{Envelope, MAX_BYTES};
 use crate::events::{self, Profile};
 use crate::json::{Kind, Node, Problem};
@@ -73,12 +73,15 @@ pub struct Ending {
     pub stderr: Vec<u8>,
     /// How long it took.
     pub duration_ms: Option<u64>,
+    /// What else was recorded that a verdict looks at.
+    pub facts: RunFacts,
 }
 
 impl Ending {
     /// The end that a recording tells of.
     pub fn of_recording(facts: &Facts, stderr: Vec<u8>) -> Self {
-        Self { exit: Some(facts.exit.clone()), stderr, duration_ms: facts.duration_ms }
+        let (exit, duration_ms) = (Some(facts.exit.clone()), facts.duration_ms);
+        Self { exit, stderr, duration_ms, facts: RunFacts::of(facts) }
     }
 }
 
@@ -313,6 +316,7 @@ fn with_process<T>(ending: &Ending, exit: &Exit, decide: impl FnOnce(&Process<'_
     let stderr = String::from_utf8_lossy(&ending.stderr);
     let mut process = Process::new(exit, &stderr);
     process.exit_known = ending.exit.is_some();
+    process.facts = ending.facts.clone();
     decide(&process)
 }
 
@@ -386,7 +390,7 @@ fn judge_document(
     let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
     let mut verdict = with_process(ending, &exit, |process| match (protocol, &session) {
         (_, Some(session)) => claude::classify(session, process, lines, options.heuristics),
-        (Protocol::ClawText, _) => claw::classify_text(&envelope, process),
+        (Protocol::ClawText, _) => claw::classify_text(&envelope, &String::from_utf8_lossy(bytes), process),
         (Protocol::ClawJson, _) => claw::classify_json(&envelope, process),
         _ => claude::classify_text(&String::from_utf8_lossy(bytes), process, options.heuristics),
     });
