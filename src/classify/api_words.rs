@@ -9,10 +9,10 @@ words! {
     pub(super) AUTH = r"(?i)(?:^|\D)(40[137])(?:\D|$)|unauthori[sz]ed|authenticat|\bauth\b|auth[ _-]error|anthropic_api_key|invalid api key|not logged in|/login\b|does not have access to claude|disabled claude subscription";
     pub(super) OVERLOADED = r"(?i)overloaded|(?:^|\D)(529)(?:\D|$)|at capacity";
     /// The request did not get through, or what came back was cut or is no answer of the API.
-    pub(super) CONNECTION = r#"(?ix)connection|econn|socket|unable\ to\ connect|can't\ reach|timed?\ ?out|\bterminated\b|network|dns|getaddrinfo
+    pub(super) CONNECTION = r"(?ix)connection|econn|socket|unable\ to\ connect|can't\ reach|timed?\ ?out|\bterminated\b|network|dns|getaddrinfo
         | fetch\ failed|malformed_http|premature\ close|stream\ (?:ended|closed|truncated)|streamtruncated|connection\ (?:dropped|closed)|\bhang\ up\b|broken\ pipe|\bepipe\b
         | without\ receiving\ any\ events|empty\ or\ malformed\ response|content\ block\ not\ found|unexpected\ event\ order
-        | json\ parse|parse\ error|unexpected\ (?:token|eof|end\ of\ (?:json|input|file|stream))|not\ valid\ json|invalid\ json|no\ internet|error\ sending\ request"#;
+        | json\ parse|parse\ error|unexpected\ (?:token|eof|end\ of\ (?:json|input|file|stream))|not\ valid\ json|invalid\ json|no\ internet|error\ sending\ request";
     pub(super) CONTEXT_WINDOW = r"(?i)prompt is too long|context (?:window|length)|too many (?:input )?tokens|exceeds? the context";
     pub(super) BILLING = r"(?i)credit balance|billing|payment|\busage limits\b";
     pub(super) MAX_OUTPUT = r"(?i)output token maximum|max_output_tokens";

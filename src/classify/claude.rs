@@ -6,7 +6,7 @@ use super::api_error;
 use super::offer::Work;
 use super::process::{before_output, ended_without_result, failed_after_success};
 use super::question::asks_the_user;
-use super::slash_command::{self, says_it_failed};
+use super::slash_command::{self, says_it_failed, says_unknown};
 use super::{Advisory, Basis, Class, Evidence, Process, Verdict};
 
 /// Everything that the rows look at.
@@ -50,10 +50,21 @@ pub fn classify_text(text: &str, process: &Process<'_>, heuristics: bool) -> Ver
     by_process.unwrap_or_else(|| {
         let exit = process.exit_evidence("exit-code");
         let nothing_said = text.trim().is_empty();
+        // The CLI itself answers a slash command, unless a model was asked.
+        let facts = &process.facts;
+        let command = facts.prompt.as_deref().and_then(slash_command::name);
+        let is_local = command.is_some() && facts.asked == Some(0);
+        if says_unknown(text)
+            && text.trim().lines().count() == 1
+            && facts.asked.is_none_or(|asked| asked == 0)
+        {
+            let evidence = Evidence::new("unknown-command", Basis::Keyword, text.trim());
+            return Verdict::by(Class::NotFound, None, evidence);
+        }
         if process.exit.code == Some(0) {
             let question = asks_the_user(text, Work::seen(process.facts.wrote_files)).filter(|_| heuristics);
             return match question {
-                _ if nothing_said => Verdict::of(Class::NoOutput, None, vec![exit]),
+                _ if nothing_said && !is_local => Verdict::of(Class::NoOutput, None, vec![exit]),
                 Some(question) => {
                     let evidence = Evidence::new("final-question", Basis::Heuristic, question);
                     Verdict::of(Class::Interactive, None, vec![evidence])
@@ -199,15 +210,13 @@ impl Case<'_> {
                 && result.num_turns.is_some_and(|turns| turns > 0)
                 && !result.partial
         };
-        let (result, evidence) = match self.results().find(is_cut) {
-            Some(result) => (result, Evidence::field("no-stop-reason", serde_json::Value::Null)),
-            None => {
-                let reason = "pause_turn";
-                let last = self.session.results.last()?;
-                let pauses = last.stop_reason.as_ref().is_some_and(|stop| stop.as_deref() == Some(reason));
-                (pauses.then_some(last)?, Evidence::field("stop-reason", reason))
-            }
+        let pauses = |result: &&ResultFacts| {
+            result.stop_reason.as_ref().is_some_and(|reason| reason.as_deref() == Some("pause_turn"))
         };
+        let cut = self.results().find(is_cut).map(|result| (result, "no-stop-reason"));
+        let paused = || self.session.results.last().filter(pauses).map(|result| (result, "stop-reason"));
+        let (result, rule) = cut.or_else(paused)?;
+        let evidence = Evidence::field(rule, result.stop_reason.clone().flatten());
         Some(Verdict::by(Class::Truncated, Some("response"), evidence.at(result.line, "/stop_reason")))
     }
 
@@ -354,10 +363,6 @@ impl Case<'_> {
 
 /// The CLI's own words for a name it does not know; a model that says the same is not meant.
 fn is_unknown_command(result: &ResultFacts) -> bool {
-    !result.model_answered
-        && result.text.as_deref().is_some_and(|text| {
-            ["Unknown command: ", "Unknown slash command: ", "Unknown skill: "]
-                .iter()
-                .any(|words| text.starts_with(words))
-        })
+    let asked_nobody = result.num_turns == Some(0) || result.usage.output == 0;
+    !result.model_answered && asked_nobody && result.text.as_deref().is_some_and(says_unknown)
 }

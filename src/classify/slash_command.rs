@@ -31,6 +31,13 @@ pub(super) fn is_called(command: &str, name: &str) -> bool {
     command == name || command.rsplit_once(':').is_some_and(|(_, own)| own == name)
 }
 
+/// Whether a text is what the CLI says of a name that it does not know.
+pub(super) fn says_unknown(text: &str) -> bool {
+    ["Unknown command: ", "Unknown slash command: ", "Unknown skill: "]
+        .iter()
+        .any(|words| text.trim_start().starts_with(words))
+}
+
 /// Whether the words of a local command are those of a failure.
 pub(super) fn says_it_failed(output: &LocalOutput) -> bool {
     output.is_error || FAILED.are_in(&output.text)

@@ -706,3 +706,28 @@ fn the_verdict_on_claw_carries_what_an_error_handler_needs() {
     );
     assert_eq!((named(&refused), refused.blame.to_string()), ("api/connection".into(), "environment".into()));
 }
+
+#[test]
+fn without_messages_a_command_of_the_cli_is_told_from_an_answer() {
+    let asked = json!([{"number": 1, "path": "/v1/messages", "kind": "turn"}]);
+    let text = |prompt: &str, stdout: &str, requests: &Value| {
+        let more = json!({"argv": ["claude", "-p", prompt], "requests": requests});
+        named(&judged_output(stdout, "", &more))
+    };
+    assert_eq!(text("/clear", "\n", &json!([])), "ok");
+    assert_eq!(text("/greet", "\n", &asked), "no_output");
+    assert_eq!(text("Say hello.", "\n", &json!([])), "no_output");
+    assert_eq!(text("/nosuch", "Unknown command: /nosuch\n", &json!([])), "not_found");
+    assert_eq!(text("/nosuch", "Unknown command: /nosuch\n", &asked), "ok", "a model says so");
+
+    let document = |turns: u64, tokens: u64| {
+        let result = json!({
+            "type": "result", "subtype": "success", "is_error": false, "num_turns": turns, "stop_reason": "end_turn",
+            "result": "Unknown command: /nosuch", "usage": {"input_tokens": tokens, "output_tokens": tokens},
+        });
+        let more = json!({"argv": ["claude", "-p", "/nosuch", "--output-format", "json"]});
+        named(&judged_output(&format!("{result}\n"), "", &more))
+    };
+    assert_eq!(document(0, 0), "not_found");
+    assert_eq!(document(1, 5), "ok", "a model says so");
+}
