@@ -6,7 +6,7 @@ use super::api_error;
 use super::offer::Work;
 use super::process::{before_output, ended_without_result, failed_after_success};
 use super::question::asks_the_user;
-use super::slash_command::{self, says_it_failed, says_unknown};
+use super::slash_command::{self, says_unknown};
 use super::{Advisory, Basis, Class, Evidence, Process, Verdict};
 
 /// Everything that the rows look at.
@@ -69,7 +69,13 @@ pub fn classify_text(text: &str, process: &Process<'_>, heuristics: bool) -> Ver
                     let evidence = Evidence::new("final-question", Basis::Heuristic, question);
                     Verdict::of(Class::Interactive, None, vec![evidence])
                 }
-                None => Verdict::of(Class::Ok, None, vec![exit]),
+                None => {
+                    let failure = is_local.then(|| slash_command::failure(None, text)).flatten();
+                    let mut verdict = Verdict::by(Class::Ok, None, exit);
+                    verdict.advisories.extend(failure.as_ref().map(|_| Advisory::LocalCommandFailed));
+                    verdict.evidence.extend(failure);
+                    verdict
+                }
             };
         }
         if nothing_said && process.says_something() {
@@ -351,13 +357,14 @@ impl Case<'_> {
 
     /// A command of the CLI itself that says that it failed.
     fn failed_command(&self) -> Option<Evidence> {
-        let outputs = self.results().filter(|result| result.is_local());
-        let output = outputs
-            .filter_map(|result| result.local_output.as_ref())
-            .find(|output| says_it_failed(output))?;
-        let basis = if output.is_error { Basis::Structured } else { Basis::Keyword };
-        let evidence = Evidence::new("local-command-failed", basis, output.text.clone());
-        Some(evidence.at(output.line, "/message/content"))
+        self.results().filter(|result| result.is_local()).find_map(|result| {
+            let output = result.local_output.as_ref();
+            let evidence = slash_command::failure(output, result.text.as_deref().unwrap_or_default())?;
+            Some(match output {
+                Some(output) => evidence.at(output.line, "/message/content"),
+                None => evidence.at(result.line, "/result"),
+            })
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::stream_json::LocalOutput;
 
 use super::words::words;
+use super::{Basis, Evidence};
 
 words! {
     /// A command is a word after the slash; what has another slash is a path.
@@ -38,9 +39,12 @@ pub(super) fn says_unknown(text: &str) -> bool {
         .any(|words| text.trim_start().starts_with(words))
 }
 
-/// Whether the words of a local command are those of a failure.
-pub(super) fn says_it_failed(output: &LocalOutput) -> bool {
-    output.is_error || FAILED.are_in(&output.text)
+/// The sign that a local command failed: the CLI marks its words as an error, or they are those of a failure.
+pub(super) fn failure(output: Option<&LocalOutput>, text: &str) -> Option<Evidence> {
+    let is_error = output.is_some_and(|output| output.is_error);
+    let words = output.map_or(text, |output| output.text.as_str());
+    let basis = if is_error { Basis::Structured } else { Basis::Keyword };
+    (is_error || FAILED.are_in(words)).then(|| Evidence::new("local-command-failed", basis, words))
 }
 
 #[cfg(test)]

@@ -715,6 +715,9 @@ fn without_messages_a_command_of_the_cli_is_told_from_an_answer() {
         named(&judged_output(stdout, "", &more))
     };
     assert_eq!(text("/clear", "\n", &json!([])), "ok");
+    let more = json!({"argv": ["claude", "-p", "/help"], "requests": []});
+    let failed = judged_output("/help isn't available in this environment.\n", "", &more);
+    assert_eq!(advisories(&failed), ["local_command_failed"]);
     assert_eq!(text("/greet", "\n", &asked), "no_output");
     assert_eq!(text("Say hello.", "\n", &json!([])), "no_output");
     assert_eq!(text("/nosuch", "Unknown command: /nosuch\n", &json!([])), "not_found");
