@@ -31,7 +31,7 @@ words! {
         | allow | grant | permission | rest | remaining | which | either | prefer | first | instead | or(?:\ should|\ would|\ do|\ leave|\ keep|\ is)? )\b
         | \bmake\ (?:these|those|the|this|that)\b";
     /// Offers of more than was asked for.
-    BEYOND = r"(?ix)\b(?: also | as\ well | too | else | next | further | more | another | additional(?:ly)? | extra | details? | elaborate | explain | explanation | expand | walk | show | see | example | examples | summar\w+ | breakdown | deeper | help | assist )\b";
+    BEYOND = r"(?ix)\b(?: also | as\ well | too | else | next | further | more | another | additional(?:ly)? | extra | details? | elaborate | explain | explanation | expand | walk | show | see | example | examples | summar\w+ | breakdown | deeper )\b";
     /// The agent says that work is done.
     DONE = r"(?ix)^\W*(?:done|fixed|finished|completed?|success(?:fully)?)\b | \b(?:i(?:'ve|\ have)|we(?:'ve|\ have)|i)\ (?:just\ |now\ |also\ |already\ |successfully\ )?
         (?:added|updated|fixed|created|written|wrote|implemented|renamed|removed|deleted|refactored|moved|replaced|changed|installed|configured|corrected|cleaned|finished|completed|built|generated|ran|run|set\ up|made|applied|committed|saved|converted|resolved)\b

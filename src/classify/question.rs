@@ -61,6 +61,10 @@ fn asking_lines(lines: &[&str], previous: Option<&str>, work: Work) -> Option<St
     }
     if let Some(question) = trailing_question(last) {
         let is_answerless_list = is_option(last) && !before.is_empty();
+        let lead = before.iter().rev().find(|line| !is_option(line)).copied().or(previous);
+        if is_option(last) && lead.is_some_and(|lead| LISTED.are_in(lead)) {
+            return None;
+        }
         let courteous = line_before.is_some() || question.len() < bare(last).len();
         if COURTESY.are_in(question) && courteous {
             return None;
@@ -162,6 +166,8 @@ const OPEN_QUOTES: [char; 10] = ['"', '\'', '“', '‘', '«', '„', '「', '�
 words! {
     /// Words before a question that is reported and not asked.
     REPORTS = r"(?i)\b(?:title|heading|label|caption|message|prompt|placeholder|string|output|button|dialog|says?|said|reads?|asks?|asked|prints?|printed|shows?|(?:renamed|changed|set) (?:\w+ ){0,4}to|titled|labell?ed|called)\W*$";
+    /// A line that tells what something holds, before a list of it.
+    LISTED = r"(?i)\b(?:contains?|includes?|holds|lists?|wrote|written|added|created|updated|generated|drafted|(?:it|file|form|survey|page|faq|quiz|list) (?:now )?has)\b[^:]*:$";
     /// Words by which a question turns to the user.
     ADDRESS = r"(?ix)\b(?: you | your | yours | should\ (?:i|we|it|this|the) | shall\ (?:i|we) | may\ i | can\ i | could\ i | do\ i
         | am\ i | want\ me | like\ me | me\ to | which | prefer | ok(?:ay)?\ to | proceed | go\ ahead | continue\ with | is\ (?:it|that|this)\ (?:ok(?:ay)?|fine|right|correct) )\b";
@@ -329,6 +335,7 @@ mod tests {
             "Is there anything else?",
             "¿Qué archivo quieres?",
             "One question: which port should it use?",
+            "Hello! How can I help you today?",
             "Which database do you use? Would you like me to also add tests?",
             "Here is my plan: first the parser, then the tests. Let me know if you'd like me to proceed.",
             "Done. \"Hello! Which one?\"",
@@ -373,6 +380,7 @@ mod tests {
             "Here is the draft.\n\n---\nHi,\nwould you be free on Monday?\n---",
             "I've added the function to `lib.rs`.\n\nWould you like me to write tests for it?",
             "Paris is the capital of France. Would you like to know more?",
+            "The survey now contains:\n1. How old are you?\n2. Where do you live?",
             "The tests pass. Please let me know if you need anything else.",
             "I've fixed it. Shall I also update the docs? Let me know!",
         ] {
