@@ -2,8 +2,11 @@
 
 use crate::stream_json::{ResultFacts, Session};
 
-use super::words::words;
-use super::{Basis, Class, Evidence, Verdict};
+use super::api_words::{
+    AUTH, BILLING, CONNECTION, CONTENT_FILTER, CONTEXT_WINDOW, DISABLED, INVALID, MAX_OUTPUT, MISCONFIGURED,
+    MODEL, NO_CREDIT, OVERLOADED, RATE_LIMIT, REFUSAL, SERVER, UNREACHABLE,
+};
+use super::{Basis, Blame, Class, Evidence, Verdict};
 
 /// Names the failure of one result; `None` if the result is no failure.
 pub(super) fn name(result: &ResultFacts, session: &Session) -> Option<Verdict> {
@@ -28,6 +31,52 @@ pub(super) fn by_words(text: &str) -> Verdict {
     let mut verdict = by_keywords(&result, &Session::default());
     for evidence in &mut verdict.evidence {
         (evidence.line, evidence.pointer) = (None, None);
+    }
+    verdict
+}
+
+/// Names the failure of which the last retry tells, when no model has answered since.
+pub(super) fn of_retries(session: &Session) -> Option<Verdict> {
+    let retries = &session.retries;
+    if !retries.pending {
+        return None;
+    }
+    let error = retries.last_error.as_deref().filter(|error| !matches!(*error, "unknown" | ""));
+    let evidence = match (error, retries.last_status) {
+        (Some(error), _) => Evidence::field("api-retry", error).at(retries.line, "/error"),
+        (None, status) => Evidence::field("api-retry", status).at(retries.line, "/error_status"),
+    };
+    Some(match (error.unwrap_or_default(), retries.last_status) {
+        ("rate_limit", _) | (_, Some(429)) => rate_limit(session, evidence),
+        (error, _) if is_auth(error) => Verdict::by(Class::Auth, None, evidence),
+        (_, Some(401 | 403 | 407)) => Verdict::by(Class::Auth, None, evidence),
+        ("overloaded", _) => api("overloaded", evidence),
+        ("billing_error", _) => api("billing", evidence),
+        (_, Some(status)) => api(status_detail(status).unwrap_or("unknown"), evidence),
+        // Without a status nothing came back.
+        (_, None) => api("connection", evidence),
+    })
+}
+
+/// Says whose fault a failed connection is: `text` tells why it failed, `requests` how many requests the API saw.
+pub(super) fn blame_connection(verdict: Verdict, text: &str, requests: Option<usize>) -> Verdict {
+    if verdict.class != Class::Api || verdict.detail.as_deref() != Some("connection") {
+        return verdict;
+    }
+    let blamed = |mut verdict: Verdict, rule, basis, value: String, retryable| {
+        verdict.blame = Blame::Environment;
+        verdict.evidence.push(Evidence::new(rule, basis, value));
+        verdict.retry(retryable)
+    };
+    if let Some(word) = MISCONFIGURED.find(text) {
+        return blamed(verdict, "wrong-address", Basis::Keyword, word, false);
+    }
+    if let Some(word) = UNREACHABLE.find(text) {
+        return blamed(verdict, "unreachable", Basis::Keyword, word, true);
+    }
+    if requests == Some(0) {
+        let words = "no request reached the API".to_owned();
+        return blamed(verdict, "no-request", Basis::Structured, words, true);
     }
     verdict
 }
@@ -60,11 +109,19 @@ fn rate_limit(session: &Session, evidence: Evidence) -> Verdict {
     verdict
 }
 
+fn is_auth(error_kind: &str) -> bool {
+    matches!(
+        error_kind,
+        "authentication_failed" | "oauth_org_not_allowed" | "account_on_hold" | "verification_required"
+    )
+}
+
 /// What the fields of the result, its assistant error and the session's events say.
 fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     let status = result.api_error_status;
-    let status_evidence =
-        |rule| Evidence::field(rule, status.unwrap_or_default()).at(result.line, "/api_error_status");
+    let status_evidence = || {
+        Evidence::field("api-error-status", status.unwrap_or_default()).at(result.line, "/api_error_status")
+    };
     let error =
         result.assistant_error.as_ref().filter(|error| !matches!(error.kind.as_str(), "unknown" | ""));
     let error_kind = error.map_or("", |error| error.kind.as_str());
@@ -76,7 +133,7 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     let kind_evidence = || Evidence::field("api-error-type", kind).at(result.line, "/api_error_type");
 
     if status == Some(429) {
-        return Some(rate_limit(session, status_evidence("api-error-status")));
+        return Some(rate_limit(session, status_evidence()));
     }
     if error_kind == "rate_limit" {
         return Some(rate_limit(session, error_evidence()));
@@ -84,19 +141,22 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     if kind == "rate_limit_error" || kind == "rate_limit" {
         return Some(rate_limit(session, kind_evidence()));
     }
-    if matches!(status, Some(401 | 403)) {
-        return Some(Verdict::by(Class::Auth, None, status_evidence("api-error-status")));
+    if matches!(status, Some(401 | 403 | 407)) {
+        return Some(Verdict::by(Class::Auth, None, status_evidence()));
     }
-    if matches!(
-        error_kind,
-        "authentication_failed" | "oauth_org_not_allowed" | "account_on_hold" | "verification_required"
-    ) {
+    if is_auth(error_kind) {
         return Some(Verdict::by(Class::Auth, None, error_evidence()));
     }
     if matches!(kind, "authentication_error" | "permission_error") {
         return Some(Verdict::by(Class::Auth, None, kind_evidence()));
     }
     let text = failure_text(result);
+    if status == Some(413) {
+        return Some(api("invalid_request", status_evidence()));
+    }
+    if kind == "request_too_large" {
+        return Some(api("invalid_request", kind_evidence()));
+    }
     if result.terminal_reason.as_deref() == Some("prompt_too_long") {
         let evidence = Evidence::field("terminal-reason", "prompt_too_long");
         return Some(api("context_window", evidence.at(result.line, "/terminal_reason")));
@@ -106,22 +166,24 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
         "model_not_found" => Some("model_not_found"),
         "max_output_tokens" => Some("max_output_tokens"),
         "overloaded" => Some("overloaded"),
-        "invalid_request" if CONTEXT_WINDOW.are_in(&text) => Some("context_window"),
-        "invalid_request" => Some("invalid_request"),
+        "invalid_request" => return Some(refused(result, &text, error_evidence())),
         _ => None,
     };
     if let Some(detail) = detail {
         return Some(api(detail, error_evidence()));
     }
-    if let Some(detail) = status.and_then(|status| status_detail(status, &text)) {
-        return Some(api(detail, status_evidence("api-error-status")));
+    match status.and_then(status_detail) {
+        Some("invalid_request") => return Some(refused(result, &text, status_evidence())),
+        Some(detail) => return Some(api(detail, status_evidence())),
+        None => {}
     }
     let detail = match kind {
         "overloaded_error" | "overloaded" => Some("overloaded"),
-        "invalid_request_error" => Some("invalid_request"),
+        "invalid_request_error" => return Some(refused(result, &text, kind_evidence())),
         "not_found_error" => Some("model_not_found"),
         "billing_error" => Some("billing"),
         "api_error" | "server_error" => Some("server_error"),
+        "timeout_error" => Some("connection"),
         _ => None,
     };
     if let Some(detail) = detail {
@@ -144,7 +206,29 @@ fn by_structure(result: &ResultFacts, session: &Session) -> Option<Verdict> {
     })
 }
 
-fn status_detail(status: i64, text: &str) -> Option<&'static str> {
+/// A request that the API refused as it was: its message says whether the request, the account or the answer is why.
+fn refused(result: &ResultFacts, text: &str, evidence: Evidence) -> Verdict {
+    let pointer = if result.text.is_some() { "/result" } else { "/errors" };
+    let words = |word: String| Evidence::new("refusal-words", Basis::Keyword, word).at(result.line, pointer);
+    let by_words = [
+        (&DISABLED, None),
+        (&NO_CREDIT, Some("billing")),
+        (&CONTENT_FILTER, Some("refusal")),
+        (&CONTEXT_WINDOW, Some("context_window")),
+    ];
+    for (pattern, detail) in by_words {
+        let Some(word) = pattern.find(text) else { continue };
+        let mut verdict = match detail {
+            Some(detail) => api(detail, words(word)),
+            None => Verdict::by(Class::Auth, None, words(word)),
+        };
+        verdict.evidence.push(evidence);
+        return verdict;
+    }
+    api("invalid_request", evidence)
+}
+
+fn status_detail(status: i64) -> Option<&'static str> {
     Some(match status {
         529 => "overloaded",
         500..=599 => "server_error",
@@ -152,7 +236,6 @@ fn status_detail(status: i64, text: &str) -> Option<&'static str> {
         408 => "connection",
         409 => "unknown",
         402 => "billing",
-        400..=499 if CONTEXT_WINDOW.are_in(text) => "context_window",
         400..=499 => "invalid_request",
         _ => return None,
     })
@@ -161,34 +244,19 @@ fn status_detail(status: i64, text: &str) -> Option<&'static str> {
 fn server_detail(text: &str) -> &'static str {
     if OVERLOADED.are_in(text) {
         "overloaded"
-    } else if CONNECTION.are_in(text) {
+    } else if [&CONNECTION, &UNREACHABLE, &MISCONFIGURED].iter().any(|words| words.are_in(text)) {
         "connection"
     } else {
         "server_error"
     }
 }
 
-fn failure_text(result: &ResultFacts) -> String {
+/// What a result says of its failure.
+pub(super) fn failure_text(result: &ResultFacts) -> String {
     match &result.text {
         Some(text) => text.clone(),
         None => result.errors.join("\n"),
     }
-}
-
-// The document's keywords and the CLI's own phrases. A status may touch letters (`HTTP429`) but no digits, so that
-// `4290000` is no 429; it is the group of its pattern.
-words! {
-    RATE_LIMIT = r"(?i)(?:^|\D)(429)(?:\D|$)|rate[ _-]?limit|\bhit your (?:\w+ )?limit|usage limit reached|too many requests";
-    AUTH = r"(?i)(?:^|\D)(40[13])(?:\D|$)|unauthori[sz]ed|authenticat|\bauth\b|auth[ _-]error|anthropic_api_key|invalid api key|not logged in|/login\b|does not have access to claude|disabled claude subscription";
-    OVERLOADED = r"(?i)overloaded|(?:^|\D)(529)(?:\D|$)|at capacity";
-    CONNECTION = r"(?i)connection|econn|socket|unable to connect|timed? ?out|\bterminated\b|network|dns|getaddrinfo|fetch failed|malformed_http";
-    CONTEXT_WINDOW = r"(?i)prompt is too long|context (?:window|length)|too many (?:input )?tokens|exceeds? the context";
-    BILLING = r"(?i)credit balance|billing|payment";
-    MAX_OUTPUT = r"(?i)output token maximum|max_output_tokens";
-    SERVER = r"(?i)(?:^|\D)(5\d\d)(?:\D|$)|server-side|internal server error|api_error";
-    INVALID = r"(?i)(?:^|\D)(4(?:00|13|22))(?:\D|$)|invalid_request|bad request|request too large";
-    MODEL = r"(?i)selected model|model_not_found|(?:^|\D)(404)(?:\D|$)";
-    REFUSAL = r"(?i)unable to respond to this request|usage policy";
 }
 
 /// What the words of the error say, when no field names a class.
@@ -203,7 +271,7 @@ fn by_keywords(result: &ResultFacts, session: &Session) -> Verdict {
     if let Some(word) = CONTEXT_WINDOW.find(&text) {
         return api("context_window", evidence("api-words", word));
     }
-    if let Some(word) = AUTH.find(&text) {
+    if let Some(word) = DISABLED.find(&text).or_else(|| AUTH.find(&text)) {
         return Verdict::of(Class::Auth, None, vec![evidence("auth-words", word)]);
     }
     for (detail, words) in [
@@ -211,6 +279,8 @@ fn by_keywords(result: &ResultFacts, session: &Session) -> Verdict {
         ("billing", &BILLING),
         ("max_output_tokens", &MAX_OUTPUT),
         ("refusal", &REFUSAL),
+        ("connection", &MISCONFIGURED),
+        ("connection", &UNREACHABLE),
         ("connection", &CONNECTION),
         ("model_not_found", &MODEL),
         ("invalid_request", &INVALID),

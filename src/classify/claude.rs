@@ -3,8 +3,10 @@
 use crate::stream_json::{Fate, ResultFacts, Session};
 
 use super::api_error;
-use super::process::{ended_without_result, not_started};
+use super::offer::Work;
+use super::process::{before_output, ended_without_result, failed_after_success};
 use super::question::asks_the_user;
+use super::slash_command::{self, says_unknown};
 use super::{Advisory, Basis, Class, Evidence, Process, Verdict};
 
 /// Everything that the rows look at.
@@ -21,7 +23,7 @@ struct Case<'a> {
 pub fn classify<'a>(session: &'a Session, process: &'a Process<'a>, lines: u64, heuristics: bool) -> Verdict {
     let case = Case { session, process, lines, heuristics };
     let rows: [fn(&Case<'a>) -> Option<Verdict>; 13] = [
-        |case| not_started(case.process),
+        |case| before_output(case.process),
         Case::no_result,
         Case::refused,
         Case::open_pass,
@@ -29,8 +31,8 @@ pub fn classify<'a>(session: &'a Session, process: &'a Process<'a>, lines: u64, 
         Case::limit,
         Case::api,
         Case::not_found,
+        |case| failed_after_success(case.process),
         Case::response_truncated,
-        Case::failed_exit,
         Case::blocked,
         Case::heuristic,
         Case::silent,
@@ -38,25 +40,42 @@ pub fn classify<'a>(session: &'a Session, process: &'a Process<'a>, lines: u64, 
     let mut verdict = rows.iter().find_map(|row| row(&case)).unwrap_or_else(|| {
         Verdict::of(Class::Ok, None, case.session.results.last().map(ok_evidence).into_iter().collect())
     });
-    verdict.advisories = case.advisories(verdict.class);
+    case.advise(&mut verdict);
     verdict
 }
 
 /// Decides the verdict on a run in text mode, from its exit code and the text alone.
 pub fn classify_text(text: &str, process: &Process<'_>, heuristics: bool) -> Verdict {
-    let by_process = not_started(process).or_else(|| ended_without_result(process));
+    let by_process = before_output(process).or_else(|| ended_without_result(process));
     by_process.unwrap_or_else(|| {
         let exit = process.exit_evidence("exit-code");
         let nothing_said = text.trim().is_empty();
+        // The CLI itself answers a slash command, unless a model was asked.
+        let facts = &process.facts;
+        let command = facts.prompt.as_deref().and_then(slash_command::name);
+        let is_local = command.is_some() && facts.asked == Some(0);
+        if says_unknown(text)
+            && text.trim().lines().count() == 1
+            && facts.asked.is_none_or(|asked| asked == 0)
+        {
+            let evidence = Evidence::new("unknown-command", Basis::Keyword, text.trim());
+            return Verdict::by(Class::NotFound, None, evidence);
+        }
         if process.exit.code == Some(0) {
-            let question = asks_the_user(text).filter(|_| heuristics);
+            let question = asks_the_user(text, Work::seen(process.facts.wrote_files)).filter(|_| heuristics);
             return match question {
-                _ if nothing_said => Verdict::of(Class::NoOutput, None, vec![exit]),
+                _ if nothing_said && !is_local => Verdict::of(Class::NoOutput, None, vec![exit]),
                 Some(question) => {
                     let evidence = Evidence::new("final-question", Basis::Heuristic, question);
                     Verdict::of(Class::Interactive, None, vec![evidence])
                 }
-                None => Verdict::of(Class::Ok, None, vec![exit]),
+                None => {
+                    let failure = is_local.then(|| slash_command::failure(None, text)).flatten();
+                    let mut verdict = Verdict::by(Class::Ok, None, exit);
+                    verdict.advisories.extend(failure.as_ref().map(|_| Advisory::LocalCommandFailed));
+                    verdict.evidence.extend(failure);
+                    verdict
+                }
             };
         }
         if nothing_said && process.says_something() {
@@ -64,7 +83,7 @@ pub fn classify_text(text: &str, process: &Process<'_>, heuristics: bool) -> Ver
         }
         let mut verdict = api_error::by_words(text);
         verdict.evidence.push(exit);
-        verdict
+        api_error::blame_connection(verdict, text, process.facts.requests)
     })
 }
 
@@ -84,7 +103,7 @@ impl Case<'_> {
         if !self.session.results.is_empty() {
             return None;
         }
-        if let Some(verdict) = ended_without_result(self.process) {
+        if let Some(verdict) = self.ended() {
             return Some(verdict);
         }
         let failed = self.process.exit.code != Some(0);
@@ -107,6 +126,19 @@ impl Case<'_> {
         Some(Verdict::of(Class::Truncated, None, evidence))
     }
 
+    /// The process ended, or was ended, without its result. If a timer ended it while the provider was failing, the
+    /// provider is the cause.
+    fn ended(&self) -> Option<Verdict> {
+        let verdict = ended_without_result(self.process)?;
+        if verdict.class != Class::Timeout {
+            return Some(verdict);
+        }
+        let Some(mut cause) = api_error::of_retries(self.session) else { return Some(verdict) };
+        cause.evidence.extend(verdict.evidence);
+        cause.advisories.push(Advisory::TimedOut);
+        Some(api_error::blame_connection(cause, "", self.process.facts.requests))
+    }
+
     /// A result that only says that the arguments were refused.
     fn refused(&self) -> Option<Verdict> {
         let result = self.results().find(|result| {
@@ -125,7 +157,7 @@ impl Case<'_> {
     fn open_pass(&self) -> Option<Verdict> {
         let line = self.session.pass.answered?;
         let evidence = Evidence::field("no-result-after-re-entry", line).at(line, "");
-        if let Some(mut verdict) = ended_without_result(self.process) {
+        if let Some(mut verdict) = self.ended() {
             verdict.evidence.push(evidence);
             return Some(verdict);
         }
@@ -160,7 +192,13 @@ impl Case<'_> {
 
     /// The gravest API failure of any result.
     fn api(&self) -> Option<Verdict> {
-        let named = self.results().filter_map(|result| api_error::name(result, self.session));
+        let requests = self.process.facts.requests;
+        let named = self.results().filter_map(|result| {
+            let verdict = api_error::name(result, self.session)?;
+            // What came back with a status was reached.
+            let text = result.api_error_status.is_none().then(|| api_error::failure_text(result));
+            Some(api_error::blame_connection(verdict, &text.unwrap_or_default(), requests))
+        });
         named.min_by_key(|verdict| verdict.class)
     }
 
@@ -171,25 +209,21 @@ impl Case<'_> {
         Some(Verdict::by(Class::NotFound, None, evidence))
     }
 
-    /// A success without a stop reason: the reply was cut, and the CLI took it for whole.
+    /// A success without a stop reason: the reply was cut, and the CLI took it for whole. Or the last reply only paused.
     fn response_truncated(&self) -> Option<Verdict> {
         let is_cut = |result: &&ResultFacts| {
             result.stop_reason == Some(None)
                 && result.num_turns.is_some_and(|turns| turns > 0)
                 && !result.partial
         };
-        let result = self.results().find(is_cut)?;
-        let evidence = Evidence::field("no-stop-reason", serde_json::Value::Null);
+        let pauses = |result: &&ResultFacts| {
+            result.stop_reason.as_ref().is_some_and(|reason| reason.as_deref() == Some("pause_turn"))
+        };
+        let cut = self.results().find(is_cut).map(|result| (result, "no-stop-reason"));
+        let paused = || self.session.results.last().filter(pauses).map(|result| (result, "stop-reason"));
+        let (result, rule) = cut.or_else(paused)?;
+        let evidence = Evidence::field(rule, result.stop_reason.clone().flatten());
         Some(Verdict::by(Class::Truncated, Some("response"), evidence.at(result.line, "/stop_reason")))
-    }
-
-    /// Every result claims success, but the process says that it failed.
-    fn failed_exit(&self) -> Option<Verdict> {
-        let code = self.process.exit.code.filter(|code| (1..=127).contains(code) && *code != 124)?;
-        let evidence =
-            vec![self.process.exit_evidence("exit-code"), Evidence::new("exit-code", Basis::Process, code)];
-        let late = self.process.exit.timed_out.is_some();
-        (!late).then(|| Verdict::of(Class::Crash, Some("exit-code"), evidence))
     }
 
     fn blocked(&self) -> Option<Verdict> {
@@ -239,8 +273,17 @@ impl Case<'_> {
             Some(text) => (text, last.line, "/result"),
             None => (self.session.final_text.as_deref()?, self.session.final_text_line, "/message/content"),
         };
-        let question = asks_the_user(text)?;
+        let question = asks_the_user(text, self.work())?;
         Some(Evidence::new("final-question", Basis::Heuristic, question).at(line, pointer))
+    }
+
+    /// What is seen of the work besides what the agent says of it.
+    fn work(&self) -> Work {
+        const WRITERS: [&str; 4] = ["Edit", "MultiEdit", "Write", "NotebookEdit"];
+        let tools = &self.session.tools.by_name;
+        let wrote = WRITERS.iter().filter_map(|name| tools.get(*name));
+        let wrote = wrote.into_iter().any(|stats| stats.calls > stats.errors + stats.unanswered);
+        Work::seen((wrote || self.process.facts.wrote_files) && self.session.denials.is_empty())
     }
 
     fn background(&self) -> Option<Evidence> {
@@ -270,34 +313,63 @@ impl Case<'_> {
                     || result.structured_output
                     || result.text.as_deref().is_some_and(|text| !text.trim().is_empty())
             });
-        let line = self.session.results.last().map_or(0, |result| result.line);
-        let evidence = Evidence::field("nothing-said", "").at(line, "/result");
+        let last = self.session.results.last()?;
+        // A command of the CLI itself may have nothing to say.
+        let asked_nobody = self.process.facts.asked.is_none_or(|asked| asked == 0);
+        if last.is_local() && (asked_nobody || last.local_output.is_some()) {
+            return None;
+        }
+        let evidence = Evidence::field("nothing-said", "").at(last.line, "/result");
         (!said).then(|| Verdict::of(Class::NoOutput, None, vec![evidence]))
     }
 
-    fn advisories(&self, class: Class) -> Vec<Advisory> {
-        let has_result = !self.session.results.is_empty();
-        let exit = self.process.exit;
-        [
+    /// Adds what holds besides the class; where it is a matter of its own, with its evidence.
+    fn advise(&self, verdict: &mut Verdict) {
+        let class = verdict.class;
+        let has_result = !self.session.results.is_empty() && class != Class::Timeout;
+        let was_ended = verdict.advisories.contains(&Advisory::TimedOut);
+        let late = self.process.late_exit().filter(|_| has_result && !was_ended);
+        let unknown = self.unknown_command().filter(|_| class != Class::NotFound);
+        let failed = self.failed_command().filter(|_| class != Class::NotFound);
+        let holding = [
             (Advisory::Interactive, class != Class::Interactive && self.asks().is_some()),
             (Advisory::BackgroundTask, class != Class::BackgroundTask && self.background().is_some()),
             (Advisory::Permission, class != Class::Permission && self.denied().is_some()),
             (Advisory::Retried, self.session.retries.count > 0),
             (Advisory::SubagentApiError, self.session.subagent_error.is_some()),
-            (Advisory::LateExit, has_result && class != Class::Timeout && exit.timed_out.is_some()),
-        ]
-        .into_iter()
-        .filter_map(|(advisory, holds)| holds.then_some(advisory))
-        .collect()
+            (Advisory::LateExit, late.is_some()),
+            (Advisory::NotFound, unknown.is_some()),
+            (Advisory::LocalCommandFailed, failed.is_some()),
+        ];
+        let holding = holding.into_iter().filter_map(|(advisory, holds)| holds.then_some(advisory));
+        verdict.advisories.extend(holding);
+        verdict.evidence.extend([late, unknown, failed].into_iter().flatten());
+    }
+
+    /// A slash command in the prompt that the CLI does not list, and that a model answered.
+    fn unknown_command(&self) -> Option<Evidence> {
+        let name = slash_command::name(self.process.facts.prompt.as_deref()?)?;
+        let known = self.session.commands.as_ref()?;
+        let is_known = known.iter().any(|command| slash_command::is_called(command, name));
+        let was_answered = self.results().any(|result| result.model_answered);
+        (!is_known && was_answered).then(|| Evidence::field("unknown-slash-command", format!("/{name}")))
+    }
+
+    /// A command of the CLI itself that says that it failed.
+    fn failed_command(&self) -> Option<Evidence> {
+        self.results().filter(|result| result.is_local()).find_map(|result| {
+            let output = result.local_output.as_ref();
+            let evidence = slash_command::failure(output, result.text.as_deref().unwrap_or_default())?;
+            Some(match output {
+                Some(output) => evidence.at(output.line, "/message/content"),
+                None => evidence.at(result.line, "/result"),
+            })
+        })
     }
 }
 
 /// The CLI's own words for a name it does not know; a model that says the same is not meant.
 fn is_unknown_command(result: &ResultFacts) -> bool {
-    !result.model_answered
-        && result.text.as_deref().is_some_and(|text| {
-            ["Unknown command: ", "Unknown slash command: ", "Unknown skill: "]
-                .iter()
-                .any(|words| text.starts_with(words))
-        })
+    let asked_nobody = result.num_turns == Some(0) || result.usage.output == 0;
+    !result.model_answered && asked_nobody && result.text.as_deref().is_some_and(says_unknown)
 }

@@ -4,10 +4,12 @@ use serde_json::Value;
 
 use crate::envelope::Envelope;
 
+use super::api_error::blame_connection;
+use super::api_words::{CONNECTION, MISCONFIGURED, UNREACHABLE};
 use super::claw_kinds::{KindMeaning, meaning_of};
-use super::process::{ended_without_result, not_started};
+use super::process::{before_output, ended_without_result, failed_after_success};
 use super::words::words;
-use super::{Class, ClawFields, Evidence, Process, Verdict};
+use super::{Advisory, Basis, Class, ClawFields, Evidence, Process, Verdict};
 
 /// The kind of an error that names none.
 const UNKNOWN: &str = "unknown";
@@ -16,6 +18,13 @@ const UNKNOWN: &str = "unknown";
 pub fn classify_json(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     let fields = envelope.value.as_ref().map(claw_fields).unwrap_or_default();
     let mut verdict = decide(envelope, process);
+    if envelope.is_one_object()
+        && verdict.class != Class::Timeout
+        && let Some(late) = process.late_exit()
+    {
+        verdict.advisories.push(Advisory::LateExit);
+        verdict.evidence.push(late);
+    }
     let is_engine_timeout = verdict.class == Class::Timeout && verdict.detail.as_deref() == Some("engine");
     // The engine did not see the cancel unless it says so.
     let cancel_observed = is_engine_timeout.then_some(fields.cancel_observed == Some(true));
@@ -29,63 +38,85 @@ pub fn classify_json(envelope: &Envelope, process: &Process<'_>) -> Verdict {
 }
 
 fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
-    if let Some(verdict) = not_started(process) {
+    if let Some(verdict) = before_output(process) {
         return verdict;
     }
     let object = envelope.value.as_ref().filter(|_| envelope.is_one_object());
     let Some(object) = object else { return no_envelope(envelope, process) };
-    if let Some(code) = process.exit.code
+    let failure = failure(object);
+    // A process that a timer ended after its envelope says nothing by its exit.
+    let code = process.exit.code.filter(|code| process.exit.timed_out.is_none() && *code != 124);
+    if let Some(code) = code
         && !(0..=2).contains(&code)
     {
-        let evidence = vec![process.exit_evidence("exit-code-outside-contract")];
-        return Verdict::of(Class::Protocol, Some("exit-code"), evidence);
+        let crashed = code == 101 || code > 127;
+        let crash = failed_after_success(process).filter(|_| crashed && failure.is_none());
+        let evidence = process.exit_evidence("exit-code-outside-contract");
+        return crash.unwrap_or_else(|| Verdict::by(Class::Protocol, Some("exit-code"), evidence));
     }
-    if object.get("final_stop_reason").and_then(Value::as_str) == Some("timeout") {
+    let stop = object.get("final_stop_reason").or_else(|| object.get("stop_reason")).and_then(Value::as_str);
+    if stop == Some("timeout") {
         let evidence = Evidence::field("final-stop-reason", "timeout").in_document("/final_stop_reason");
         return Verdict::of(Class::Timeout, Some("engine"), vec![evidence]);
     }
-    match failure(object) {
-        Some(failure) => reported(object, &failure),
-        // The process says that it failed although the envelope does not.
-        None if process.exit.code != Some(0) => {
-            let unfinished = ended_without_result(process);
-            unfinished.unwrap_or_else(|| {
-                Verdict::of(Class::Error, Some("exit-code"), vec![process.exit_evidence("exit-code")])
-            })
+    match failure {
+        Some(failure) => reported(object, &failure, process),
+        // Exit 2 is the engine's timeout, unless the envelope names another end.
+        None if code == Some(2) && stop.is_none() => {
+            Verdict::by(Class::Timeout, Some("engine"), process.exit_evidence("exit-code"))
         }
-        None if is_silent(object) => {
-            let evidence = Evidence::field("nothing-said", "").in_document("/message");
-            Verdict::of(Class::NoOutput, None, vec![evidence])
-        }
-        None => {
-            let evidence = Evidence::field("success-envelope", "no error marker").in_document("");
-            Verdict::of(Class::Ok, None, vec![evidence])
-        }
+        None => failed_after_success(process).unwrap_or_else(|| succeeded(object)),
     }
 }
 
+/// An envelope that reports no failure, of a process that reports none either.
+fn succeeded(object: &Value) -> Verdict {
+    if is_silent(object) {
+        let evidence = Evidence::field("nothing-said", "").in_document("/message");
+        return Verdict::by(Class::NoOutput, None, evidence);
+    }
+    Verdict::by(Class::Ok, None, Evidence::field("success-envelope", "no error marker").in_document(""))
+}
+
 /// Decides the verdict on a run in text mode, where only the exit code has a contract. Some errors are enveloped
-/// even there, and then the envelope says more than the code.
-pub fn classify_text(envelope: &Envelope, process: &Process<'_>) -> Verdict {
+/// even there, and then the envelope says more than the code; others name their kind, or say what does not exist.
+pub fn classify_text(envelope: &Envelope, text: &str, process: &Process<'_>) -> Verdict {
     let object = envelope.value.as_ref().filter(|_| envelope.is_one_object());
     if object.is_some_and(|object| failure(object).is_some()) {
         return classify_json(envelope, process);
     }
-    let refused = USAGE.are_in(process.stderr);
     let by_code = |class, detail| Verdict::of(class, detail, vec![process.exit_evidence("exit-code")]);
-    let mut verdict = not_started(process).or_else(|| ended_without_result(process)).unwrap_or_else(|| {
-        match process.exit.code {
+    let ended = || before_output(process).or_else(|| ended_without_result(process));
+    let mut verdict =
+        ended().or_else(|| told_in_text(text, process)).unwrap_or_else(|| match process.exit.code {
             Some(0) => by_code(Class::Ok, None),
-            Some(2) if refused => by_code(Class::Usage, None),
+            Some(2) if USAGE.are_in(process.stderr) => by_code(Class::Usage, None),
             Some(2) => by_code(Class::Timeout, Some("engine")),
             _ => by_code(Class::Error, None),
-        }
-    });
+        });
     if process.says_something() && !verdict.is_ok() {
         verdict.evidence.push(process.stderr_evidence("stderr"));
     }
     verdict.claw = Some(ClawFields::default());
     verdict
+}
+
+/// A failure that a run in text mode names by its kind, or a session or the like that it says does not exist, whatever
+/// the exit code.
+fn told_in_text(text: &str, process: &Process<'_>) -> Option<Verdict> {
+    let failed = process.exit.code != Some(0);
+    if let Some(kind) = ERROR_KIND.find(process.stderr).filter(|_| failed) {
+        let meaning = meaning_of(&kind);
+        let evidence = vec![Evidence::field("error-kind", kind).in_document("stderr")];
+        return Some(Verdict::of(meaning.class, meaning.detail, evidence).retry(meaning.retryable));
+    }
+    let said = |rule, text, place| {
+        let words = NOT_FOUND.find(text)?;
+        Some(Evidence::new(rule, Basis::Keyword, words).in_document(place))
+    };
+    let evidence = said("not-found-words", process.stderr, "stderr")
+        .or_else(|| said("not-found-words", text.lines().next().unwrap_or_default(), "stdout"))?;
+    Some(Verdict::by(Class::NotFound, None, evidence))
 }
 
 /// The verdict on a document that no contract describes, of a run whose command is not known: no success of any.
@@ -117,6 +148,9 @@ fn no_envelope(envelope: &Envelope, process: &Process<'_>) -> Verdict {
 words! {
     USAGE = r"(?im)^usage:|unrecognized arguments?|unknown (?:option|flag|subcommand)|missing value for|invalid choice|^error: ";
     HTTP_STATUS = r"returned (\d{3})\b";
+    ERROR_KIND = r"\[error-kind: (\w+)\]";
+    /// What does not exist, at the start of a line that says so.
+    NOT_FOUND = r"(?im)^\W*(?:error:\ ?|failed\ to\ [\w ]{1,40}:\ ?)*((?:session|skill|command|tool|agent|plugin|server)\b[^\n.;]{0,80}?\b(?:not\ found|does\ not\ exist|doesn't\ exist)|(?:no\ such|unknown)\ (?:session|skill|tool|agent|plugin)\b[^\n]{0,60})";
 }
 
 /// Whether a model was asked and said nothing.
@@ -175,28 +209,44 @@ fn is_empty(value: &Value) -> bool {
 }
 
 /// A failure that the envelope reports.
-fn reported(object: &Value, failure: &Failure) -> Verdict {
+fn reported(object: &Value, failure: &Failure, process: &Process<'_>) -> Verdict {
     let kind = failure.kind.as_deref().unwrap_or(UNKNOWN);
-    let message = object.get("error").and_then(Value::as_str).unwrap_or_default();
+    let message = message(object).unwrap_or_default();
     let meaning = if kind == "api_http_error" { http_meaning(message) } else { meaning_of(kind) };
     let says =
         object.get("error").and_then(|error| error.get("retryable")).or_else(|| object.get("retryable"));
-    let retryable = says.and_then(Value::as_bool).unwrap_or(meaning.retryable);
+    // What was typed wrong or does not exist is so the next time too, whatever the envelope says.
+    let is_final = matches!(meaning.class, Class::Usage | Class::NotFound);
+    let retryable = says.and_then(Value::as_bool).unwrap_or(meaning.retryable) && !is_final;
     let evidence = Evidence::field("error-kind", kind).in_document(failure.kind_pointer);
-    Verdict::of(meaning.class, meaning.detail, vec![evidence, failure.marker.clone()]).retry(retryable)
+    let evidence = vec![evidence, failure.marker.clone()];
+    let verdict = blame_connection(
+        Verdict::of(meaning.class, meaning.detail, evidence),
+        message,
+        process.facts.requests,
+    );
+    verdict.retry(retryable)
+}
+
+/// The text of the error, flat or nested.
+fn message(object: &Value) -> Option<&str> {
+    let error = object.get("error")?;
+    error.as_str().or_else(|| error.get("message")?.as_str())
 }
 
 /// What the status says that claw puts into the text of an HTTP error.
 fn http_meaning(message: &str) -> KindMeaning {
     let api = |detail, retryable| KindMeaning { class: Class::Api, detail: Some(detail), retryable };
     match HTTP_STATUS.find(message).and_then(|status| status.parse::<u16>().ok()) {
-        Some(401 | 403) => meaning_of("api_auth_error"),
+        Some(401 | 403 | 407) => meaning_of("api_auth_error"),
         Some(429) => meaning_of("api_rate_limit_error"),
         Some(529) => api("overloaded", true),
         Some(500..=599) => api("server_error", true),
         Some(404) => api("model_not_found", false),
         Some(400..=499) => api("invalid_request", false),
-        _ if message.contains("connect") || message.contains("sending request") => api("connection", true),
+        _ if [&CONNECTION, &UNREACHABLE, &MISCONFIGURED].iter().any(|words| words.are_in(message)) => {
+            api("connection", !MISCONFIGURED.are_in(message))
+        }
         _ => api("unknown", false),
     }
 }
@@ -206,6 +256,10 @@ fn claw_fields(object: &Value) -> ClawFields {
     let nested = object.get("error");
     ClawFields {
         kind: failure(object).map(|failure| failure.kind.unwrap_or_else(|| UNKNOWN.to_owned())),
+        message: message(object).map(str::to_owned).filter(|_| failure(object).is_some()),
+        operation: text(nested.and_then(|error| error.get("operation")))
+            .or_else(|| text(object.get("operation"))),
+        target: text(nested.and_then(|error| error.get("target"))).or_else(|| text(object.get("target"))),
         hint: text(nested.and_then(|error| error.get("hint"))).or_else(|| text(object.get("hint"))),
         session_id: text(object.get("session_id")),
         cancel_observed: object

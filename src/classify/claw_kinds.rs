@@ -20,7 +20,7 @@ pub(super) fn meaning_of(kind: &str) -> KindMeaning {
     let api = |detail, retryable| KindMeaning { class: Class::Api, detail: Some(detail), retryable };
     match kind {
         // The names that the documents list.
-        "parse" | "usage" | "cli_parse" | "command_not_found" | "config_error" => meaning(Class::Usage),
+        "parse" | "usage" | "cli_parse" | "config_error" => meaning(Class::Usage),
         "auth" | "auth_error" | "api_auth_error" | "missing_credentials" => meaning(Class::Auth),
         "api_rate_limit_error" | "rate_limit" | "rate_limit_error" => meaning(Class::RateLimit),
         "api_connection_error" | "connection_error" => api("connection", true),
@@ -30,11 +30,38 @@ pub(super) fn meaning_of(kind: &str) -> KindMeaning {
         "filesystem" | "filesystem_io_error" => KindMeaning { retryable: true, ..meaning(Class::Error) },
         "session" | "runtime" | "mcp" | "delivery" | "unknown" => meaning(Class::Error),
         // Kinds by their form.
+        "model_not_found" | "api_model_not_found" => api("model_not_found", false),
         _ if kind.ends_with("not_found") => meaning(Class::NotFound),
         _ if is_refused_argument(kind) => meaning(Class::Usage),
-        _ if kind.starts_with("api_") => api("unknown", false),
+        _ if kind.starts_with("api_") || kind.starts_with("model_") => api_meaning(kind),
         _ => meaning(Class::Error),
     }
+}
+
+/// The meaning of a kind of the API that nobody wrote down, by the words in its name.
+fn api_meaning(kind: &str) -> KindMeaning {
+    let of_class = |class: Class| KindMeaning { class, detail: None, retryable: class.retryable() };
+    let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
+    let (detail, retryable) = if has(&["rate_limit"]) {
+        return of_class(Class::RateLimit);
+    } else if has(&["auth", "permission", "credential"]) {
+        return of_class(Class::Auth);
+    } else if has(&["overloaded"]) {
+        ("overloaded", true)
+    } else if has(&["connect", "network", "timeout", "timed_out"]) {
+        ("connection", true)
+    } else if has(&["server"]) {
+        ("server_error", true)
+    } else if has(&["billing", "credit"]) {
+        ("billing", false)
+    } else if has(&["context"]) {
+        ("context_window", false)
+    } else if has(&["invalid_request", "request_too_large"]) {
+        ("invalid_request", false)
+    } else {
+        ("unknown", false)
+    };
+    KindMeaning { class: Class::Api, detail: Some(detail), retryable }
 }
 
 fn is_refused_argument(kind: &str) -> bool {

@@ -5,12 +5,17 @@
 //! result document of a Claude CLI, and in [`claw`] for the envelopes of `claw`.
 
 mod api_error;
+mod api_words;
 mod class;
 pub mod claude;
 pub mod claw;
 mod claw_kinds;
+mod offer;
 mod process;
 mod question;
+mod run_facts;
+mod slash_command;
+mod trace;
 mod verdict;
 mod words;
 
@@ -18,4 +23,5 @@ pub use class::{Blame, Class};
 pub use process::Process;
 #[cfg(feature = "contracts")]
 pub(crate) use process::classify_foreign;
+pub use run_facts::{RunFacts, UnmatchedRequest};
 pub use verdict::{Advisory, Basis, ClawFields, Evidence, Verdict};

@@ -2,8 +2,14 @@
 
 use crate::recording::{Exit, Timer};
 
-use super::{Basis, Class, Evidence, Verdict};
-use crate::text::clip;
+use super::trace::is_trace;
+use super::{Basis, Class, Evidence, RunFacts, Verdict};
+use crate::text::{clip, tail};
+
+/// So much of the end of the standard error is evidence.
+const LAST_WORDS: usize = 280;
+/// A process that has printed everything and does not exit for longer than this is late.
+const LATE_MS: f64 = 5000.0;
 
 /// What is known of the process around an output.
 #[derive(Debug, Clone)]
@@ -15,12 +21,14 @@ pub struct Process<'a> {
     pub stderr: &'a str,
     /// Whether the exit was observed; false for a bare file, whose exit is assumed to be 0.
     pub exit_known: bool,
+    /// What else was recorded of the run.
+    pub facts: RunFacts,
 }
 
 impl<'a> Process<'a> {
     /// A process whose end was observed.
     pub fn new(exit: &'a Exit, stderr: &'a str) -> Self {
-        Self { exit, stderr, exit_known: true }
+        Self { exit, stderr, exit_known: true, facts: RunFacts::default() }
     }
 
     /// Whether a timer other than the one after the result fired, or `timeout(1)` ended the process.
@@ -41,6 +49,35 @@ impl<'a> Process<'a> {
         Evidence::new(rule, Basis::Process, clip(line.trim(), 200)).in_document("stderr")
     }
 
+    /// The last lines of the standard error, where there are any.
+    pub(super) fn last_words(&self) -> Option<Evidence> {
+        let end = tail(self.stderr.trim_end(), LAST_WORDS);
+        // Not from the middle of a line, unless the line is all there is.
+        let whole =
+            if end.len() < self.stderr.trim_end().len() { end.find('\n').map(|at| at + 1) } else { None };
+        let words = end[whole.unwrap_or(0)..].trim_start_matches('\n');
+        let evidence = Evidence::new("stderr", Basis::Process, words).in_document("stderr");
+        (!words.trim().is_empty()).then_some(evidence)
+    }
+
+    /// A sign that the process stayed although all was said: a timer fired, or its exit came late.
+    pub(super) fn late_exit(&self) -> Option<Evidence> {
+        if self.exit.timed_out.is_some() || self.exit.code == Some(124) {
+            let timer = self.exit.timed_out.as_ref().map_or("wall", Timer::name);
+            return Some(Evidence::new("timer", Basis::Process, timer));
+        }
+        let delay = self.facts.exit_delay_ms.filter(|delay| *delay > LATE_MS)?;
+        let words = format!("the process exited {:.1} s after its last output", delay / 1000.0);
+        Some(Evidence::new("late-exit", Basis::Process, words))
+    }
+
+    /// Whether the process says by its exit that it failed, and no timer ended it.
+    pub(super) fn failed_by_itself(&self) -> bool {
+        let failed =
+            self.exit.signal.is_some() || self.exit.code.is_some_and(|code| code != 0 && code != 124);
+        failed && self.exit.timed_out.is_none()
+    }
+
     pub(super) fn exit_evidence(&self, rule: &'static str) -> Evidence {
         let value = match (self.exit.signal, self.exit.code) {
             (Some(signal), _) => format!("signal {signal}"),
@@ -52,8 +89,8 @@ impl<'a> Process<'a> {
 }
 
 /// The rows before any output counts: the harness failed, the target did not start.
-pub(super) fn not_started(process: &Process<'_>) -> Option<Verdict> {
-    let error = process.exit.spawn_error.as_ref()?;
+pub(super) fn before_output(process: &Process<'_>) -> Option<Verdict> {
+    let Some(error) = &process.exit.spawn_error else { return unscripted(process) };
     let evidence = vec![Evidence::new("spawn-error", Basis::Process, error.message.clone())];
     if matches!(error.kind.as_str(), "harness" | "port" | "disk") {
         return Some(Verdict::of(Class::Harness, Some(&error.kind), evidence));
@@ -62,26 +99,49 @@ pub(super) fn not_started(process: &Process<'_>) -> Option<Verdict> {
     Some(Verdict::of(Class::Spawn, detail, evidence))
 }
 
+/// The script lacks a turn: whatever the target made of our refusal, it says nothing of the target.
+fn unscripted(process: &Process<'_>) -> Option<Verdict> {
+    let unmatched = process.facts.unmatched.as_ref()?;
+    let evidence = |rule, value: &str| Evidence::field(rule, value).in_document("requests");
+    let evidence = vec![
+        evidence("unmatched-request", &unmatched.name),
+        evidence("nearest-turn", &unmatched.nearest),
+        evidence("request-body", &unmatched.body),
+    ];
+    Some(Verdict::of(Class::Harness, Some("unmatched-request"), evidence))
+}
+
 /// The rows for a process that ended without its result.
 pub(super) fn ended_without_result(process: &Process<'_>) -> Option<Verdict> {
     if let Some(timer) = process.timed_out() {
         let evidence = vec![Evidence::new("timer", Basis::Process, timer.clone())];
         return Some(Verdict::of(Class::Timeout, Some(&timer), evidence));
     }
-    if process.exit.fatal_signal().is_some() {
-        return Some(Verdict::of(Class::Crash, Some("signal"), vec![process.exit_evidence("fatal-signal")]));
-    }
-    if process.exit.code == Some(101) {
-        let evidence = vec![process.exit_evidence("panic"), process.stderr_evidence("panic")];
-        return Some(Verdict::of(Class::Crash, Some("panic"), evidence));
-    }
-    None
+    let failed = process.exit.code.is_some_and(|code| code != 0);
+    let (rule, detail) = if process.exit.fatal_signal().is_some() {
+        ("fatal-signal", "signal")
+    } else if process.exit.code == Some(101) {
+        ("panic", "panic")
+    } else if failed && is_trace(process.stderr) {
+        ("uncaught-exception", "exception")
+    } else {
+        return None;
+    };
+    let evidence = [Some(process.exit_evidence(rule)), process.last_words()];
+    Some(Verdict::of(Class::Crash, Some(detail), evidence.into_iter().flatten().collect()))
+}
+
+/// A failing exit after an output that claims success.
+pub(super) fn failed_after_success(process: &Process<'_>) -> Option<Verdict> {
+    let evidence = [Some(process.exit_evidence("exit-code")), process.last_words()];
+    let verdict = || Verdict::of(Class::Crash, Some("exit-code"), evidence.into_iter().flatten().collect());
+    process.failed_by_itself().then(verdict)
 }
 
 /// Decides the verdict on a run whose protocol is not known here, from its process alone; its contract says the rest.
 #[cfg(feature = "contracts")]
 pub(crate) fn classify_foreign(process: &Process<'_>, lines: u64) -> Verdict {
-    let by_process = not_started(process).or_else(|| ended_without_result(process));
+    let by_process = before_output(process).or_else(|| ended_without_result(process));
     by_process.unwrap_or_else(|| {
         let exit = vec![process.exit_evidence("exit-code")];
         match process.exit.code {

@@ -4,18 +4,34 @@
 //! at as people write it: in bold, in brackets, in quotes, in other scripts, followed by its options or by a request
 //! to answer.
 
+use super::offer::{Work, is_closing, is_courtesy};
 use super::words::words;
 
-/// The question that the end of this text puts to the user, if it does.
-pub(super) fn asks_the_user(text: &str) -> Option<String> {
-    let text = without_trailing_code(text);
+/// The question that the end of this text puts to the user, if it does and is no polite offer after finished work.
+pub(super) fn asks_the_user(text: &str, work: Work) -> Option<String> {
+    let text = without_trailing_draft(without_trailing_code(text));
+    let question = last_question(text, work)?;
+    let Some(at) = text.rfind(&question) else { return Some(question) };
+    let (before, after) = (&text[..at], &text[at + question.len()..]);
+    if !is_courtesy(&question, before, after, work) {
+        return Some(question);
+    }
+    // An offer after a question does not answer it.
+    let earlier = trailing_question(before.lines().last()?).filter(|earlier| addressed(earlier))?;
+    let at = before.rfind(earlier)?;
+    (!is_courtesy(earlier, &before[..at], "", work)).then(|| earlier.to_owned())
+}
+
+/// The question or request with which a text ends.
+fn last_question(text: &str, work: Work) -> Option<String> {
     let paragraphs = paragraphs(text);
     let (last, before) = paragraphs.split_last()?;
-    if let Some(question) = asking_lines(last, !before.is_empty()) {
+    let previous = before.last().and_then(|paragraph| paragraph.last()).copied();
+    if let Some(question) = asking_lines(last, previous, work) {
         return Some(question);
     }
     // Options, or a word about how to answer, may stand apart from their question.
-    let question = before.last().and_then(|paragraph| paragraph.last())?;
+    let question = previous?;
     (last.iter().all(|line| is_option(line)) || last.iter().all(|line| prompts_for_answer(line)))
         .then(|| addressed_question(question))
         .flatten()
@@ -35,15 +51,21 @@ fn paragraphs(text: &str) -> Vec<Vec<&str>> {
     paragraphs
 }
 
-/// Whether a paragraph ends by asking.
-fn asking_lines(lines: &[&str], has_report_before: bool) -> Option<String> {
+/// Whether a paragraph ends by asking; `previous` is the line before it.
+fn asking_lines(lines: &[&str], previous: Option<&str>, work: Work) -> Option<String> {
     let (last, before) = lines.split_last()?;
-    if is_quote_or_heading(last) {
+    let line_before = before.last().copied().or(previous);
+    let is_introduced = line_before.is_some_and(|line| line.ends_with([':', '：']));
+    if is_quote_or_heading(last) || (is_introduced && bare(last).starts_with(OPEN_QUOTES)) {
         return None;
     }
     if let Some(question) = trailing_question(last) {
         let is_answerless_list = is_option(last) && !before.is_empty();
-        let courteous = has_report_before || !before.is_empty() || question.len() < bare(last).len();
+        let lead = before.iter().rev().find(|line| !is_option(line)).copied().or(previous);
+        if is_option(last) && lead.is_some_and(|lead| LISTED.are_in(lead)) {
+            return None;
+        }
+        let courteous = line_before.is_some() || question.len() < bare(last).len();
         if COURTESY.are_in(question) && courteous {
             return None;
         }
@@ -59,8 +81,10 @@ fn asking_lines(lines: &[&str], has_report_before: bool) -> Option<String> {
     if let Some(question) = question_then_prompt(last) {
         return Some(question);
     }
-    if REQUEST.are_in(last_sentence(bare(last))) {
-        return Some(last_sentence(bare(last)).to_owned());
+    let sentence = last_sentence(bare(last));
+    let is_request = is_closing(sentence, work).map_or_else(|| REQUEST.are_in(sentence), |closing| !closing);
+    if is_request {
+        return Some(sentence.to_owned());
     }
     // The question, then its options or a word about how to answer.
     let tail = before.iter().rposition(|line| !is_option(line) && !prompts_for_answer(line))?;
@@ -78,21 +102,48 @@ fn trailing_question(line: &str) -> Option<&str> {
         return None;
     }
     let sentence = last_sentence(open);
-    // What stands in quotes at the end of a longer sentence is somebody else's question.
-    let closers = &line[open.len()..];
-    if closers.contains(QUOTES) && !sentence.starts_with(OPEN_QUOTES) && quotes_inside(sentence) {
-        return None;
+    (!is_quoted(open, &line[open.len()..]) && !is_reported(sentence)).then_some(sentence)
+}
+
+/// Whether a question is somebody else's: its quotation marks open within a longer sentence, or on an earlier line.
+/// `closers` is what follows the question mark.
+fn is_quoted(question: &str, closers: &str) -> bool {
+    let Some(close) = closers.chars().find(|c| QUOTES.contains(c)) else { return false };
+    let opens = |(at, c): &(usize, char)| {
+        let before = question[..*at].chars().next_back();
+        OPEN_QUOTES.contains(c) && is_pair(*c, close) && before.is_none_or(|before| !before.is_alphanumeric())
+    };
+    let Some((open, _)) = question.char_indices().rev().find(opens) else {
+        return true;
+    };
+    let lead = question[..open].trim_end_matches(|c: char| is_invisible(c) || matches!(c, '*' | '_' | '('));
+    !lead.is_empty() && !lead.ends_with(['.', '!', ';', '?', '。', '！', '？'])
+}
+
+/// Whether two quotation marks may belong together: straight ones are alike, others are not.
+fn is_pair(open: char, close: char) -> bool {
+    match close {
+        '"' | '\'' => open == close,
+        _ => open != '"' && open != '\'',
     }
-    Some(sentence)
+}
+
+/// Whether a sentence only tells what something says: `The button is labelled: Are you sure?`
+fn is_reported(sentence: &str) -> bool {
+    let is_emphasis = |(at, _): &(usize, &str)| sentence[at + 1..].starts_with(['*', '_']);
+    let emphasised = sentence.rmatch_indices(' ').find(is_emphasis).map(|(at, _)| at);
+    let leads = [sentence.rfind(": "), emphasised].into_iter().flatten().map(|at| &sentence[..at]);
+    leads.into_iter().any(|lead| REPORTS.are_in(lead))
 }
 
 /// A question to the user, followed on the same line by a word about how to answer.
 fn question_then_prompt(line: &str) -> Option<String> {
     let line = bare(line);
     let mark = line.rfind(QUESTION_MARKS)?;
-    let (question, rest) = line.split_at(mark + line[mark..].chars().next()?.len_utf8());
-    let question = last_sentence(question);
-    (addressed(question) && prompts_for_answer(rest)).then(|| question.to_owned())
+    let (asked, rest) = line.split_at(mark + line[mark..].chars().next()?.len_utf8());
+    let question = last_sentence(asked);
+    let is_own = !is_quoted(asked, rest) && !is_reported(question);
+    (is_own && addressed(question) && prompts_for_answer(rest)).then(|| question.to_owned())
 }
 
 /// The line's question, if it ends with one that is addressed to the user.
@@ -113,6 +164,10 @@ const QUOTES: [char; 12] = ['"', '\'', '”', '’', '»', '«', '“', '」', '
 const OPEN_QUOTES: [char; 10] = ['"', '\'', '“', '‘', '«', '„', '「', '『', '‹', '»'];
 
 words! {
+    /// Words before a question that is reported and not asked.
+    REPORTS = r"(?i)\b(?:title|heading|label|caption|message|prompt|placeholder|string|output|button|dialog|says?|said|reads?|asks?|asked|prints?|printed|shows?|(?:renamed|changed|set) (?:\w+ ){0,4}to|titled|labell?ed|called)\W*$";
+    /// A line that tells what something holds, before a list of it.
+    LISTED = r"(?i)\b(?:contains?|includes?|holds|lists?|wrote|written|added|created|updated|generated|drafted|(?:it|file|form|survey|page|faq|quiz|list) (?:now )?has)\b[^:]*:$";
     /// Words by which a question turns to the user.
     ADDRESS = r"(?ix)\b(?: you | your | yours | should\ (?:i|we|it|this|the) | shall\ (?:i|we) | may\ i | can\ i | could\ i | do\ i
         | am\ i | want\ me | like\ me | me\ to | which | prefer | ok(?:ay)?\ to | proceed | go\ ahead | continue\ with | is\ (?:it|that|this)\ (?:ok(?:ay)?|fine|right|correct) )\b";
@@ -217,16 +272,6 @@ fn last_sentence(text: &str) -> &str {
     text[start..].trim_start_matches(|c: char| is_invisible(c) || matches!(c, '*' | '_'))
 }
 
-/// Whether quotes open in the middle of this sentence.
-fn quotes_inside(sentence: &str) -> bool {
-    let mut before = None;
-    sentence.chars().any(|c| {
-        let opens = OPEN_QUOTES.contains(&c) && before.is_some_and(|b: char| !b.is_alphanumeric());
-        before = Some(c);
-        opens
-    })
-}
-
 /// The text before a fenced block at its end, whose contents are an example and not speech.
 fn without_trailing_code(text: &str) -> &str {
     let trimmed = text.trim_end_matches(is_invisible);
@@ -235,6 +280,23 @@ fn without_trailing_code(text: &str) -> &str {
     }
     let body = &trimmed[..trimmed.len() - 3];
     body.rfind("```").map_or(trimmed, |open| trimmed[..open].trim_end_matches(is_invisible))
+}
+
+/// The text before a draft at its end that stands between two rules, which is what was asked for and no speech.
+fn without_trailing_draft(text: &str) -> &str {
+    let mut end = 0;
+    let rules: Vec<(usize, usize)> = text
+        .split_inclusive('\n')
+        .filter_map(|line| {
+            let start = end;
+            end += line.len();
+            is_rule(line.trim_matches(is_invisible)).then_some((start, end))
+        })
+        .collect();
+    match rules[..] {
+        [.., (open, _), (_, last)] if last == text.len() && !text[..open].trim().is_empty() => &text[..open],
+        _ => text,
+    }
 }
 
 #[cfg(test)]
@@ -272,8 +334,15 @@ mod tests {
             "All set up. Would you like me to deploy it?",
             "Is there anything else?",
             "¿Qué archivo quieres?",
+            "One question: which port should it use?",
+            "Hello! How can I help you today?",
+            "Which database do you use? Would you like me to also add tests?",
+            "Here is my plan: first the parser, then the tests. Let me know if you'd like me to proceed.",
+            "Done. \"Hello! Which one?\"",
+            "I read the three files.\n\nWould you like me to fix the bug?",
+            "---\nWhich one?\n---",
         ] {
-            assert!(asks_the_user(text).is_some(), "should ask: {text}");
+            assert!(asks_the_user(text, Work::Unseen).is_some(), "should ask: {text}");
         }
     }
 
@@ -302,8 +371,20 @@ mod tests {
             "Here is the code:\n```js\nconst x = a ? b : c ?\n```",
             "Which one is faster? I measured: the second by 20 %.",
             "Wrote questions.md:\n- What is love?\n- Who goes there?",
+            "It now prints \"Hello! Are you sure?\"",
+            "The mail reads:\n\n\"Hi Bob,\ncould you send me the file?\"",
+            "The user asked:\n\n\"Which one should I take?\"",
+            "The dialog says: Are you sure you want to quit?",
+            "I changed the title to: What is it?",
+            "The button is labelled *Delete this file?*",
+            "Here is the draft.\n\n---\nHi,\nwould you be free on Monday?\n---",
+            "I've added the function to `lib.rs`.\n\nWould you like me to write tests for it?",
+            "Paris is the capital of France. Would you like to know more?",
+            "The survey now contains:\n1. How old are you?\n2. Where do you live?",
+            "The tests pass. Please let me know if you need anything else.",
+            "I've fixed it. Shall I also update the docs? Let me know!",
         ] {
-            assert_eq!(asks_the_user(text), None, "should not ask: {text}");
+            assert_eq!(asks_the_user(text, Work::Unseen), None, "should not ask: {text}");
         }
     }
 }

@@ -37,6 +37,12 @@ pub struct Verdict {
 pub struct ClawFields {
     /// The error kind of the envelope.
     pub kind: Option<String>,
+    /// What the envelope says of the failure, whole.
+    pub message: Option<String>,
+    /// What failed, such as `session_store.load_session`.
+    pub operation: Option<String>,
+    /// What it failed on, such as the name of a session.
+    pub target: Option<String>,
     /// What the envelope advises the user to do.
     pub hint: Option<String>,
     /// The session that the envelope names.
@@ -63,8 +69,14 @@ pub enum Advisory {
     Retried,
     /// A sub-agent failed on an API error.
     SubagentApiError,
-    /// The process did not exit after its result.
+    /// The process did not exit after its result, or late.
     LateExit,
+    /// A timer ended the run while the provider was failing.
+    TimedOut,
+    /// The prompt names a slash command that nobody knows, and went to the model as text.
+    NotFound,
+    /// A command that the CLI runs itself says that it failed.
+    LocalCommandFailed,
 }
 
 impl Advisory {
@@ -77,6 +89,9 @@ impl Advisory {
             Self::Retried => "retried",
             Self::SubagentApiError => "subagent_api_error",
             Self::LateExit => "late_exit",
+            Self::TimedOut => "timed_out",
+            Self::NotFound => "not_found",
+            Self::LocalCommandFailed => "local_command_failed",
         }
     }
 }

@@ -25,8 +25,8 @@ impl Words {
 
 /// Declares patterns by name.
 macro_rules! words {
-    ($($(#[$doc:meta])* $name:ident = $pattern:literal;)*) => {
-        $($(#[$doc])* static $name: crate::classify::words::Words =
+    ($($(#[$doc:meta])* $vis:vis $name:ident = $pattern:literal;)*) => {
+        $($(#[$doc])* $vis static $name: crate::classify::words::Words =
             crate::classify::words::Words::new(|| regex::Regex::new($pattern).ok());)*
     };
 }

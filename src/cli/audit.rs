@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::contract::open;
-use super::run::FailOn;
+use super::fail_on::FailOn;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
@@ -30,8 +30,8 @@ pub(super) struct AuditArgs {
     /// Fail below this score, from 0 to 1
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     min_score: f64,
-    /// What counts as noticed: a clause of this level, or a graver one
-    #[arg(long, value_enum, default_value_t = FailOn::Should)]
+    /// What counts as noticed: a broken clause of this level, or of a graver one
+    #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON", default_value_t = FailOn::Should)]
     fail_on: FailOn,
     /// Where random choices begin
     #[arg(long, value_name = "N", default_value_t = 1)]

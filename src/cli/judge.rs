@@ -13,10 +13,11 @@ use crate::judge::{Contracts, Judgement, Options, Source, find};
 use crate::recording::{Exit, STDERR_HEAD};
 use crate::report::style::FAINT;
 use crate::report::{judgement_json, live_line, write_judgement};
-use crate::schema::{Finding, KnownFailures};
+use crate::schema::KnownFailures;
 use crate::stream_json::Line;
 
 use super::error::unreadable;
+use super::fail_on::FailOnArg;
 use super::output::tell;
 use super::{CommandError, Format, complain};
 use crate::time;
@@ -34,7 +35,7 @@ Examples:
   clawgate judge recordings/ --format json | jq .verdict.class
   clawgate judge --contract claws-events --profile origin .claws/events
 
-Exit codes: 0 every verdict is ok (or allowed) and no must clause is broken; 100 otherwise; 2 an input cannot be read;
+Exit codes: 0 every verdict is ok (or allowed) and no clause is broken that --fail-on names; 100 otherwise; 2 an input cannot be read;
 4 there was nothing to judge.")]
 pub(super) struct JudgeArgs {
     /// Files, recordings, directories of them, or - for standard input
@@ -67,6 +68,8 @@ pub(super) struct JudgeArgs {
     /// A class besides `ok` that is fine; may be given several times
     #[arg(long, value_name = "CLASS")]
     allow: Vec<Class>,
+    #[command(flatten)]
+    fail_on: FailOnArg,
     /// Do not show lines as they arrive on standard input
     #[arg(short, long)]
     quiet: bool,
@@ -141,7 +144,7 @@ fn read_known(path: &Path, contracts: &Contracts) -> Result<KnownFailures, Comma
 impl JudgeArgs {
     fn outcome(&self, judgement: &Judgement) -> Outcome {
         let is_fine = |class: Class| class == Class::Ok || self.allow.contains(&class);
-        let is_broken = judgement.findings.iter().any(Finding::fails);
+        let is_broken = judgement.findings.iter().any(|finding| self.fail_on.fails(finding));
         Outcome::of_findings(
             is_broken || judgement.verdict.as_ref().is_some_and(|verdict| !is_fine(verdict.class)),
         )

@@ -9,6 +9,7 @@ mod error;
 mod eval;
 mod events;
 mod explain;
+mod fail_on;
 mod golden;
 mod init;
 mod judge;

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use serde_json::json;
 
 use super::cases::{JobsArg, start};
+use super::fail_on::{FailOn, FailOnArg};
 use super::golden::flag::tell_orphans;
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
@@ -22,7 +23,7 @@ use crate::run::{
     Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Shard, Suite, Touched, cut, idle_filter, plan,
     run as run_cases, select,
 };
-use crate::schema::{self, Level};
+use crate::schema;
 use crate::text::nearest;
 use crate::time;
 
@@ -72,9 +73,8 @@ pub(super) struct RunArgs {
     /// Stop at the first failure
     #[arg(long)]
     fail_fast: bool,
-    /// The least level of a clause that fails a case [default: must]
-    #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON")]
-    fail_on: Option<FailOn>,
+    #[command(flatten)]
+    fail_on: FailOnArg,
     #[command(flatten)]
     golden: super::golden::flag::GoldenArgs,
     /// Where recordings go [default: clawgate-out]
@@ -96,22 +96,6 @@ pub(super) struct RunArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Rerun {
     Failed,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
-    Must,
-    Should,
-}
-
-impl FailOn {
-    /// The level that it names.
-    pub(super) fn level(self) -> Level {
-        match self {
-            Self::Must => Level::Must,
-            Self::Should => Level::Should,
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -168,7 +152,7 @@ impl RunArgs {
         self.fail_fast |= profile.fail_fast.unwrap_or(false);
         let fail_on =
             profile.fail_on.map(|word| FailOn::from_str(&word, false)).transpose().map_err(wrong)?;
-        self.fail_on = self.fail_on.or(fail_on);
+        self.fail_on.fail_on = self.fail_on.fail_on.or(fail_on);
         let network =
             profile.network.map(|word| Network::from_str(&word, false)).transpose().map_err(wrong)?;
         self.network = self.network.or(network);
@@ -319,7 +303,7 @@ impl RunArgs {
             Network::Require => NetworkMode::Require,
             Network::Off => NetworkMode::Off,
         };
-        context.fail_on = self.fail_on.unwrap_or(FailOn::Must).level();
+        context.fail_on = self.fail_on.level();
         context.keep = match self.keep.unwrap_or(KeepArg::All) {
             KeepArg::All => Keep::All,
             KeepArg::Bodies => Keep::Bodies,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::classify::{Process, Verdict, classify_foreign, claude, claw};
+use crate::classify::{Process, RunFacts, Verdict, classify_foreign, claude, claw};
 use crate::envelope::{Envelope, MAX_BYTES};
 use crate::events::{self, Profile};
 use crate::json::{Kind, Node, Problem};
@@ -328,6 +328,7 @@ fn with_process<T>(ending: &Ending<'_>, exit: &Exit, decide: impl FnOnce(&Proces
     let stderr = String::from_utf8_lossy(&ending.stderr);
     let mut process = Process::new(exit, &stderr);
     process.exit_known = ending.exit.is_some();
+    process.facts = ending.recording.map(|known| RunFacts::of(&known.facts)).unwrap_or_default();
     decide(&process)
 }
 
@@ -398,7 +399,7 @@ fn judge_document(
     let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
     let mut verdict = with_process(ending, &exit, |process| match (protocol, &session) {
         (_, Some(session)) => claude::classify(session, process, lines, options.heuristics),
-        (Protocol::ClawText, _) => claw::classify_text(&envelope, process),
+        (Protocol::ClawText, _) => claw::classify_text(&envelope, &String::from_utf8_lossy(bytes), process),
         (Protocol::ClawJson, _) => claw::classify_json(&envelope, process),
         _ => claude::classify_text(&String::from_utf8_lossy(bytes), process, options.heuristics),
     });

@@ -246,6 +246,12 @@ pub struct Verdict {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub kind: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub message: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub operation: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    pub target: Option<Value>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub hint: Option<Value>,
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Value>,
@@ -280,6 +286,9 @@ impl From<classify::Verdict> for Verdict {
             advisories: verdict.advisories.into_iter().map(Word::from).collect(),
             evidence: verdict.evidence.into_iter().map(evidence).collect(),
             kind: claw.map(|claw| claw.kind.clone().into()),
+            message: claw.map(|claw| claw.message.clone().into()),
+            operation: claw.map(|claw| claw.operation.clone().into()),
+            target: claw.map(|claw| claw.target.clone().into()),
             hint: claw.map(|claw| claw.hint.clone().into()),
             session_id: claw.map(|claw| claw.session_id.clone().into()),
             cancel_observed: claw.map(|claw| claw.cancel_observed.into()),

@@ -152,6 +152,8 @@ views! {
         RateLimitEvent(RateLimitEvent) "rate_limit_event" { rate_limit_info: node }
         /// `tool_use_summary`: a summary of tool calls.
         ToolUseSummary(ToolUseSummary) "tool_use_summary" { summary: text, preceding_tool_use_ids: texts }
+        /// `conversation_reset`: the conversation was discarded, as by `/clear`; what follows is another session.
+        ConversationReset(ConversationReset) "conversation_reset" { new_conversation_id: text, trigger: text, session_id: text }
         /// `control_request`: the CLI asks its host.
         ControlRequest(ControlRequest) "control_request" { request_id: text, request: node }
         /// `control_response`: the CLI answers its host.
@@ -302,6 +304,11 @@ impl<'a> User<'a> {
     /// What the tool returned, in the tool's own form.
     pub fn tool_use_result(self) -> Option<Node<'a>> {
         self.members.tool_use_result
+    }
+
+    /// The content, if it is one text.
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        self.members.message?.get("content")?.text()
     }
 
     /// The content blocks, if the content is an array.

@@ -37,13 +37,14 @@ pub use limits::Limits;
 pub use line::{Line, RawMessage};
 pub use message::{
     ApiMessage, ApiRetry, Assistant, BackgroundTasksChanged, Block, CompactBoundary, ControlRequest,
-    ControlResponse, HookResponse, HookStarted, Informational, Init, Message, ModelFallback, ModelRefusal,
-    Notification, PermissionDenied, RateLimitEvent, RunResult, SessionStateChanged, Status, StreamEvent,
-    TaskNotification, TaskProgress, TaskStarted, TaskUpdated, ThinkingTokens, ToolUseSummary, Unknown, User,
+    ControlResponse, ConversationReset, HookResponse, HookStarted, Informational, Init, Message,
+    ModelFallback, ModelRefusal, Notification, PermissionDenied, RateLimitEvent, RunResult,
+    SessionStateChanged, Status, StreamEvent, TaskNotification, TaskProgress, TaskStarted, TaskUpdated,
+    ThinkingTokens, ToolUseSummary, Unknown, User,
 };
 pub use reader::{StreamReader, Summary};
 pub use session::{
-    AssistantError, Denial, Fate, Pass, RateLimit, ResultFacts, Retries, Session, Task, TokenUsage,
-    ToolCalls, ToolStats,
+    AssistantError, Denial, Fate, LocalOutput, Pass, RateLimit, ResultFacts, Retries, Session, Task,
+    TokenUsage, ToolCalls, ToolStats,
 };
 pub use tally::{Sample, Tally};

@@ -209,6 +209,80 @@ fn regression_a_reader_that_left_early_turned_the_exit_code_into_0() {
     assert_eq!(unread(&["completions", "bash"]), Some(0));
 }
 
+/// What becomes of a command whose reader takes one line and leaves.
+fn read_one_line(args: &[&str]) -> (String, Option<i32>) {
+    use std::io::BufRead as _;
+    let mut command = process(ROOT);
+    command.args(args).stderr(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    (line, child.wait().unwrap().code())
+}
+
+#[test]
+fn a_reader_that_takes_one_line_learns_the_same_exit_code() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().display().to_string();
+    for format in ["human", "json"] {
+        for (args, code) in [
+            (vec!["judge", "tests/corpus/claude-2.1.197"], 100),
+            (vec!["judge", "tests/corpus/claude-2.1.197/plain"], 0),
+            (vec!["audit", "--min-score", "1.1", "claw-2.0"], 100),
+            (vec!["audit", "--min-score", "0.1", "claw-2.0"], 0),
+            (vec!["diff", "tests/corpus/claw-rust-69c326c2", "tests/corpus/claw-rust-head"], 100),
+            (
+                vec![
+                    "run",
+                    "claude/answers",
+                    "--target",
+                    "reference+usage-off",
+                    "--out",
+                    &out,
+                    "--fail-on",
+                    "should",
+                ],
+                100,
+            ),
+            (vec!["run", "claude/answers", "--target", "reference+no-result", "--out", &out], 100),
+            (vec!["run", "claude/answers", "--target", "reference", "--out", &out], 0),
+        ] {
+            let (line, seen) = read_one_line(&[&args[..], &["--format", format]].concat());
+            assert!(!line.is_empty(), "{args:?}");
+            assert_eq!(seen, Some(code), "{args:?} --format {format}");
+        }
+    }
+}
+
+#[test]
+fn a_broken_should_fails_only_where_that_is_asked_for() {
+    // The only clause that this run breaks is one that warns.
+    let warned = "tests/corpus/claw-rust-head/bad_trunc";
+    let (_, lines) = said(clawgate(ROOT).args(["judge", "--format", "json", warned]));
+    let levels = lines[0]["findings"].as_array().unwrap().iter().map(|finding| &finding["level"]);
+    assert_eq!(levels.collect::<Vec<_>>(), ["should"]);
+    let judge = |path: &str, more: &[&str]| {
+        clawgate(ROOT).args(["judge", path]).args(more).output().unwrap().status.code()
+    };
+    assert_eq!(judge(warned, &[]), Some(0));
+    assert_eq!(judge(warned, &["--fail-on", "must"]), Some(0));
+    assert_eq!(judge(warned, &["--fail-on", "should"]), Some(100));
+    assert_eq!(
+        judge("tests/corpus/claude-2.1.197/plain", &["--fail-on", "should"]),
+        Some(0),
+        "nothing is broken"
+    );
+    assert_eq!(judge(warned, &["--fail-on", "note"]), Some(2));
+    let by_environment = clawgate(ROOT).args(["judge", warned]).env("CLAWGATE_FAIL_ON", "should").output();
+    assert_eq!(by_environment.unwrap().status.code(), Some(100));
+    // What is accepted for now does not fail at any level.
+    let folder = TempDir::new().unwrap();
+    let known = folder.path().join("known-failures.toml");
+    fs::write(&known, "[[known-failure]]\nclause = \"claw-flat/answer-has-usage\"\ntarget = \"claw*\"\nscenario = \"*\"\nreason = \"upstream\"\nlink = \"https://example.org\"\nexpires = 2999-01-01\n").unwrap();
+    let known = known.display().to_string();
+    assert_eq!(judge(warned, &["--fail-on", "should", "--known-failures", &known]), Some(0));
+}
+
 #[test]
 fn the_json_fits_its_published_schema() {
     let folders = ["claude-2.1.197", "claude-2.1.325", "claw-rust-head", "claw-py-71830d7d"];

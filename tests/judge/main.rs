@@ -12,6 +12,7 @@ mod drift;
 mod events_cli;
 mod events_corpus;
 mod events_properties;
+mod failures;
 #[path = "../support/files.rs"]
 mod files;
 #[path = "../support/schema.rs"]

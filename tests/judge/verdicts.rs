@@ -137,7 +137,7 @@ fn the_kinds_of_claw_have_class_and_retry() {
         ("parse", "usage", false),
         ("usage", "usage", false),
         ("cli_parse", "usage", false),
-        ("command_not_found", "usage", false),
+        ("command_not_found", "not_found", false),
         ("config_error", "usage", false),
         ("unknown_option", "usage", false),
         ("session_not_found", "not_found", false),
@@ -173,10 +173,33 @@ fn the_kinds_of_claw_have_class_and_retry() {
             let fields = verdict.claw.unwrap();
             assert_eq!((fields.kind.as_deref(), fields.hint.as_deref()), (Some(kind), Some("try y")));
         }
-        // What the envelope says beats the table.
+        // What the envelope says beats the table, but what was typed wrong or does not exist stays so.
         let says = claw(&format!(r#"{{"error":{{"kind":"{kind}","retryable":{}}}}}"#, !retryable), 1);
-        assert_eq!(says.retryable, !retryable, "{kind}");
+        let is_final = matches!(class, "usage" | "not_found");
+        assert_eq!(says.retryable, !retryable && !is_final, "{kind}");
     }
+}
+
+#[test]
+fn kinds_of_the_api_that_nobody_wrote_down_are_read_by_their_words() {
+    for (kind, expected, retryable) in [
+        ("model_not_found", "api/model_not_found", false),
+        ("model_overloaded", "api/overloaded", true),
+        ("api_timeout", "api/connection", true),
+        ("api_server_error", "api/server_error", true),
+        ("api_permission_error", "auth", false),
+        ("api_rate_limited_rate_limit", "rate_limit", true),
+        ("api_something", "api/unknown", false),
+    ] {
+        let verdict = claw(&format!(r#"{{"type":"error","error":"x","kind":"{kind}"}}"#), 1);
+        assert_eq!((named(&verdict), verdict.retryable), (expected.to_owned(), retryable), "{kind}");
+    }
+}
+
+/// The class with its detail.
+fn named(verdict: &Verdict) -> String {
+    let detail = verdict.detail.as_ref().map(|detail| format!("/{detail}")).unwrap_or_default();
+    format!("{}{detail}", verdict.class)
 }
 
 #[test]
@@ -225,7 +248,12 @@ fn an_output_of_claw_that_is_not_one_document_is_a_protocol_failure() {
         ("Allow? {\"a\":1}\n", 0, "protocol"),
         ("[1]\n", 0, "protocol"),
         ("{\"a\":1}\n", 7, "protocol"),
-        ("{\"a\":1}\n", 1, "error"),
+        ("{\"type\":\"error\",\"error\":\"x\"}\n", 139, "protocol"),
+        ("{\"a\":1}\n", 139, "crash"),
+        ("{\"a\":1}\n", 1, "crash"),
+        ("{\"a\":1}\n", 2, "timeout"),
+        ("{\"a\":1,\"stop_reason\":\"completed\"}\n", 2, "crash"),
+        ("{\"type\":\"error\",\"kind\":\"parse\",\"error\":\"x\"}\n", 2, "usage"),
         ("{\"a\":1}\n", 0, "ok"),
         ("{\"a\":NaN}\n", 0, "ok"),
     ] {
@@ -235,11 +263,17 @@ fn an_output_of_claw_that_is_not_one_document_is_a_protocol_failure() {
 
 /// Judges a stream with a given end.
 fn stream(lines: &[&str], exit: &str, stderr: &str) -> Verdict {
+    let argv = r#","argv":["claude","--output-format","stream-json"]"#;
+    recorded(&lines.join("\n"), exit, stderr, argv)
+}
+
+/// Judges an output with a given end and further fields of its recording.
+fn recorded(stdout: &str, exit: &str, stderr: &str, more: &str) -> Verdict {
     let facts = format!(
-        r#"{{"schema_version":1,"target":"claude","target_version":"x","scenario":"s","exit":{exit},"argv":["claude","--output-format","stream-json"]}}"#
+        r#"{{"schema_version":1,"target":"claude","target_version":"x","scenario":"s","exit":{exit}{more}}}"#
     );
     let facts = clawgate::recording::Facts::parse(facts.as_bytes()).unwrap();
-    let recording = Recording::new(facts, lines.join("\n").into_bytes(), stderr.into());
+    let recording = Recording::new(facts, stdout.into(), stderr.into());
     let judge = |contracts: &Contracts| judge::recording(&recording, contracts, &Options::default());
     CONTRACTS.with(judge).unwrap().verdict.unwrap()
 }
@@ -277,6 +311,12 @@ fn every_row_of_the_table_fires_and_holds_back() {
         ("crash/signal", vec![INIT.into()], r#"{"code":143}"#, ""),
         ("crash/panic", vec![], r#"{"code":101}"#, "thread 'main' panicked"),
         ("crash/exit-code", vec![SAID.into(), DONE.into()], r#"{"code":1}"#, ""),
+        ("crash/exit-code", vec![SAID.into(), DONE.into()], r#"{"code":130}"#, ""),
+        ("crash/exit-code", vec![SAID.into(), DONE.into()], r#"{"code":255}"#, ""),
+        ("crash/exit-code", vec![SAID.into(), DONE.into()], r#"{"signal":11}"#, ""),
+        ("ok", vec![SAID.into(), DONE.into()], r#"{"code":124}"#, ""),
+        ("ok", vec![SAID.into(), DONE.into()], r#"{"code":143,"timed_out":"after-result"}"#, ""),
+        ("auth", vec![failed(r#""api_error_status":401,"result":"x""#)], r#"{"code":255}"#, ""),
         ("usage", vec![], r#"{"code":1}"#, "error: unknown option"),
         ("usage", vec![INIT.into()], r#"{"code":1}"#, "Error: tool not found"),
         (
@@ -291,6 +331,9 @@ fn every_row_of_the_table_fires_and_holds_back() {
         ("truncated", vec![], r#"{"code":0}"#, ""),
         ("truncated", vec![SAID.into(), DONE.into(), SAID.into()], r#"{"code":0}"#, ""),
         ("truncated/response", vec![SAID.into(), done(r#""stop_reason":null"#)], r#"{"code":0}"#, ""),
+        ("truncated/response", vec![SAID.into(), done(r#""stop_reason":"pause_turn""#)], r#"{"code":0}"#, ""),
+        ("ok", vec![SAID.into(), done(r#""stop_reason":"pause_turn""#), SAID.into(), DONE.into()], r#"{"code":0}"#, ""),
+        ("crash/exit-code", vec![SAID.into(), done(r#""stop_reason":null"#)], r#"{"code":1}"#, ""),
         (
             "interrupted",
             vec![r#"{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":1,"terminal_reason":"aborted_streaming"}"#.into()],
@@ -370,15 +413,13 @@ fn every_row_of_the_table_fires_and_holds_back() {
         ),
         ("permission", vec![SAID.into(), done(r#""permission_denials":[{"tool_name":"Bash"}]"#)], r#"{"code":0}"#, ""),
         ("no_output", vec![r#"{"type":"result","subtype":"success","is_error":false,"result":"","num_turns":1}"#.into()], r#"{"code":0}"#, ""),
+        ("ok", vec![r#"{"type":"result","subtype":"success","is_error":false,"result":"","num_turns":0,"stop_reason":null}"#.into()], r#"{"code":0}"#, ""),
     ];
     let mut wrong = Vec::new();
     for (expected, lines, exit, stderr) in rows {
         let lines: Vec<_> = lines.iter().map(String::as_str).collect();
         let verdict = stream(&lines, exit, stderr);
-        let got = verdict
-            .detail
-            .as_ref()
-            .map_or(verdict.class.name().to_owned(), |detail| format!("{}/{detail}", verdict.class));
+        let got = named(&verdict);
         if got != expected {
             wrong.push(format!("{got}, expected {expected}: {lines:?} {exit} {:?}", verdict.evidence));
         }

@@ -1,18 +1,21 @@
 //! Gathering what happened, message by message.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::json::Node;
 use crate::stream_json::reader::is_space;
 use crate::stream_json::{
-    ApiMessage, Assistant, Block, Init, Limits, Line, Message, RateLimitEvent, RawMessage, RunResult, User,
+    ApiMessage, Assistant, Block, Init, Limits, Line, Message, RateLimitEvent, RawMessage, RunResult,
+    StreamEvent, User,
 };
 use crate::text::tail;
 
+use super::local_command::LocalOutput;
 use super::outcome::{ResultFacts, denied_tools};
+use super::questions::Questions;
 use super::tasks::Tasks;
 use super::usage::UsageByModel;
 use super::{Task, TokenUsage, ToolCalls};
@@ -21,6 +24,8 @@ use super::{Task, TokenUsage, ToolCalls};
 const FINAL_TEXT: usize = 64 << 10;
 /// Kept results; of more, later successes replace each other and a bounded number of failures is added.
 const MAX_RESULTS: usize = 256;
+/// More commands than any real installation has.
+const MAX_COMMANDS: usize = 4096;
 
 /// An `error` that an assistant message carried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -56,6 +61,8 @@ pub struct Retries {
     pub last_status: Option<i64>,
     /// The line of the last one.
     pub line: u64,
+    /// Whether no model has answered since the last one.
+    pub pending: bool,
 }
 
 /// A `rate_limit_event` that says that a request was rejected.
@@ -76,30 +83,8 @@ pub struct Pass {
     pub error: Option<AssistantError>,
     /// The line on which the model first answered.
     pub answered: Option<u64>,
-}
-
-/// Questions to the user.
-#[derive(Debug, Default)]
-struct Questions {
-    /// The line of the first one that got no answer.
-    first: Option<u64>,
-    open_ids: HashSet<String>,
-}
-
-impl Questions {
-    fn ask(&mut self, id: Option<Cow<'_, str>>, line: u64, limit: usize) {
-        self.first.get_or_insert(line);
-        if let Some(id) = id.filter(|_| self.open_ids.len() < limit) {
-            self.open_ids.insert(id.into_owned());
-        }
-    }
-
-    /// A question that was really answered is no reason to worry.
-    fn answer(&mut self, id: &str, is_error: bool) {
-        if self.open_ids.remove(id) && !is_error && self.open_ids.is_empty() {
-            self.first = None;
-        }
-    }
+    /// The last words of a command that the CLI runs itself.
+    pub local_output: Option<LocalOutput>,
 }
 
 /// Everything a verdict and a report need to know of a stream.
@@ -121,6 +106,8 @@ pub struct Session {
     pub cli_version: Option<String>,
     /// The session's id, from the first message that has one.
     pub session_id: Option<String>,
+    /// The slash commands and skills that the first init lists; none where it lists none.
+    pub commands: Option<BTreeSet<String>>,
     /// Kept results, in order.
     pub results: Vec<ResultFacts>,
     /// How many results there were, also those that are not kept.
@@ -160,7 +147,7 @@ impl Session {
 
     /// The line of the first `AskUserQuestion` call that got no answer.
     pub fn asked_user(&self) -> Option<u64> {
-        self.questions.first
+        self.questions.first()
     }
 
     /// The work beside the main loop, and how each piece of it ended.
@@ -202,7 +189,14 @@ impl Session {
                 self.retries.last_error = retry.error().map(Cow::into_owned);
                 self.retries.last_status = retry.error_status();
                 self.retries.line = line;
+                self.retries.pending = true;
             }
+            Message::StreamEvent(event) => self.stream_event(event),
+            Message::Status(status) if status.compact_result().is_some_and(|end| end == "failed") => {
+                self.pass.local_output = Some(LocalOutput::of_compaction(status.compact_error(), line));
+            }
+            // What comes now is another session.
+            Message::ConversationReset(_) => self.session_id = None,
             Message::TaskStarted(started) => self.tasks.started(started, line, self.limits.open),
             Message::TaskUpdated(updated) => self.tasks.updated(updated),
             Message::TaskNotification(notice) => self.tasks.notified(notice),
@@ -216,7 +210,9 @@ impl Session {
             }
             _ => {}
         }
-        if self.session_id.is_none() && matches!(message, Message::Result(_) | Message::Assistant(_)) {
+        if self.session_id.is_none()
+            && matches!(message, Message::Init(_) | Message::Result(_) | Message::Assistant(_))
+        {
             self.session_id = root.get("session_id").and_then(Node::text).map(Cow::into_owned);
         }
     }
@@ -227,6 +223,17 @@ impl Session {
             self.model = init.model().map(Cow::into_owned);
             self.cli_version = init.claude_code_version().map(Cow::into_owned);
             self.session_id = init.session_id().map(Cow::into_owned).or(self.session_id.take());
+            let names = init.slash_commands().chain(init.skills()).take(MAX_COMMANDS);
+            let names: BTreeSet<_> = names.map(Cow::into_owned).collect();
+            self.commands = (!names.is_empty()).then_some(names);
+        }
+    }
+
+    /// The beginning of an answer, which is told at once where partial messages are asked for.
+    fn stream_event(&mut self, event: StreamEvent<'_>) {
+        if self.retries.pending {
+            let kind = event.event().and_then(|event| event.get("type"));
+            self.retries.pending = !kind.is_some_and(|kind| kind.is_text("message_start"));
         }
     }
 
@@ -242,6 +249,7 @@ impl Session {
         let Some(message) = assistant.api_message() else { return };
         let is_synthetic = message.is_synthetic();
         if !is_synthetic {
+            self.retries.pending = false;
             if !is_subagent {
                 self.pass.answered.get_or_insert(line);
             }
@@ -251,6 +259,8 @@ impl Session {
             if block.is("text") {
                 if !is_subagent && !is_synthetic {
                     self.main_text(block, line);
+                } else if !is_subagent && assistant.error().is_none() {
+                    self.local_text(assistant, block, line);
                 }
             } else if block.is("tool_use") {
                 self.tool_use(block, is_subagent, line);
@@ -276,6 +286,14 @@ impl Session {
         }
     }
 
+    /// The CLI speaks itself, and not of an error of the API.
+    fn local_text(&mut self, assistant: Assistant<'_>, block: Block<'_>, line: u64) {
+        let Some(text) = block.text.and_then(Node::text) else { return };
+        let output = LocalOutput::of_message(&text, assistant.root.get("local_command_source"), line);
+        let earlier = self.pass.local_output.take().filter(|earlier| earlier.is_error);
+        self.pass.local_output = Some(earlier.unwrap_or(output));
+    }
+
     fn tool_use(&mut self, block: Block<'_>, is_subagent: bool, line: u64) {
         let id = block.id.and_then(Node::text);
         let name = block.name.and_then(Node::text).unwrap_or_default();
@@ -297,12 +315,15 @@ impl Session {
 
     fn user(&mut self, user: User<'_>, line: u64) {
         let details = user.tool_use_result();
+        if let Some(output) = user.text().and_then(|text| LocalOutput::of_user(&text, line)) {
+            self.pass.local_output = Some(output);
+        }
         for block in user.blocks().filter(|block| block.is("tool_result")) {
             let Some(id) = block.tool_use_id.and_then(Node::text) else { continue };
             let is_error = block.is_failed();
             let name = self.tools.answered(&id, is_error);
             self.tasks.tool_result(block, details);
-            self.questions.answer(&id, is_error);
+            self.questions.answer(&id, block);
             if matches!(name.as_deref(), Some("Agent" | "Task")) && is_api_error_text(block) {
                 let error = AssistantError { kind: "API Error".into(), line, recovered: false };
                 self.subagent_error.get_or_insert(error);
@@ -321,6 +342,8 @@ impl Session {
         let pass = std::mem::take(&mut self.pass);
         facts.assistant_error = pass.error;
         facts.model_answered = pass.answered.is_some();
+        facts.local_output = pass.local_output;
+        self.retries.pending = false;
         for tool in denied_tools(result) {
             self.denied(tool, line);
         }

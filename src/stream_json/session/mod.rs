@@ -4,12 +4,15 @@
 //! the CLI made up, follows tool calls and background tasks to their ends, and remembers every result.
 
 mod fold;
+mod local_command;
 mod outcome;
+mod questions;
 mod tasks;
 mod tools;
 mod usage;
 
 pub use fold::{AssistantError, Denial, Pass, RateLimit, Retries, Session};
+pub use local_command::LocalOutput;
 pub use outcome::ResultFacts;
 pub use tasks::{Fate, Task};
 pub use tools::{ToolCalls, ToolStats};

@@ -8,7 +8,7 @@ use crate::json::Node;
 use crate::stream_json::RunResult;
 use crate::text::{head, tail};
 
-use super::{AssistantError, TokenUsage};
+use super::{AssistantError, LocalOutput, TokenUsage};
 
 /// Of a result's text this much is kept from its start and from its end.
 const KEPT: usize = 8 << 10;
@@ -51,6 +51,8 @@ pub struct ResultFacts {
     pub assistant_error: Option<AssistantError>,
     /// Whether a model answered in this pass; false for local commands.
     pub model_answered: bool,
+    /// The last words of a command that the CLI ran itself in this pass.
+    pub local_output: Option<LocalOutput>,
     /// Whether only the head of an oversized line could be read.
     pub partial: bool,
 }
@@ -83,6 +85,11 @@ impl ResultFacts {
     /// A failure of which nothing but a text is known.
     pub fn failure_with_text(text: &str) -> Self {
         Self { is_error: Some(true), text: Some(head(text, KEPT).to_owned()), ..Self::default() }
+    }
+
+    /// Whether no model was asked: the CLI ran a command of its own.
+    pub fn is_local(&self) -> bool {
+        !self.model_answered && self.num_turns == Some(0) && !self.is_failure()
     }
 
     /// Whether the result says that something failed.
