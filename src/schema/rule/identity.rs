@@ -5,20 +5,27 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde_json::Value;
 
-use super::{Evidence, JsonView, Loaded, Message, Names, Rule, Sink, Source, Table, Watch, excerpt};
+use super::{
+    Evidence, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Source, Table, Watch, excerpt,
+};
 
 #[derive(Debug)]
 struct Unique(Source);
 
 #[derive(Debug)]
-struct Same(Source);
+struct Same {
+    source: Source,
+    /// After such a message the value may be another.
+    until: Option<Selector>,
+}
 
 pub(super) fn load_unique(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Unique(Source::load(fields, names)?)))
 }
 
 pub(super) fn load_same(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
-    Ok(Box::new(Same(Source::load(fields, names)?)))
+    let until = fields.get("until").map(|_| Selector::need(fields, "until", names)).transpose()?;
+    Ok(Box::new(Same { source: Source::load(fields, names)?, until }))
 }
 
 impl Rule for Unique {
@@ -33,11 +40,11 @@ impl Rule for Unique {
 
 impl Rule for Same {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(SameWatching { source: &self.0, first: None })
+        Box::new(SameWatching { rule: self, first: None })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
-        self.0.may_take(kind)
+        self.source.may_take(kind)
     }
 }
 
@@ -75,14 +82,14 @@ impl Watch for UniqueWatching<'_> {
 }
 
 struct SameWatching<'r> {
-    source: &'r Source,
+    rule: &'r Same,
     first: Option<(Value, u64)>,
 }
 
 impl Watch for SameWatching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let Self { source, first } = self;
-        source.visit(message, &mut |value, pointer| match first {
+        let Self { rule, first } = self;
+        rule.source.visit(message, &mut |value, pointer| match first {
             None => *first = Some((value.to_value().into_owned(), message.line)),
             Some((known, line)) if !value.same(known) => {
                 sink.add(|| {
@@ -93,6 +100,9 @@ impl Watch for SameWatching<'_> {
             }
             Some(_) => {}
         });
+        if rule.until.as_ref().is_some_and(|until| until.takes(message)) {
+            *first = None;
+        }
     }
 }
 
@@ -106,6 +116,12 @@ mod tests {
         check_table(&[
             (r#"{ rule = "unique", at = "/n" }"#, other, twice, &["2/n: 1 was already used on line 1"]),
             (r#"{ rule = "same", at = "/n" }"#, twice, other, &["2/n: 2 differs from 1 on line 1"]),
+            (
+                r#"{ rule = "same", at = "/n", until = { "/type" = "a" } }"#,
+                "{\"type\":\"a\",\"n\":1}\n{\"n\":2}\n{\"n\":2}\n",
+                "{\"n\":1}\n{\"type\":\"a\",\"n\":2}\n",
+                &["2/n: 2 differs from 1 on line 1"],
+            ),
             (
                 r#"{ rule = "same", each = "/l", where = { "/k" = 1 }, at = "/n" }"#,
                 "{\"l\":[{\"k\":1,\"n\":1},{\"k\":2,\"n\":2}]}\n",
