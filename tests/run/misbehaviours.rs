@@ -80,7 +80,7 @@ const ELSEWHERE: &[&str] = &["writes-outside"];
 const NOTICED: &[(&str, &str, &str)] = &[
     ("stderr-warning", "claw/status/ok", "claw-stdout/stderr-silent"),
     ("huge-stderr", "claw/status/ok", "claw-stdout/stderr-silent"),
-    ("usage-off", "claude/answers/stream", "claude-stream-json/usage-sums-messages"),
+    ("usage-off", "claude/answers/stream", "claude-stream-json/usage-covers-messages"),
 ];
 
 /// The reference target's file with short timers and a small limit on output.

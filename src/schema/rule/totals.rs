@@ -17,8 +17,8 @@ struct Totals {
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Totals {
-        left: Values::load(&fields.need("left")?, names)?,
-        right: Values::load(&fields.need("right")?, names)?,
+        left: Values::load(&fields.need("left")?, names)?.summing(),
+        right: Values::load(&fields.need("right")?, names)?.summing(),
         tolerance: fields.get("tolerance").map_or(Ok(0.0), |node| node.number())?,
         at_most: fields.get("at-most").map_or(Ok(false), |node| node.bool())?,
     }))

@@ -27,6 +27,8 @@ pub(super) struct Values {
     parts: Vec<Part>,
     /// Whether whole texts are kept, because they are searched or joined.
     keeps_text: bool,
+    /// Whether only totals matter: one for each part, key and, where it is picked by that, entry.
+    sums: bool,
 }
 
 #[derive(Debug)]
@@ -134,12 +136,17 @@ impl Values {
         if parts.is_empty() {
             return Err(node.complain("names no values"));
         }
-        Ok(Self { parts, keeps_text: false })
+        Ok(Self { parts, keeps_text: false, sums: false })
     }
 
     /// Keeps whole texts, for a rule that searches them.
     pub(super) fn keeping_text(self) -> Self {
         Self { keeps_text: true, ..self }
+    }
+
+    /// Keeps totals instead of values, for a rule that adds them up.
+    pub(super) fn summing(self) -> Self {
+        Self { sums: true, ..self }
     }
 
     pub(super) fn may_take(&self, kind: Option<usize>) -> bool {
@@ -453,6 +460,19 @@ impl<'v> Collector<'v> {
         place: Place,
         joined: Option<u64>,
     ) {
+        let entry = self.taken[number];
+        let amount = if part.count { Some(1.0) } else { number_of(&value) };
+        if self.values.sums {
+            let group = if part.pick == Which::Every { 0 } else { entry };
+            let next = self.picked.len();
+            let index = *self.joined.entry((number, key.unwrap_or_default(), group)).or_insert(next);
+            if let Some(known) = self.picked.get_mut(index) {
+                known.amount =
+                    known.amount.zip(amount).map(|(sum, more)| sum + more).or(known.amount).or(amount);
+                known.place = place;
+                return;
+            }
+        }
         self.bytes += value.as_str().map_or(64, str::len);
         if self.picked.len() >= MOST || self.bytes > MOST_BYTES {
             self.lost += 1;
@@ -466,8 +486,6 @@ impl<'v> Collector<'v> {
                 return;
             }
         }
-        let amount = if part.count { Some(1.0) } else { number_of(&value) };
-        let entry = self.taken[number];
         let is_open = part.open;
         self.picked.push(Picked { part: number, entry, is_open, key, hash: 0, value, amount, place });
     }

@@ -17,10 +17,18 @@ struct Within {
     ordered: bool,
     /// A value is none of the others.
     never: bool,
+    /// The side that comes first in a run: without it the other is not even looked at.
+    first: Option<Side>,
     /// Where there are no others at all, nothing is judged.
     none_is_fine: bool,
     /// A value that belongs to what the others know nothing of is not judged.
     other_keys_are_fine: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Values,
+    Of,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +56,10 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         by,
         ordered: switch("ordered")?,
         never: switch("never")?,
+        first: fields
+            .get("first")
+            .map(|node| choice(&node, &[("values", Side::Values), ("of", Side::Of)]))
+            .transpose()?,
         none_is_fine: fields.get("none").map_or(Ok(false), |node| choice(&node, &fine))?,
         other_keys_are_fine: fields.get("other-keys").map_or(Ok(false), |node| choice(&node, &fine))?,
     }))
@@ -80,8 +92,12 @@ struct Watching<'r> {
 
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
-        for collector in [&mut self.values, &mut self.of].into_iter().flatten() {
-            collector.message(message);
+        let (Some(values), Some(of)) = (&mut self.values, &mut self.of) else { return };
+        if self.rule.first != Some(Side::Of) || !of.is_empty() {
+            values.message(message);
+        }
+        if self.rule.first != Some(Side::Values) || !values.is_empty() {
+            of.message(message);
         }
     }
 
