@@ -283,11 +283,15 @@ mod tests {
         assert_eq!(held("{ min = 1, max = 3 }"), [1, 2, 3]);
         assert_eq!(held("{ min = 5 }"), [5, 6]);
         assert_eq!(held("{ max = 1 }"), [0, 1]);
-        let said = ["2", "{ min = 1, max = 3 }", "{ min = 5 }", "{ max = 1 }"].map(|form| read(form).to_string());
+        let said =
+            ["2", "{ min = 1, max = 3 }", "{ min = 5 }", "{ max = 1 }"].map(|form| read(form).to_string());
         assert_eq!(said, ["2", "1 to 3", "at least 5", "at most 1"]);
         for wrong in ["\"many\"", "-1", "{}", "[1, 2]"] {
             let said = complaint(&format!("[expect]\nrequests = {wrong}"));
-            assert!(said.starts_with("my.toml:3:12: expected a number of requests, or bounds such as"), "{said}");
+            assert!(
+                said.starts_with("my.toml:3:12: expected a number of requests, or bounds such as"),
+                "{said}"
+            );
         }
         let said = complaint("[expect]\nrequests = { min = 3, max = 1 }");
         assert!(said.contains("no number is at least 3 and at most 1"), "{said}");
