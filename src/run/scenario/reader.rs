@@ -209,10 +209,6 @@ mod tests {
         Scenario::parse("my.toml", &format!("{HEAD}{text}")).unwrap_err().headline()
     }
 
-    fn exactly(count: u64) -> Option<Requests> {
-        Some(Requests::exactly(count))
-    }
-
     #[test]
     fn variants_share_what_they_do_not_say() {
         let text = format!(
@@ -226,7 +222,10 @@ mod tests {
         assert_eq!(a.run.args, ["-a"]);
         assert!(b.run.args.is_empty() && b.run.prompt.as_deref() == Some("x"));
         assert_eq!((a.expect.verdict, b.expect.verdict), (Class::Ok, Class::RateLimit));
-        assert_eq!((a.expect.requests, b.expect.requests), (exactly(1), exactly(1)));
+        assert_eq!(
+            (a.expect.requests, b.expect.requests),
+            (Some(Requests::exactly(1)), Some(Requests::exactly(1)))
+        );
         assert_eq!(b.faults.len(), 1);
     }
 
@@ -252,10 +251,10 @@ mod tests {
         );
         let scenario = Scenario::parse("my.toml", &text).unwrap();
         let a = scenario.cases[0].for_target("claude", None).unwrap();
-        assert_eq!((a.expect.verdict, a.expect.requests), (Class::Auth, exactly(7)));
+        assert_eq!((a.expect.verdict, a.expect.requests), (Class::Auth, Some(Requests::exactly(7))));
         assert_eq!((a.run.args.len(), a.run.env.len()), (1, 1));
         let b = scenario.cases[1].for_target("claude", None).unwrap();
-        assert_eq!(b.expect.requests, exactly(8));
+        assert_eq!(b.expect.requests, Some(Requests::exactly(8)));
     }
 
     #[test]
