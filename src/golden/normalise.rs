@@ -76,7 +76,7 @@ pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Resul
         scenario: facts.scenario.clone(),
         contract: facts.contract().map(str::to_owned),
         owner: None,
-        exit: facts.to_value().get("exit").map(|exit| normaliser.value(exit)),
+        exit: exit(facts).map(|exit| normaliser.value(&exit)),
         stdout,
         stderr,
         requests,
@@ -120,6 +120,15 @@ impl io::Write for HashWriter {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// How the target ended. Where a timer ended it, whether it was quick enough to exit by itself is a matter of chance.
+fn exit(facts: &Facts) -> Option<Value> {
+    let exit = facts.to_value().get("exit")?.clone();
+    Some(match exit.get("timed_out") {
+        Some(timer) => serde_json::json!({ "timed_out": timer }),
+        None => exit,
+    })
 }
 
 /// What is not told of a request: when it came and how long it was says nothing, nor does where its body is.
@@ -218,6 +227,8 @@ impl<'v> Normaliser<'v> {
                     normaliser.find_ids(value);
                 }
             }
+            // An id may be sent that is never printed.
+            requests.into_iter().flatten().for_each(|request| normaliser.find_ids(request));
         }
         normaliser
     }
@@ -411,6 +422,39 @@ mod tests {
             a.files,
             [json!({"bytes": 1, "path": "work/a.txt", "sha256": "x"}), json!({"path": "home/.log"})]
         );
+    }
+
+    #[test]
+    fn an_id_that_is_only_sent_is_the_same_everywhere() {
+        let run = |task: &str| {
+            let mut recording = recording("/tmp/a", "{}\n");
+            let other = &mut recording.facts.other;
+            other.insert("requests".into(), json!([{"agent": task, "headers": {"task_id": task}}]));
+            other.insert("files".into(), json!([{"path": format!("home/{task}.log")}]));
+            normalise(&recording, &rules()).unwrap()
+        };
+        let a = run("b77x");
+        assert_eq!(a, run("c99y"));
+        assert_eq!(a.requests, [json!({"agent": "<task:1>", "headers": {"task_id": "<task:1>"}})]);
+        assert_eq!(a.files, [json!({"path": "home/<task:1>.log"})]);
+    }
+
+    #[test]
+    fn how_a_run_dies_that_a_timer_ended_is_not_compared() {
+        let run = |exit: Value| {
+            let facts = json!({"schema_version": 1, "target": "", "target_version": "", "scenario": "s", "exit": exit});
+            let facts = Facts::parse(facts.to_string().as_bytes()).unwrap();
+            normalise(&Recording::new(facts, Vec::new(), Vec::new()), &rules()).unwrap().exit
+        };
+        assert_eq!(
+            run(json!({"code": 143, "timed_out": "idle"})),
+            run(json!({"signal": 9, "timed_out": "idle"}))
+        );
+        assert_ne!(
+            run(json!({"code": 143, "timed_out": "idle"})),
+            run(json!({"code": 143, "timed_out": "wall"}))
+        );
+        assert_ne!(run(json!({"code": 143})), run(json!({"signal": 9})));
     }
 
     #[test]

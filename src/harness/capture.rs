@@ -82,6 +82,8 @@ pub(crate) fn terminal() -> io::Result<(Streams, Outlets, OwnedFd, OwnedFd)> {
 #[derive(Debug)]
 pub(crate) struct Watch<'w> {
     pub limits: Limits,
+    /// What holds instead until the first request for an answer, where the timers wait for it.
+    pub until_asked: Option<Limits>,
     /// The most that it may print.
     pub most_stdout: u64,
     pub steps: Vec<Step>,
@@ -89,7 +91,7 @@ pub(crate) struct Watch<'w> {
     pub stdin: Option<OwnedFd>,
     /// Whether that is a keyboard, which stays when there is no more to type.
     pub terminal: bool,
-    /// Gets a byte for each request for an answer, where a step waits for one.
+    /// Gets a byte for each request for an answer, where a step or the timers wait for one.
     pub requests: Option<OwnedFd>,
     /// Becomes readable when the run is to be ended.
     pub cancel: BorrowedFd<'w>,
@@ -136,7 +138,8 @@ pub(crate) fn watch(
         printed: 0,
         user: User::new(watch.steps, watch.stdin, watch.terminal),
         started,
-        limits: watch.limits,
+        limits: watch.until_asked.unwrap_or(watch.limits),
+        once_asked: watch.until_asked.map(|_| watch.limits),
         most_stdout: watch.most_stdout,
     };
     let mut requests = watch.requests.map(File::from);
@@ -152,7 +155,10 @@ pub(crate) fn watch(
         if ready.requests {
             match count(&mut requests)? {
                 0 => requests = None,
-                count => state.user.act(supervisor, &mut outlets, Noticed::Requests(count))?,
+                count => {
+                    state.asked();
+                    state.user.act(supervisor, &mut outlets, Noticed::Requests(count))?;
+                }
             }
         }
         if ready.reports {
@@ -250,11 +256,22 @@ struct State {
     printed: u64,
     user: User,
     started: Instant,
+    /// What holds now.
     limits: Limits,
+    /// What holds from the first request on, where that is still awaited.
+    once_asked: Option<Limits>,
     most_stdout: u64,
 }
 
 impl State {
+    /// The target asks for an answer: with its first request the timers of the case start.
+    fn asked(&mut self) {
+        if let Some(limits) = self.once_asked.take() {
+            self.limits = limits;
+            self.progress.asked(Instant::now());
+        }
+    }
+
     fn deadline(&self) -> Option<Instant> {
         match (self.ordered_at, self.exited_at) {
             (Some(at), _) => Some(at + PATIENCE),

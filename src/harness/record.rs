@@ -68,6 +68,8 @@ pub(crate) struct Job<'j> {
     /// What goes wrong besides what the script says.
     pub(crate) faults: &'j [Fault],
     pub(crate) limits: Limits,
+    /// What holds instead until the first request for an answer, where the timers wait for it.
+    pub(crate) until_asked: Option<Limits>,
     /// The most that the target may print.
     pub(crate) most_stdout: u64,
     /// What is known of the run before its command line is.
@@ -179,7 +181,7 @@ impl Recorder<'_> {
         };
         let start = |script: &Script| self.runtime.block_on(MockApi::start(script.clone(), options));
         let api = job.script.map(start).transpose()?;
-        let requests = self.requests(job.steps, api.as_ref())?;
+        let requests = self.requests(&job, api.as_ref())?;
         let base_url = api.as_ref().map(MockApi::base_url);
         let line = command_line(&room, base_url.as_deref()).map_err(RecordError::Unfit)?;
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
@@ -211,12 +213,13 @@ impl Recorder<'_> {
         })
     }
 
-    /// What tells of requests, where a step of the user waits for one.
-    fn requests(&self, steps: &[Step], api: Option<&MockApi>) -> io::Result<Option<OwnedFd>> {
-        let awaited = steps.iter().filter_map(|step| match step.cue {
+    /// What tells of requests, where a step of the user or the timers wait for one.
+    fn requests(&self, job: &Job<'_>, api: Option<&MockApi>) -> io::Result<Option<OwnedFd>> {
+        let steps = job.steps.iter().filter_map(|step| match step.cue {
             Cue::Asked(count) => Some(count),
             _ => None,
         });
+        let awaited = steps.chain(job.until_asked.map(|_| 1));
         let (Some(most), Some(api)) = (awaited.max(), api) else { return Ok(None) };
         let _runtime = self.runtime.enter();
         api.tell_of_requests(most).map(Some)
@@ -239,6 +242,7 @@ impl<'r> Prepared<'r> {
         let api_started = api.as_ref().map_or(launched, MockApi::started);
         let watch = Watch {
             limits: job.limits,
+            until_asked: job.until_asked,
             most_stdout: job.most_stdout,
             steps: job.steps.to_vec(),
             stdin: typing,

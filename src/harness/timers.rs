@@ -41,6 +41,12 @@ impl Progress {
         Self { started: now, last_output: None, result: None }
     }
 
+    /// It asked for its first answer, and whatever its start took is forgotten: the timers count from here.
+    pub(crate) fn asked(&mut self, now: Instant) {
+        self.started = now;
+        self.last_output = self.last_output.map(|_| now);
+    }
+
     pub(crate) fn printed(&mut self, now: Instant) {
         self.last_output = Some(now);
     }
@@ -94,5 +100,26 @@ mod tests {
         // Without a first event the wall may still come first.
         let short = Limits { wall: second, ..limits };
         assert_eq!(Progress::new(start).next(&short), (Timer::Wall, start + second));
+    }
+
+    #[test]
+    fn a_first_request_starts_the_timers_anew() {
+        let second = Duration::from_secs(1);
+        let limits = Limits {
+            wall: second * 100,
+            first_event: second * 10,
+            idle: second * 20,
+            after_result: second * 3,
+        };
+        let start = Instant::now();
+        let mut silent = Progress::new(start);
+        silent.asked(start + second * 7);
+        assert_eq!(silent.next(&limits), (Timer::FirstEvent, start + second * 17));
+        let mut talkative = Progress::new(start);
+        talkative.printed(start + second * 5);
+        talkative.asked(start + second * 7);
+        assert_eq!(talkative.next(&limits), (Timer::Idle, start + second * 27));
+        talkative.printed(start + second * 90);
+        assert_eq!(talkative.next(&limits), (Timer::Wall, start + second * 107));
     }
 }

@@ -15,7 +15,7 @@ use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
 use super::keep::Keep;
 use super::plan::Planned;
-use super::scenario::OutputMode;
+use super::scenario::{OutputMode, Requests};
 use super::target::Transform;
 use crate::golden::INTERLEAVE;
 use crate::harness::capture::Seen;
@@ -111,6 +111,7 @@ impl<'r> RunContext<'r> {
             script: planned.real_api.is_none().then_some(planned.script.as_ref()),
             faults: &planned.case.faults,
             limits: limits(planned, self.wall),
+            until_asked: until_asked(planned, self.wall),
             most_stdout: run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
             facts: facts(planned, contracts)?,
             place: planned.place.clone().unwrap_or_else(|| place(self.recorder.out, planned, number)),
@@ -228,15 +229,32 @@ fn place(out: &Path, planned: &Planned, number: u32) -> PathBuf {
     path
 }
 
+/// How long the target may take when the case says nothing else.
+fn usual_limits(planned: &Planned, wall: Option<Duration>) -> Limits {
+    let limits = planned.target.choice.target.limits;
+    Limits { wall: wall.unwrap_or(limits.wall), ..limits }
+}
+
 fn limits(planned: &Planned, wall: Option<Duration>) -> Limits {
-    let mut limits = planned.target.choice.target.limits;
+    let mut limits = usual_limits(planned, wall);
     let [own_wall, first_event, idle, after_result] =
         planned.run.timers.map(|ms| ms.map(Duration::from_millis));
-    limits.wall = own_wall.or(wall).unwrap_or(limits.wall);
+    limits.wall = own_wall.unwrap_or(limits.wall);
     limits.first_event = first_event.unwrap_or(limits.first_event);
     limits.idle = idle.unwrap_or(limits.idle);
     limits.after_result = after_result.unwrap_or(limits.after_result);
     limits
+}
+
+/// What bounds the start of a target whose case has timers of its own: they are about what the API does, so they wait
+/// until it is asked, and a slow start on a busy machine is none of their business.
+fn until_asked(planned: &Planned, wall: Option<Duration>) -> Option<Limits> {
+    let [own_wall, first_event, idle, _] = planned.run.timers;
+    let sets_one = own_wall.or(first_event).or(idle).is_some();
+    let asks = planned.real_api.is_none()
+        && !planned.script.turns.is_empty()
+        && planned.expect.requests.is_none_or(|requests| requests != Requests::NONE);
+    (sets_one && asks).then(|| usual_limits(planned, wall))
 }
 
 /// How long ago it was, for reports.

@@ -63,7 +63,7 @@ fn every_version_is_as_expected() {
     }
 }
 
-/// Ten, each of another kind, five times: normalised they are the same.
+/// A few, each of another kind, five times on the oldest version and on the newest: normalised they are the same.
 #[test]
 #[ignore = "needs the real Claude CLI; .ci/run runs it"]
 fn runs_of_the_same_binary_are_the_same() {
@@ -73,16 +73,18 @@ fn runs_of_the_same_binary_are_the_same() {
         "claude/files/denied",
         "claude/hooks/session-start",
         "claude/http/429",
+        "claude/limits/budget-json",
         "claude/refusal",
         "claude/retry/rate-limit",
         "claude/structured/fits",
         "claude/sub-agent/answers",
+        "claude/sub-agent/json",
         "claude/tools/bash",
     ];
     let binaries = std::env::var("CLAWGATE_CLAUDE_BINS").unwrap();
-    let binary = binaries.split(':').next().unwrap();
-    let folder = TempDir::new().unwrap();
-    let run = |more: &[&str]| {
+    let oldest = binaries.split(':').next().unwrap();
+    let newest = binaries.rsplit(':').next().unwrap();
+    let run = |folder: &TempDir, binary: &str, more: &[&str]| {
         let output = process(folder.path())
             .arg("run")
             .args(STEADY)
@@ -94,8 +96,11 @@ fn runs_of_the_same_binary_are_the_same() {
         let shown = String::from_utf8_lossy(&output.stdout);
         assert_eq!(output.status.code(), Some(0), "{shown}{}", String::from_utf8_lossy(&output.stderr));
     };
-    run(&["--golden", "update"]);
-    run(&["--golden", "check", "--repeat", "4"]);
+    for binary in [oldest, newest] {
+        let folder = TempDir::new().unwrap();
+        run(&folder, binary, &["--golden", "update"]);
+        run(&folder, binary, &["--golden", "check", "--repeat", "4"]);
+    }
 }
 
 /// A script, the last script, a binary: what stands between them is found.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -178,6 +179,61 @@ fn scenarios_import_scripts_and_differ_by_target() {
         .code(100)
         .stdout(contains("pass ").count(1))
         .stdout(contains("expected auth, found ok"));
+}
+
+/// A millisecond is over before any target asks, so the first case passes only where its timer waits for that; and the
+/// second ends by the target's own limit, which is shorter than what the case allows.
+#[test]
+fn the_timers_of_a_case_start_at_the_first_request() {
+    let target = include_str!("../../targets/reference.toml").replace("wall_ms = 30000", "wall_ms = 600");
+    let scenario = r#"
+scenario = { name = "timers", contract = "claude-stream-json", api = "plain" }
+[run]
+prompt = "Say hello."
+[expect]
+verdict = "timeout"
+detail = "wall"
+[[variants]]
+name = "asks"
+fault = "stall:after-event=3"
+run = { wall_ms = 1 }
+expect = { requests = 1 }
+[[variants]]
+name = "never-asks"
+run = { wall_ms = 60000 }
+expect = { requests = { max = 1 } }
+"#;
+    let folder = folder_with(&[
+        ("targets/reference.toml", &target),
+        ("scenarios/timers.toml", scenario),
+        ("clawgate.toml", ""),
+    ]);
+    for (case, target) in [("timers/asks", "reference"), ("timers/never-asks", "reference+silent")] {
+        clawgate(&folder)
+            .args(["run", case, "--target", target])
+            .assert()
+            .success()
+            .stdout(contains("timeout (wall)"));
+    }
+}
+
+#[test]
+fn bounds_of_requests_are_held() {
+    let scenario = |bounds: &str| {
+        format!(
+            "scenario = {{ name = \"mine\", contract = \"claude-stream-json\", api = \"plain\" }}\n\
+             [run]\nprompt = \"Go.\"\n[expect]\nrequests = {bounds}\n"
+        )
+    };
+    let run = |bounds: &str| {
+        let folder = folder_with(&[("mine.toml", &scenario(bounds))]);
+        clawgate(&folder).args(["run", "mine.toml"]).assert()
+    };
+    run("{ min = 1 }").success();
+    run("{ min = 1, max = 2 }").success();
+    run("{ min = 2 }").code(100).stdout(contains("expected at least 2 requests for an answer, found 1"));
+    run("{ max = 0 }").code(100).stdout(contains("expected 0 requests for an answer, found 1"));
+    run("{ least = 1 }").code(2).stderr(contains("mine.toml:5:14").and(contains("unknown key `least`")));
 }
 
 #[test]

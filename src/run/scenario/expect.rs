@@ -1,7 +1,9 @@
 //! `[expect]`: what a run has to be like.
 
+use std::fmt;
+
 use crate::classify::Class;
-use crate::document::{FileError, Table};
+use crate::document::{FileError, Item, Table};
 use crate::events::Profile;
 use crate::text::nearest;
 
@@ -22,7 +24,7 @@ pub struct Expect {
     /// What else the verdict says.
     pub advisories: Vec<String>,
     /// How many requests for an answer the API gets.
-    pub requests: Option<u64>,
+    pub requests: Option<Requests>,
     /// Files in the working directory.
     pub files: Vec<ExpectedFile>,
     /// Whether processes are left behind, which is otherwise a failure.
@@ -49,6 +51,61 @@ impl Default for Expect {
             outside: false,
             stdout_contains: None,
             stderr_contains: None,
+        }
+    }
+}
+
+/// How many requests for an answer the API gets: from `min` to `max`, however many without a `max`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Requests {
+    pub min: u64,
+    pub max: Option<u64>,
+}
+
+impl Requests {
+    /// The API is not asked at all.
+    pub(crate) const NONE: Self = Self::exactly(0);
+
+    /// This many, no more and no less.
+    pub(crate) const fn exactly(count: u64) -> Self {
+        Self { min: count, max: Some(count) }
+    }
+
+    /// Whether so many are as expected.
+    pub(crate) fn holds(self, count: u64) -> bool {
+        self.min <= count && self.max.is_none_or(|max| count <= max)
+    }
+
+    /// Reads a number, or a table with bounds.
+    fn read(item: Item<'_>) -> Result<Self, FileError> {
+        const FORMS: &str = "expected a number of requests, or bounds such as { min = 1, max = 5 }";
+        let place = item.place();
+        if !item.is_table() {
+            return item.unsigned().map(Self::exactly).map_err(|_| place.complain(FORMS));
+        }
+        let mut table = item.into_table()?;
+        let (min, max) = (table.unsigned("min")?, table.unsigned("max")?);
+        table.finish()?;
+        if min.is_none() && max.is_none() {
+            return Err(place.complain(FORMS));
+        }
+        let bounds = Self { min: min.unwrap_or(0), max };
+        if let Some(max) = max.filter(|max| *max < bounds.min) {
+            return Err(place.complain(format!("no number is at least {} and at most {max}", bounds.min)));
+        }
+        Ok(bounds)
+    }
+}
+
+/// As in "expected 3 requests for an answer".
+impl fmt::Display for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.min, self.max) {
+            (min, Some(max)) if min == max => write!(f, "{min}"),
+            (0, Some(max)) => write!(f, "at most {max}"),
+            (min, Some(max)) => write!(f, "{min} to {max}"),
+            (min, None) => write!(f, "at least {min}"),
         }
     }
 }
@@ -103,7 +160,9 @@ impl Expect {
         if let Some(item) = table.take("advisories") {
             expect.advisories = strings(item)?;
         }
-        expect.requests = table.unsigned("requests")?.or(expect.requests);
+        if let Some(item) = table.take("requests") {
+            expect.requests = Some(Requests::read(item)?);
+        }
         if let Some(item) = table.take("files") {
             for (path, item) in item.into_table()?.into_entries() {
                 let place = item.place();

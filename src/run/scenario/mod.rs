@@ -23,7 +23,7 @@ pub mod library;
 mod reader;
 mod run;
 
-pub(crate) use expect::{Expect, ExpectedFile};
+pub(crate) use expect::{Expect, ExpectedFile, Requests};
 #[cfg(feature = "cli")]
 pub(crate) use reader::import;
 pub(crate) use run::{OutputMode, RunPart};

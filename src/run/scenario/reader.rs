@@ -201,6 +201,7 @@ fn overrides(items: Vec<Item<'_>>, base: &Case) -> Result<Vec<Override>, FileErr
 mod tests {
     use super::*;
     use crate::classify::Class;
+    use crate::run::scenario::Requests;
 
     const HEAD: &str = "scenario = { name = \"t\", contract = \"claude-stream-json\", api = \"plain\" }\n";
 
@@ -221,7 +222,10 @@ mod tests {
         assert_eq!(a.run.args, ["-a"]);
         assert!(b.run.args.is_empty() && b.run.prompt.as_deref() == Some("x"));
         assert_eq!((a.expect.verdict, b.expect.verdict), (Class::Ok, Class::RateLimit));
-        assert_eq!((a.expect.requests, b.expect.requests), (Some(1), Some(1)));
+        assert_eq!(
+            (a.expect.requests, b.expect.requests),
+            (Some(Requests::exactly(1)), Some(Requests::exactly(1)))
+        );
         assert_eq!(b.faults.len(), 1);
     }
 
@@ -247,10 +251,10 @@ mod tests {
         );
         let scenario = Scenario::parse("my.toml", &text).unwrap();
         let a = scenario.cases[0].for_target("claude", None).unwrap();
-        assert_eq!((a.expect.verdict, a.expect.requests), (Class::Auth, Some(7)));
+        assert_eq!((a.expect.verdict, a.expect.requests), (Class::Auth, Some(Requests::exactly(7))));
         assert_eq!((a.run.args.len(), a.run.env.len()), (1, 1));
         let b = scenario.cases[1].for_target("claude", None).unwrap();
-        assert_eq!(b.expect.requests, Some(8));
+        assert_eq!(b.expect.requests, Some(Requests::exactly(8)));
     }
 
     #[test]
@@ -265,6 +269,32 @@ mod tests {
             scenario.cases.iter().all(|case| case.faults.len() == 1 && case.expect.verdict == Class::Api)
         );
         assert!(complaint("[[variants]]\nname = \"a\"\nsweep = \"rest\"").contains("did you mean `rst`?"));
+    }
+
+    #[test]
+    fn requests_are_a_number_or_bounds() {
+        let read = |requests: &str| {
+            let text = format!("{HEAD}[run]\nprompt = \"x\"\n[expect]\nrequests = {requests}\n");
+            Scenario::parse("my.toml", &text).unwrap().cases[0].expect.requests.unwrap()
+        };
+        let held = |requests: &str| (0..=6).filter(|count| read(requests).holds(*count)).collect::<Vec<_>>();
+        assert_eq!(held("2"), [2]);
+        assert_eq!(held("{ min = 1, max = 3 }"), [1, 2, 3]);
+        assert_eq!(held("{ min = 5 }"), [5, 6]);
+        assert_eq!(held("{ max = 1 }"), [0, 1]);
+        let said =
+            ["2", "{ min = 1, max = 3 }", "{ min = 5 }", "{ max = 1 }"].map(|form| read(form).to_string());
+        assert_eq!(said, ["2", "1 to 3", "at least 5", "at most 1"]);
+        for wrong in ["\"many\"", "-1", "{}", "[1, 2]"] {
+            let said = complaint(&format!("[expect]\nrequests = {wrong}"));
+            assert!(
+                said.starts_with("my.toml:3:12: expected a number of requests, or bounds such as"),
+                "{said}"
+            );
+        }
+        let said = complaint("[expect]\nrequests = { min = 3, max = 1 }");
+        assert!(said.contains("no number is at least 3 and at most 1"), "{said}");
+        assert!(complaint("[expect]\nrequests = { mim = 1 }").contains("did you mean `min`?"));
     }
 
     #[test]
