@@ -118,6 +118,11 @@ impl Session<'_> {
             Outcome::error(format!(
                 "Claude requested permissions to use {name}, but you haven't granted it yet."
             ))
+        } else if tools::is_forbidden(&self.flags, name, input) {
+            self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
+            Outcome::error(
+                "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>",
+            )
         } else {
             tools::run(&self.flags, name, input).unwrap_or_else(|| {
                 Outcome::error(format!(
