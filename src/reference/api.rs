@@ -45,6 +45,7 @@ impl Api {
     pub(super) fn of(world: &World) -> Self {
         let base = world.variable("ANTHROPIC_BASE_URL").unwrap_or_else(|| "http://127.0.0.1:9".into());
         let key = world.variable("ANTHROPIC_API_KEY").filter(|key| !key.is_empty());
+        let key = key.map(|key| if world.is_wrong("key-other") { "sk-ant-another-key".into() } else { key });
         Self { base, key, patience: None }
     }
 

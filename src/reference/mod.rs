@@ -39,9 +39,14 @@ impl World {
         (self.variables)(name)
     }
 
+    /// The name of its misbehaviour, or nothing.
+    fn wrong(&self) -> &'static str {
+        self.wrong.map_or("", Misbehaviour::name)
+    }
+
     /// Whether it is to misbehave in this way.
     fn is_wrong(&self, name: &str) -> bool {
-        self.wrong.is_some_and(|wrong| wrong.name() == name)
+        self.wrong() == name
     }
 }
 

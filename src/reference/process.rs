@@ -10,7 +10,7 @@ use super::{World, complain, print};
 
 /// What goes wrong before anything is printed.
 pub(super) fn at_start(world: &World) {
-    match world.wrong.map_or("", super::Misbehaviour::name) {
+    match world.wrong() {
         "hang" | "silent" => wait_for_ever(),
         "ignores-term" => {
             // The shell cannot be ended by TERM, and neither can what it waits for.
@@ -56,12 +56,17 @@ pub(super) fn at_start(world: &World) {
 
 /// What goes wrong when everything is printed.
 pub(super) fn at_end(world: &World, code: u8) -> u8 {
-    match world.wrong.map_or("", super::Misbehaviour::name) {
+    match world.wrong() {
         "late-exit" => wait_for_ever(),
         "exit-0-on-error" | "error-exit-0" => return 0,
         _ => {}
     }
     code
+}
+
+/// Whether something may stand on standard input: a terminal waits for somebody who types.
+pub(super) fn stdin_is_given() -> bool {
+    !io::stdin().is_terminal()
 }
 
 /// Starts itself in another role, as a child that listens and stays.

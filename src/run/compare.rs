@@ -310,6 +310,7 @@ fn check_file(file: &ExpectedFile, room: &Room) -> Option<Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::scenario::Requests;
 
     #[test]
     fn a_request_beyond_those_that_are_kept_is_not_hidden() {

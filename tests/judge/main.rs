@@ -6,6 +6,7 @@ mod architecture;
 mod cli;
 #[path = "../support/command.rs"]
 mod command;
+mod complaints;
 mod contracts;
 mod documented_reader;
 mod drift;

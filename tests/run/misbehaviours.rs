@@ -46,9 +46,102 @@ const CAUGHT: &[(&str, &str, &str)] = &[
     ("same-uuid", "claude/tools/bash", "claude-stream-json/unique-uuids"),
     ("other-session", "claude/answers/stream", "claude-stream-json/one-session"),
     ("tool-unanswered", "claude/tools/bash", "claude-stream-json/tool-use-answered"),
-    ("denial-hidden", "claude/files/denied", "verdict: expected permission"),
+    ("denial-hidden", "claude/files/denied", "claude-stream-json/denied-is-listed"),
     ("talks-after-result", "claude/answers/stream", "claude-stream-json/conversation-ends-with-result"),
     ("retries-unasked", "claude/answers/stream", "requests: expected 1"),
+    ("duplicate-keys", "claude/answers/stream", "claude-stream-json/no-duplicate-keys"),
+    ("duplicate-keys", "claude/answers/json", "claude-json/no-duplicate-keys"),
+    ("lone-return", "claude/answers/stream", "claude-stream-json/lines-end-in-newline"),
+    ("prints-late", "claude/at-once", "claude-stream-json/printed-at-once"),
+    // What is printed is not what was served.
+    ("answer-replaced", "claude/answers/stream", "claude-stream-json/text-as-served"),
+    ("answer-replaced", "claude/answers/json", "claude-json/result-as-served"),
+    ("answer-replaced", "claude/answers/text", "claude-text/answer-as-served"),
+    ("answer-replaced", "claude/sub-agents/text", "claude-text/answer-as-served"),
+    ("answer-cut", "claude/answers/stream", "claude-stream-json/text-not-lost"),
+    ("answer-cut", "claude/answers/json", "claude-json/result-as-served"),
+    ("answer-cut", "claude/told/text", "claude-text/answer-not-lost"),
+    ("answer-doubled", "claude/answers/stream", "claude-stream-json/text-as-served"),
+    ("answer-doubled", "claude/answers/text", "claude-text/answer-as-served"),
+    ("message-twice", "claude/answers/stream", "claude-stream-json/no-message-twice"),
+    ("thinking-lost", "claude/told/stream", "claude-stream-json/thinking-not-lost"),
+    ("thinking-altered", "claude/told/stream", "claude-stream-json/thinking-as-served"),
+    ("tool-input-changed", "claude/told/stream", "claude-stream-json/tool-call-as-served"),
+    ("tool-renamed", "claude/told/stream", "claude-stream-json/tool-call-as-served"),
+    ("tool-result-altered", "claude/told/stream", "claude-stream-json/tool-result-as-given"),
+    ("tool-error-hidden", "claude/told/stream", "claude-stream-json/tool-error-as-given"),
+    ("report-lost", "claude/sub-agents/stream", "claude-stream-json/sub-agent-report"),
+    ("reports-swapped", "claude/sub-agents/stream", "claude-stream-json/sub-agent-believed"),
+    ("other-model-named", "claude/answers/stream", "claude-stream-json/model-as-served"),
+    ("partial-altered", "claude/told/partial", "claude-stream-json/partial-text-joins"),
+    ("partial-lost", "claude/told/partial", "claude-stream-json/partial-text-whole"),
+    ("retry-untold", "claude/retry/rate-limit", "advisory: expected the advisory retried"),
+    ("retry-status-off", "claude/retry/rate-limit", "claude-stream-json/retries-as-served"),
+    // The result is not what happened.
+    ("result-replaced", "claude/answers/stream", "claude-stream-json/result-as-served"),
+    ("result-replaced", "claude/answers/json", "claude-json/result-as-served"),
+    ("result-empty", "claude/answers/stream", "claude-stream-json/answer-in-result"),
+    ("result-empty", "claude/answers/json", "claude-json/result-as-served"),
+    ("result-first-chunk", "claude/answers/stream", "claude-stream-json/result-is-last-text"),
+    ("result-first-chunk", "claude/answers/text", "claude-text/answer-not-lost"),
+    ("stop-reason-off", "claude/answers/stream", "claude-stream-json/stop-reason-as-served"),
+    ("stop-reason-off", "claude/answers/json", "claude-json/stop-reason-as-served"),
+    ("usage-off", "claude/answers/stream", "claude-stream-json/usage-input-as-served"),
+    ("usage-off", "claude/answers/json", "claude-json/usage-input-as-served"),
+    ("usage-halved", "claude/told/stream", "claude-stream-json/usage-cache-read-input-as-served"),
+    ("usage-zero", "claude/answers/stream", "claude-stream-json/usage-output-as-served"),
+    ("usage-zero", "claude/answers/json", "claude-json/usage-output-as-served"),
+    ("model-usage-off", "claude/sub-agents/stream", "claude-stream-json/model-usage-input-as-served"),
+    ("model-usage-off", "claude/answers/json", "claude-json/model-usage-input-as-served"),
+    ("other-model-counted", "claude/answers/stream", "claude-stream-json/models-as-asked"),
+    ("cost-zero", "claude/answers/stream", "claude-stream-json/tokens-cost-something"),
+    ("cost-zero", "claude/answers/json", "claude-json/tokens-cost-something"),
+    ("turns-off", "claude/told/stream", "claude-stream-json/turns-as-said"),
+    ("turns-off", "claude/told/json", "claude-json/turns-as-served"),
+    ("api-time-off", "claude/answers/stream", "claude-stream-json/durations-fit"),
+    ("duration-off", "claude/answers/stream", "claude-stream-json/duration-within-run"),
+    ("duration-off", "claude/answers/json", "claude-json/duration-within-run"),
+    ("status-off", "claude/http/429", "claude-stream-json/status-as-served"),
+    ("failure-hidden", "claude/http/429", "claude-stream-json/failure-told"),
+    ("task-never-ended", "claude/background/finished", "claude-stream-json/tasks-end"),
+    // What was asked is not done.
+    ("session-id-ignored", "claude/asked/session-id", "claude-stream-json/session-id-obeyed"),
+    ("session-id-ignored", "claude/asked/session-id-json", "claude-json/session-id-obeyed"),
+    ("resume-elsewhere", "claude/history/resumed", "claude-stream-json/resume-obeyed"),
+    ("continue-ignored", "claude/history/continued", "claude-stream-json/session-continued"),
+    ("fork-ignored", "claude/history/forked", "claude-stream-json/fork-obeyed"),
+    ("fork-ignored", "claude/history/forked-json", "claude-json/fork-obeyed"),
+    ("history-lost", "claude/history/resumed", "claude-stream-json/history-kept"),
+    ("model-ignored", "claude/asked/model", "claude-stream-json/model-asked"),
+    ("model-ignored", "claude/asked/model-json", "claude-json/model-asked"),
+    ("max-turns-ignored", "claude/kept-within/max-turns", "claude-stream-json/max-turns-obeyed"),
+    ("budget-ignored", "claude/kept-within/budget", "claude-stream-json/budget-obeyed"),
+    ("schema-ignored", "claude/conforming/stream", "claude-stream-json/json-schema-obeyed"),
+    ("schema-ignored", "claude/conforming/json", "claude-json/json-schema-obeyed"),
+    (
+        "permission-mode-ignored",
+        "claude/asked/permission-mode-plan",
+        "claude-stream-json/permission-mode-obeyed",
+    ),
+    ("allowed-tools-ignored", "claude/kept-within/allowed-tools", "claude-stream-json/allowed-tools-obeyed"),
+    ("allowed-tools-ignored", "claude/kept-within/allowed-tools-json", "claude-json/allowed-tools-obeyed"),
+    (
+        "disallowed-tools-ignored",
+        "claude/kept-within/disallowed-tools",
+        "claude-stream-json/disallowed-tools-obeyed",
+    ),
+    ("system-prompt-ignored", "claude/asked/system-prompt", "claude-stream-json/system-prompt-sent"),
+    ("system-prompt-ignored", "claude/asked/append-system-prompt-json", "claude-json/system-prompt-sent"),
+    ("cwd-wrong", "claude/answers/stream", "claude-stream-json/cwd-in-init"),
+    ("version-wrong", "claude/answers/stream", "claude-stream-json/version-in-init"),
+    ("prompt-cut", "claude/asked/large-stdin", "claude-stream-json/stdin-sent"),
+    ("prompt-mangled", "claude/asked/unicode", "claude-stream-json/prompt-sent"),
+    ("prompt-mangled", "claude/asked/unicode-json", "claude-json/prompt-sent"),
+    ("stdin-lost", "claude/asked/stdin-and-prompt", "claude-stream-json/stdin-sent"),
+    ("stdin-lost", "claude/asked/stdin-and-prompt-text", "claude-text/stdin-sent"),
+    ("slash-arguments-lost", "claude/asked/slash-arguments", "claude-stream-json/slash-arguments-sent"),
+    ("key-other", "claude/answers/stream", "claude-stream-json/key-sent"),
+    ("key-other", "claude/answers/text", "claude-text/key-sent"),
     ("late-exit", "claude/answers/stream", "claude-stream-json/exits-after-result"),
     ("crash", "claude/answers/stream", "verdict: expected ok, found crash (signal)"),
     ("panic", "claude/answers/stream", "verdict: expected ok, found crash (panic)"),
@@ -58,6 +151,8 @@ const CAUGHT: &[(&str, &str, &str)] = &[
     ("ignores-term", "claude/answers/stream", "verdict: expected ok, found timeout (first-event)"),
     ("closes-stdout", "claude/answers/stream", "verdict: expected ok, found truncated"),
     ("leaves-child", "claude/answers/stream", "leftover: left running: sleep 600"),
+    ("leaves-child", "claude/answers/stream", "claude-stream-json/nothing-left-running"),
+    ("leaves-child", "claude/answers/text", "claude-text/nothing-left-running"),
     ("leaves-session", "claude/answers/stream", "leftover: left running: sleep 600"),
     ("leaves-daemon", "claude/answers/stream", "leftover: left running: sleep 600"),
     ("leaves-socket", "claude/answers/stream", "leftover: left running: "),
@@ -75,12 +170,10 @@ const HARMLESS: &[(&str, &str)] =
 /// Seen only where the kernel gives the target a view of the file system of its own: tested in `containment`.
 const ELSEWHERE: &[&str] = &["writes-outside"];
 
-/// Those that break a clause which does not fail a gate, because the documents contradict each other or leave it open:
-/// the finding is reported, and its level says why the case still passes.
+/// Those that break a clause which does not fail a gate: the documents contradict each other or leave it open. The finding is reported, and its level says why the case still passes.
 const NOTICED: &[(&str, &str, &str)] = &[
     ("stderr-warning", "claw/status/ok", "claw-stdout/stderr-silent"),
     ("huge-stderr", "claw/status/ok", "claw-stdout/stderr-silent"),
-    ("usage-off", "claude/answers/stream", "claude-stream-json/usage-covers-messages"),
 ];
 
 /// The reference target's file with short timers and a small limit on output.
@@ -96,7 +189,7 @@ fn impatient() -> TempDir {
 fn reasons(target: &str, case: &str) -> (Option<i32>, Vec<String>, Vec<String>) {
     let folder = impatient();
     let output = process(&folder)
-        .args(["run", case, "--target", target, "--format", "json", "--fail-on", "should", "--out", "out"])
+        .args(["run", case, "--target", target, "--format", "json", "--out", "out"])
         .output()
         .unwrap();
     let mut finished = json_lines(&output.stdout);

@@ -9,6 +9,7 @@ use super::super::api::{Failure, StreamPart};
 use super::background::Task;
 use super::ending::{End, cost};
 use super::error_text::{describe, retry_word};
+use super::lies;
 use super::output::Parent;
 use super::session::Session;
 use super::tools::{self, Outcome};
@@ -44,7 +45,7 @@ impl Session<'_> {
                 }
                 return End::Answered { text: last_text, stop_reason, structured: None };
             }
-            let mut results = Vec::new();
+            let mut outcomes = Vec::new();
             for (id, name, input) in calls {
                 *turns += 1;
                 if name == "StructuredOutput" && self.flags.json_schema.is_some() {
@@ -57,8 +58,10 @@ impl Session<'_> {
                     }
                     refused_schema += 1;
                 }
-                results.push(self.call(&id, &name, &input, None));
+                let outcome = self.call(&id, &name, &input, None);
+                outcomes.push((id, outcome));
             }
+            let results = self.answer_calls(outcomes, None);
             self.messages.push(json!({"role": "user", "content": results}));
             if refused_schema >= SCHEMA_ATTEMPTS {
                 let message =
@@ -79,10 +82,26 @@ impl Session<'_> {
         jsonschema::validator_for(&schema).is_ok_and(|schema| schema.is_valid(input))
     }
 
-    /// Runs a tool and says what it answered.
-    fn call(&mut self, id: &str, name: &str, input: &Value, parent: Option<&Parent>) -> Value {
+    /// Says what tools answered, and tells the model so.
+    fn answer_calls(&mut self, mut outcomes: Vec<(String, Outcome)>, parent: Option<&Parent>) -> Vec<Value> {
+        if let ("reports-swapped", [(_, one), (_, other), ..]) = (self.world.wrong(), &mut outcomes[..]) {
+            std::mem::swap(&mut one.content, &mut other.content);
+        }
+        let mut results = Vec::new();
+        for (id, outcome) in outcomes {
+            let result = json!({
+                "tool_use_id": id, "type": "tool_result", "content": outcome.content, "is_error": outcome.is_error,
+            });
+            self.output.tool_result(&result, outcome.extra, parent);
+            results.push(result);
+        }
+        results
+    }
+
+    /// Runs a tool.
+    fn call(&mut self, id: &str, name: &str, input: &Value, parent: Option<&Parent>) -> Outcome {
         let background_disabled = self.world.variable("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
-        let outcome = if matches!(name, "Agent" | "Task") && parent.is_none() {
+        if matches!(name, "Agent" | "Task") && parent.is_none() {
             self.delegate(id, input)
         } else if name == "Bash"
             && input["run_in_background"] == true
@@ -94,25 +113,23 @@ impl Session<'_> {
             let content = task.receipt();
             self.tasks.push(task);
             Outcome { content, is_error: false, extra: json!({"stdout": "", "stderr": ""}) }
-        } else if !self.flags.disallowed.iter().any(|refused| refused == name)
-            && !tools::is_allowed(&self.flags, name, input)
-        {
+        } else if self.flags.offers(name) && !tools::is_allowed(&self.flags, name, input) {
             self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
             Outcome::error(format!(
                 "Claude requested permissions to use {name}, but you haven't granted it yet."
             ))
+        } else if tools::is_forbidden(&self.flags, name, input) {
+            self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
+            Outcome::error(
+                "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>",
+            )
         } else {
             tools::run(&self.flags, name, input).unwrap_or_else(|| {
                 Outcome::error(format!(
                     "<tool_use_error>Error: No such tool available: {name}</tool_use_error>"
                 ))
             })
-        };
-        let result = json!({
-            "tool_use_id": id, "type": "tool_result", "content": outcome.content, "is_error": outcome.is_error,
-        });
-        self.output.tool_result(&result, outcome.extra, parent);
-        result
+        }
     }
 
     /// A sub-agent's conversation, in the foreground.
@@ -141,9 +158,12 @@ impl Session<'_> {
                 break (answer.last_text(), answer.usage);
             }
             messages.push(json!({"role": "assistant", "content": answer.blocks}));
-            let call =
-                |(id, name, input): &(String, String, Value)| self.call(id, name, input, Some(&parent));
-            let results: Vec<Value> = calls.iter().map(call).collect();
+            let mut outcomes = Vec::new();
+            for (id, name, input) in calls {
+                let outcome = self.call(&id, &name, &input, Some(&parent));
+                outcomes.push((id, outcome));
+            }
+            let results = self.answer_calls(outcomes, Some(&parent));
             messages.push(json!({"role": "user", "content": results}));
         };
         self.output.message(json!({
@@ -155,7 +175,12 @@ impl Session<'_> {
             "status": "completed", "output_file": "", "summary": parent.description,
             "usage": {"total_tokens": usage.input + usage.output, "tool_uses": 0, "duration_ms": 0},
         }));
-        Outcome { extra: json!({"status": "completed", "prompt": prompt}), content, is_error: false }
+        let content = if self.world.is_wrong("report-lost") { "Done.".into() } else { content };
+        Outcome {
+            extra: json!({"status": "completed", "prompt": prompt, "agentId": task}),
+            content,
+            is_error: false,
+        }
     }
 
     /// Asks, and asks again where that may help.
@@ -193,12 +218,22 @@ impl Session<'_> {
     }
 
     fn ask(&mut self, agent: Option<(&str, &Parent)>, messages: &[Value]) -> Result<Answer, Failure> {
-        let messages = if agent.is_some() { messages } else { &self.messages };
-        let tools = ["Agent", "Bash", "Read", "Write"]
-            .map(|name| json!({"name": name, "description": name, "input_schema": {"type": "object"}}));
+        let mut messages: Value = if agent.is_some() { messages } else { &self.messages }.into();
+        lies::sent(&mut messages, self.world.wrong());
+        let tools: Vec<Value> = ["Agent", "Bash", "Read", "Write"]
+            .into_iter()
+            .filter(|name| self.flags.offers(name))
+            .map(|name| json!({"name": name, "description": name, "input_schema": {"type": "object"}}))
+            .collect();
+        let own = self.flags.system_prompt.as_deref().unwrap_or("You are the reference agent.");
+        let system: Vec<Value> = [Some(own), self.flags.more_system_prompt.as_deref()]
+            .into_iter()
+            .flatten()
+            .map(|text| json!({"type": "text", "text": text}))
+            .collect();
         let body = json!({
             "model": self.model(), "max_tokens": 32000, "stream": true, "messages": messages, "tools": tools,
-            "system": [{"type": "text", "text": "You are the reference agent."}],
+            "system": system,
         });
         let (partial, output) = (self.flags.partial && agent.is_none(), &mut self.output);
         if partial {

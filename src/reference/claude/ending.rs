@@ -27,16 +27,11 @@ impl Session<'_> {
     /// Prints the result; the exit code.
     pub(super) fn end(&mut self, started: Instant, turns: u64, end: End) -> u8 {
         let duration = started.elapsed().as_millis() as u64;
-        let mut usage = self.present;
-        if self.world.is_wrong("usage-off") {
-            usage.input += 1000;
-        }
-        let denials = if self.world.is_wrong("denial-hidden") { &[] } else { &self.denials[..] };
         let mut result = json!({
             "type": "result", "subtype": "success", "is_error": false, "duration_ms": duration,
             "duration_api_ms": duration, "num_turns": turns, "stop_reason": null, "total_cost_usd": cost(self.total),
-            "usage": usage_json(usage), "modelUsage": model_usage(self.model(), self.total),
-            "permission_denials": denials, "fast_mode_state": "off",
+            "usage": usage_json(self.present), "modelUsage": model_usage(self.model(), self.total),
+            "permission_denials": self.denials, "fast_mode_state": "off",
         });
         if self.is_notified {
             result["origin"] = json!({"kind": "task-notification"});
@@ -55,13 +50,17 @@ impl Session<'_> {
                 0
             }
             End::Failed(failure) => {
-                let is_masked = self.world.is_wrong("error-masked");
+                let is_hidden = self.world.is_wrong("failure-hidden");
+                let is_masked = is_hidden || self.world.is_wrong("error-masked");
                 let is_refusal = failure.kind == "refusal";
-                let (text, class) = describe(&failure, self.model());
+                let (mut text, class) = describe(&failure, self.model());
+                if is_hidden {
+                    text = "Done.".into();
+                }
                 let request = failure.request_id.as_deref();
                 self.output.synthetic(&text, (!is_masked).then_some(class), request);
                 result["is_error"] = (!is_masked).into();
-                result["api_error_status"] = failure.status.into();
+                result["api_error_status"] = failure.status.filter(|_| !is_hidden).into();
                 result["result"] = text.into();
                 result["stop_reason"] = if is_refusal { "refusal" } else { "stop_sequence" }.into();
                 result["terminal_reason"] = "completed".into();

@@ -1,6 +1,7 @@
 //! The command line of the Claude CLI, as far as scenarios use it.
 
 use super::super::World;
+use super::lies::disobey;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum OutputFormat {
@@ -23,12 +24,16 @@ pub(super) struct Flags {
     pub(super) model: Option<String>,
     pub(super) session_id: Option<String>,
     pub(super) resume: Option<String>,
+    pub(super) resume_last: bool,
+    pub(super) fork: bool,
     pub(super) max_turns: Option<u64>,
     pub(super) max_budget: Option<f64>,
     pub(super) json_schema: Option<String>,
     pub(super) allowed: Vec<String>,
     pub(super) disallowed: Vec<String>,
     pub(super) permission_mode: Option<String>,
+    pub(super) system_prompt: Option<String>,
+    pub(super) more_system_prompt: Option<String>,
 }
 
 impl Flags {
@@ -37,7 +42,7 @@ impl Flags {
         let mut words = world.args.iter();
         let mut only_prompt = false;
         while let Some(word) = words.next() {
-            if only_prompt || !word.starts_with('-') {
+            if only_prompt || !word.starts_with('-') || word == "-" {
                 flags.prompt.get_or_insert_with(|| word.clone());
                 continue;
             }
@@ -78,17 +83,27 @@ impl Flags {
                 "--model" => flags.model = Some(value()?),
                 "--session-id" => flags.session_id = Some(value()?),
                 "-r" | "--resume" => flags.resume = Some(value()?),
+                "-c" | "--continue" => flags.resume_last = true,
+                "--fork-session" => flags.fork = true,
                 "--max-turns" => flags.max_turns = value()?.parse().ok(),
                 "--max-budget-usd" => flags.max_budget = value()?.parse().ok(),
                 "--json-schema" => flags.json_schema = Some(value()?),
                 "--permission-mode" => flags.permission_mode = Some(value()?),
                 "--allowedTools" | "--allowed-tools" => flags.allowed.extend(list(&value()?)),
                 "--disallowedTools" | "--disallowed-tools" => flags.disallowed.extend(list(&value()?)),
-                "--settings" | "--setting-sources" | "--tools" | "--append-system-prompt" => drop(value()?),
+                "--system-prompt" => flags.system_prompt = Some(value()?),
+                "--append-system-prompt" => flags.more_system_prompt = Some(value()?),
+                "--settings" | "--setting-sources" | "--tools" => drop(value()?),
                 other => return Err(format!("unknown option '{other}'")),
             }
         }
+        disobey(&mut flags, world.wrong());
         Ok(flags)
+    }
+
+    /// Whether the model may be offered a tool.
+    pub(super) fn offers(&self, tool: &str) -> bool {
+        !self.disallowed.iter().any(|refused| refused == tool)
     }
 }
 

@@ -7,6 +7,7 @@ mod error_text;
 mod flags;
 mod hooks;
 mod interrupt;
+mod lies;
 mod output;
 mod session;
 mod skills;
@@ -21,7 +22,7 @@ use super::{World, complain};
 
 /// Runs it; the exit code.
 pub(super) fn main(world: &World) -> u8 {
-    let flags = match Flags::parse(world) {
+    let mut flags = match Flags::parse(world) {
         Ok(flags) => flags,
         Err(message) => {
             complain(&format!("error: {message}"));
@@ -35,6 +36,13 @@ pub(super) fn main(world: &World) -> u8 {
     if flags.format == OutputFormat::StreamJson && !flags.verbose {
         complain("Error: When using --print, --output-format=stream-json requires --verbose");
         return 1;
+    }
+    if flags.resume_last {
+        flags.resume = session::latest(world);
+        if flags.resume.is_none() {
+            complain("No conversation found to continue");
+            return 1;
+        }
     }
     interrupt::listen(world, &flags);
     let output = Output::new(world, &flags);

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::super::answer::Answer;
 use super::super::{World, print, process};
 use super::flags::{Flags, OutputFormat};
+use super::lies;
 use crate::time;
 
 /// The form of output, and what all messages share.
@@ -18,20 +19,24 @@ pub(super) struct Output {
     wrong: &'static str,
     has_init: bool,
     pub(super) is_closed: bool,
+    /// What is printed too late.
+    held_back: String,
 }
 
 impl Output {
     pub(super) fn new(world: &World, flags: &Flags) -> Self {
-        let known = flags.resume.clone().or_else(|| flags.session_id.clone());
+        let resumed = flags.resume.clone().map(|id| if flags.fork { uuid(0xf0c4, 1) } else { id });
+        let known = resumed.or_else(|| flags.session_id.clone());
         Self {
             format: flags.format,
             verbose: flags.verbose,
             session_id: known.unwrap_or_else(|| uuid(0xc1a0, 1)),
             messages: Vec::new(),
             counter: 0,
-            wrong: world.wrong.map_or("", super::super::Misbehaviour::name),
+            wrong: world.wrong(),
             has_init: false,
             is_closed: false,
+            held_back: String::new(),
         }
     }
 
@@ -49,7 +54,13 @@ impl Output {
     }
 
     /// Prints a message with what every message has.
-    pub(super) fn message(&mut self, mut message: Value) {
+    pub(super) fn message(&mut self, message: Value) {
+        for message in lies::printed(message, self.wrong) {
+            self.whole_message(message);
+        }
+    }
+
+    fn whole_message(&mut self, mut message: Value) {
         let is_init = message["subtype"] == "init";
         if is_init && self.wrong == "missing-init" {
             return;
@@ -105,19 +116,24 @@ impl Output {
         }
     }
 
-    /// Prints a document as a line, or half of it where that is asked for.
-    fn print(&self, document: &Value) {
+    /// Prints a document as a line, or spoils it where that is asked for.
+    fn print(&mut self, document: &Value) {
         let text = document.to_string();
         let is_last = document.is_array() || document["type"] == "result";
-        if is_last && self.wrong == "cut-line" {
-            print(&text[..text.len() / 2]);
-        } else {
-            print(&format!("{text}\n"));
+        match self.wrong {
+            "cut-line" if is_last => print(&text[..text.len() / 2]),
+            "duplicate-keys" => print(&format!("{}\n", text.replacen('{', "{\"uuid\":\"another\",", 1))),
+            "lone-return" if !is_last => print(&format!("{text}\r")),
+            "prints-late" => {
+                self.held_back += &text;
+                self.held_back.push('\n');
+            }
+            _ => print(&format!("{text}\n")),
         }
     }
 
     /// Prints the result in the form that was asked for.
-    pub(super) fn result(&mut self, mut result: Value) {
+    pub(super) fn result(&mut self, result: Value) {
         if self.wrong == "no-result" {
             return;
         }
@@ -129,10 +145,13 @@ impl Output {
                 }
             }
             OutputFormat::Json => {
-                self.identify(&mut result);
-                self.messages.push(result);
+                for mut result in lies::printed(result, self.wrong) {
+                    self.identify(&mut result);
+                    self.messages.push(result);
+                }
             }
             OutputFormat::Text => {
+                let result = lies::printed(result, self.wrong).pop().unwrap_or_default();
                 let text =
                     result["result"].as_str().or_else(|| result["errors"][0].as_str()).unwrap_or_default();
                 print(&format!("{text}\n"));
@@ -142,6 +161,7 @@ impl Output {
 
     /// Prints what is printed at the end only.
     pub(super) fn finish(&mut self) {
+        print(&std::mem::take(&mut self.held_back));
         if self.format == OutputFormat::Json {
             let messages = std::mem::take(&mut self.messages);
             if self.verbose {

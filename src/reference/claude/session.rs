@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::answer::{Usage, text};
 use super::super::api::Api;
-use super::super::{World, complain};
+use super::super::{World, complain, process};
 use super::background::Task;
 use super::ending::{End, broken_off};
 use super::flags::{Flags, OutputFormat};
@@ -17,6 +17,19 @@ use super::output::Output;
 use super::{hooks, skills, user_text};
 
 const MODEL: &str = "claude-haiku-4-5";
+
+/// Where sessions are kept.
+fn transcripts(world: &World) -> Option<PathBuf> {
+    Some(PathBuf::from(world.variable("HOME")?).join(".claude/projects"))
+}
+
+/// The id of the session that was written last.
+pub(super) fn latest(world: &World) -> Option<String> {
+    let entries = fs::read_dir(transcripts(world)?).ok()?.flatten();
+    let written = |entry: &fs::DirEntry| entry.metadata().and_then(|metadata| metadata.modified()).ok();
+    let path = entries.max_by_key(written)?.path();
+    Some(path.file_stem()?.to_string_lossy().into_owned())
+}
 
 pub(super) struct Session<'w> {
     pub(super) world: &'w World,
@@ -56,8 +69,7 @@ impl<'w> Session<'w> {
     }
 
     fn transcript(&self, id: &str) -> Option<PathBuf> {
-        let home = self.world.variable("HOME")?;
-        Some(PathBuf::from(home).join(".claude/projects").join(format!("{id}.json")))
+        Some(transcripts(self.world)?.join(format!("{id}.json")))
     }
 
     /// The exit code when the session to resume does not exist.
@@ -82,13 +94,16 @@ impl<'w> Session<'w> {
     /// What the user asks: an argument, standard input, or several messages on standard input.
     pub(super) fn prompts(&mut self) -> Result<Vec<String>, String> {
         let mut input = String::new();
-        if self.flags.stream_input || self.flags.prompt.is_none() {
+        let is_needed = self.flags.stream_input || self.flags.prompt.is_none();
+        if is_needed || (process::stdin_is_given() && !self.world.is_wrong("stdin-lost")) {
             std::io::stdin()
                 .read_to_string(&mut input)
                 .map_err(|error| format!("Error: cannot read stdin: {error}"))?;
         }
         if !self.flags.stream_input {
-            let prompt = self.flags.prompt.clone().unwrap_or(input);
+            let parts = [self.flags.prompt.as_deref().unwrap_or_default(), &input];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            let prompt = parts.join("\n");
             return Ok(Some(prompt).filter(|prompt| !prompt.trim().is_empty()).into_iter().collect());
         }
         let mut prompts = Vec::new();
@@ -112,8 +127,10 @@ impl<'w> Session<'w> {
             ["compact", "context"].map(str::to_owned).into_iter().chain(skills.clone()).chain(own).collect();
         let key = if self.api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" };
         let cwd = std::env::current_dir().unwrap_or_default();
+        let mut tools = vec!["Task", "Bash", "Read", "Write"];
+        tools.retain(|tool| self.flags.offers(tool));
         self.output.message(json!({
-            "type": "system", "subtype": "init", "cwd": cwd, "tools": ["Task", "Bash", "Read", "Write"], "mcp_servers": [],
+            "type": "system", "subtype": "init", "cwd": cwd, "tools": tools, "mcp_servers": [],
             "model": self.model(), "permissionMode": mode, "slash_commands": commands, "apiKeySource": key,
             "claude_code_version": "2.1.197", "output_style": "default", "agents": ["general-purpose"],
             "skills": skills, "plugins": [], "analytics_disabled": true, "product_feedback_disabled": true,
@@ -137,7 +154,7 @@ impl<'w> Session<'w> {
             }));
             return self.end(started, 0, End::said(""));
         }
-        let prompt = match Self::expand(prompt) {
+        let prompt = match self.expand(prompt) {
             Ok(prompt) => prompt,
             Err(said) => {
                 self.output.synthetic(&said, None, None);
@@ -172,10 +189,11 @@ impl<'w> Session<'w> {
     }
 
     /// A skill's text instead of its name, or what is said when there is none.
-    fn expand(prompt: &str) -> Result<String, String> {
+    fn expand(&self, prompt: &str) -> Result<String, String> {
         let Some(rest) = prompt.strip_prefix('/') else { return Ok(prompt.to_owned()) };
         let (name, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
         match skills::read(name) {
+            Some(skill) if self.world.is_wrong("slash-arguments-lost") => Ok(skill),
             Some(skill) => Ok(format!("{skill}\n\nARGUMENTS: {arguments}")),
             None => Err(format!("Unknown command: /{name}")),
         }

@@ -46,6 +46,15 @@ pub(super) fn is_allowed(flags: &Flags, name: &str, input: &Value) -> bool {
     }
 }
 
+/// Whether a rule such as `Read(./secret.txt)` forbids a call.
+pub(super) fn is_forbidden(flags: &Flags, name: &str, input: &Value) -> bool {
+    let path = text(&input["file_path"]);
+    flags.disallowed.iter().any(|rule| {
+        let pattern = rule.strip_prefix(name).and_then(|rest| rest.strip_prefix('(')?.strip_suffix(')'));
+        pattern.is_some_and(|pattern| pattern.trim_start_matches("./") == path.trim_start_matches("./"))
+    })
+}
+
 /// Runs a tool; none when there is no such tool.
 pub(super) fn run(flags: &Flags, name: &str, input: &Value) -> Option<Outcome> {
     if flags.disallowed.iter().any(|refused| refused == name) {
@@ -116,6 +125,14 @@ mod tests {
         let bash = Flags { allowed: vec!["Bash".into()], ..Flags::default() };
         assert!(allowed(&bash, "Bash", "rm file") && !allowed(&bash, "Write", ""));
         assert!(allowed(&Flags { bypass: true, ..Flags::default() }, "Write", ""));
+    }
+
+    #[test]
+    fn a_rule_forbids_one_file() {
+        let flags = Flags { disallowed: vec!["Read(./secret.txt)".into()], ..Flags::default() };
+        let forbidden = |name: &str, path: &str| is_forbidden(&flags, name, &json!({"file_path": path}));
+        assert!(forbidden("Read", "secret.txt"));
+        assert!(!forbidden("Read", "other.txt") && !forbidden("Write", "secret.txt"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::super::{World, complain, print};
 pub(super) fn emit(world: &World, mut envelope: Value, code: u8) -> u8 {
     let is_error = code != 0;
     let message = reason(&envelope);
-    let wrong = world.wrong.map_or("", super::super::Misbehaviour::name);
+    let wrong = world.wrong();
     match wrong {
         "prose-on-stderr" if is_error => {
             complain(&format!("error: {message}"));

@@ -118,6 +118,8 @@ impl Policy {
             Kind::ValueChanged if is_boolean && self.booleans_decide => Effect::Breaking,
             Kind::ValueChanged if names(&self.deciding, pointer) => Effect::Breaking,
             Kind::EnumValueAdded if names(&self.closed, pointer) => Effect::Breaking,
+            // A list may be shorter today; a kind of block that no run has any more, such as thoughts, is lost.
+            Kind::ElementRemoved if has_named_kind(pointer) => Effect::Breaking,
             _ if is_lost && self.unpromised != Effect::Breaking && !is_promised() => self.unpromised,
             // The default names them all.
             _ => self.effects.get(&kind).copied().unwrap_or(Effect::Breaking),
@@ -144,6 +146,11 @@ fn field_names(node: &Item<'_>) -> Result<Vec<String>, FileError> {
         name => Ok(name),
     };
     node.list()?.into_iter().map(name).collect()
+}
+
+/// Whether a pointer ends in elements of a type, as in `/message/content/*:thinking`.
+fn has_named_kind(pointer: &str) -> bool {
+    pointer.rsplit('/').next().is_some_and(|last| last.starts_with("*:"))
 }
 
 /// Whether one of the fields is the one that a pointer points at.
@@ -176,6 +183,8 @@ mod tests {
         assert_eq!(effect(Kind::FieldRemoved, "/a", false), Effect::Breaking);
         assert_eq!(effect(Kind::ValueChanged, "/a", false), Effect::Info);
         assert_eq!(effect(Kind::ValueChanged, "/a", true), Effect::Breaking);
+        assert_eq!(effect(Kind::ElementRemoved, "/content/*:thinking", false), Effect::Breaking);
+        assert_eq!(effect(Kind::ElementRemoved, "/tools/*", false), Effect::Info);
         assert_eq!(effect(Kind::ValueChanged, "/error/kind", false), Effect::Breaking);
         assert_eq!(effect(Kind::EnumValueAdded, "/error/kind", false), Effect::Additive);
     }
