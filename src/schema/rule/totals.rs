@@ -34,6 +34,10 @@ impl Rule for Totals {
         self.left.may_take(kind) || self.right.may_take(kind)
     }
 
+    fn speaks_at_end(&self) -> bool {
+        self.needs_recording()
+    }
+
     fn needs_recording(&self) -> bool {
         self.left.is_recorded() || self.right.is_recorded()
     }
@@ -50,7 +54,7 @@ impl Watch for Watching<'_> {
     }
 
     fn looked(&self, _: &Facts) -> bool {
-        self.sides.as_ref().is_some_and(|[left, _]| !left.is_empty())
+        self.rule.left.is_recorded() || self.sides.as_ref().is_some_and(|[left, _]| !left.is_empty())
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
