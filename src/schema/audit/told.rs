@@ -17,11 +17,17 @@ pub(super) fn mutants(base: &Sample, protocol: Protocol) -> Vec<(String, Sample)
         return told.map(|(what, stdout)| with(what.to_owned(), stdout)).collect();
     }
     let lines: Vec<&[u8]> = base.stdout.split_inclusive(|byte| *byte == b'\n').collect();
+    let last = lines.len().saturating_sub(1);
+    let resumes = base.argv.iter().flatten().any(|word| word == "--resume");
     let mut mutants = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         let Ok(message) = serde_json::from_slice::<Value>(line) else { continue };
         let around = |new: &[u8]| [&lines[..index].concat(), new, &lines[index + 1..].concat()].concat();
         for pointer in places(&message) {
+            // The models count on over turns and sessions, so that only their last count can be held against a run.
+            if pointer.starts_with("/modelUsage") && (index < last || resumes) {
+                continue;
+            }
             let Some(new) = message.pointer(&pointer).and_then(another) else { continue };
             let mut broken = message.clone();
             if set(&mut broken, &pointer, new).is_some() {
@@ -44,7 +50,7 @@ fn places(message: &Value) -> Vec<String> {
             .chain(&["content/0/id", "content/0/name"])
             .map(|place| format!("/message/{place}"))
             .collect(),
-        Some("user") => vec!["/message/content/0/content".into(), "/message/content/0/is_error".into()],
+        Some("user") => vec!["/message/content/0/is_error".into()],
         Some("result") => {
             let usage = ["input_tokens", "output_tokens", "cache_read_input_tokens"];
             let mut places = vec!["/result".into(), "/stop_reason".into(), "/num_turns".into()];
