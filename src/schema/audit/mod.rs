@@ -1,8 +1,8 @@
 //! Can the gate fail? Broken runs are made from good ones and judged; each that passes is a hole.
 //!
-//! Mutants come from three places: the fields that the schema of a message's kind promises, the bytes and the ending
-//! that every run of a protocol has, and the bad fixtures of each clause. The first two are killed by any finding that
-//! the good run does not have; a bad fixture is killed only by the clause it was written for. Where a contract can only
+//! Mutants come from four places: the fields that the schema of a message's kind promises, the bytes and the ending
+//! that every run of a protocol has, what a run tells of what it was served, and the bad fixtures of each clause. The
+//! first three are killed by any finding that the good run does not have; a bad fixture is killed only by the clause it was written for. Where a contract can only
 //! note a change (a new kind of message, a clause that documents contradict) the mutant is excused: it is no hole, and
 //! no proof either. A gate that fails on `must` alone lets more through than what nobody noticed: what only warns, and
 //! what is only noted; see [`Audit::held_to`].
@@ -10,6 +10,7 @@
 mod bytes;
 mod fields;
 mod stream;
+mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -256,7 +257,10 @@ impl From<(String, Sample)> for Broken {
 
 /// All mutants of one good run, with what was done to it.
 fn mutants_of(contract: &Contract, base: &Sample, ends_well: bool, dice: &mut Dice) -> Vec<Broken> {
-    let mut mutants = fields::mutants(contract, base);
+    // What schemas promise is broken in bases that were written down; a recording would only repeat it.
+    let is_written = base.recorded.is_empty();
+    let mut mutants = if is_written { fields::mutants(contract, base) } else { Vec::new() };
+    mutants.extend(told::mutants(base, contract.protocol).into_iter().map(Broken::from));
     match contract.protocol {
         Protocol::Document => {
             mutants.extend(bytes::mutants(base, dice).into_iter().map(Broken::from));
@@ -268,10 +272,8 @@ fn mutants_of(contract: &Contract, base: &Sample, ends_well: bool, dice: &mut Di
             }
         }
         Protocol::Stream => mutants.extend(stream::mutants(base, dice).into_iter().map(Broken::from)),
-        // What a text says is held against what was served, which no base of a contract has by itself.
-        Protocol::Text => {}
-        // A log may lose or repeat almost any line and still keep the protocol; its bad fixtures are aimed.
-        Protocol::Events => {}
+        // A text has no frame, and a log may lose or repeat almost any line and still keep the protocol.
+        Protocol::Text | Protocol::Events => {}
     }
     mutants
 }

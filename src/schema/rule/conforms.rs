@@ -78,3 +78,26 @@ fn schema(rule: &Conforms, facts: &Facts) -> Option<jsonschema::Validator> {
     };
     jsonschema::validator_for(&schema).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::recorded;
+
+    #[test]
+    fn a_value_is_as_the_schema_of_the_command_line_asks() {
+        let check = r#"{ rule = "conforms", on = "a", at = "/n", to = "flags/--schema" }"#;
+        let schema = r#"{"type":"object","required":["x"]}"#;
+        let of = |argv: &[&str], stdout| recorded(check, argv, stdout, json!({}));
+        assert_eq!(of(&["--schema", schema], "{\"type\":\"a\",\"n\":{\"x\":1}}\n"), [""; 0]);
+        assert_eq!(
+            of(&["--schema", schema], "{\"type\":\"a\",\"n\":{}}\n"),
+            ["1/n: /n is not as the schema asks: \"x\" is a required property"]
+        );
+        // Of another kind, without the value, without a schema, and with one that is none.
+        assert_eq!(of(&["--schema", schema], "{\"type\":\"b\",\"n\":{}}\n{\"type\":\"a\"}\n"), [""; 0]);
+        assert_eq!(of(&[], "{\"type\":\"a\",\"n\":{}}\n"), [""; 0]);
+        assert_eq!(of(&["--schema", "{\"type\":7}"], "{\"type\":\"a\",\"n\":{}}\n"), [""; 0]);
+    }
+}

@@ -208,7 +208,9 @@ impl Side {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::check_table;
+    use serde_json::json;
+
+    use super::super::tests::{check_table, recorded};
 
     #[test]
     fn two_values_are_the_same() {
@@ -251,5 +253,25 @@ mod tests {
                 &["2: the message is {\"type\":\"b\"}, but the latest value is 1"],
             ),
         ]);
+    }
+
+    #[test]
+    fn what_was_recorded_last_counts() {
+        let check = r#"{ rule = "equals", on = "a", pick = "last", left = "/w", right = { from = "served", on = { "/ok" = true }, pick = "last", at = "/t" } }"#;
+        let said =
+            |text: &str| format!("{{\"type\":\"a\",\"w\":\"x\"}}\n{{\"type\":\"a\",\"w\":\"{text}\"}}\n");
+        let served =
+            json!({"served": [{"t": "x", "ok": true}, {"t": "y", "ok": true}, {"t": "z", "ok": false}]});
+        assert_eq!(recorded(check, &[], &said("y"), served.clone()), [""; 0]);
+        assert_eq!(
+            recorded(check, &[], &said("z"), served),
+            ["2/w: /w is \"z\", but what was served is \"y\""]
+        );
+        assert_eq!(recorded(check, &[], &said("z"), json!({"served": []})), [""; 0]);
+        let check = r#"{ rule = "equals", on = "a", left = "/w", right = "flags/--model" }"#;
+        assert_eq!(
+            recorded(check, &["--model", "x"], &said("y"), json!({})),
+            ["2/w: /w is \"y\", but flags/--model is \"x\""]
+        );
     }
 }

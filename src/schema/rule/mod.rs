@@ -225,6 +225,8 @@ impl Check {
 mod tests {
     use super::super::contract::Contract;
     use super::super::facts::Run;
+    use super::super::finding::Finding;
+    use super::super::fixture::Sample;
     use super::super::library::ContractSet;
     use super::super::load::Bundle;
     use super::super::pass::judge_output;
@@ -235,7 +237,8 @@ mod tests {
         let kinds = ["a", "b", "c"]
             .map(|kind| format!("[[kind]]\nname = \"{kind}\"\nwhen = {{ \"/type\" = \"{kind}\" }}\nschema = \"s.schema.json\"\n"));
         let text = format!(
-            "[contract]\nname = \"t\"\ntitle = \"t\"\nprotocol = \"stream\"\n{}[[clause]]\nid = \"x\"\nlevel = \"must\"\n\
+            "[contract]\nname = \"t\"\ntitle = \"t\"\nprotocol = \"stream\"\n\
+             [invocation]\nvalue-flags = [\"--model\", \"--schema\"]\n{}[[clause]]\nid = \"x\"\nlevel = \"must\"\n\
              source = \"s\"\nsince = \"1\"\ntext = \"t\"\nwhy = \"w\"\nfix = \"f\"\ncheck = {check}\n",
             kinds.concat()
         );
@@ -248,7 +251,25 @@ mod tests {
     pub(super) fn findings(check: &str, stdout: &str, code: i32, stderr: &str) -> Vec<String> {
         let set = ContractSet::new(vec![contract(check)]);
         let (exit, stderr) = (Exit::with_code(code), stderr.as_bytes());
-        let found = judge_output(&set, &Run::default(), Some(exit), stdout.as_bytes(), Some(stderr));
+        told(judge_output(&set, &Run::default(), Some(exit), stdout.as_bytes(), Some(stderr)))
+    }
+
+    /// The same of a run that was recorded; `argv` is without the program, and `--model` and `--schema` have values.
+    pub(super) fn recorded(
+        check: &str,
+        argv: &[&str],
+        stdout: &str,
+        recorded: serde_json::Value,
+    ) -> Vec<String> {
+        let argv = ["x"].iter().chain(argv).map(ToString::to_string).collect();
+        let recorded = recorded.as_object().cloned().unwrap_or_default();
+        let exit = Some(Exit::with_code(0));
+        let stdout = stdout.into();
+        let sample = Sample { argv: Some(argv), exit, stdout, recorded, ..Sample::default() };
+        told(sample.judge(&ContractSet::new(vec![contract(check)])))
+    }
+
+    fn told(found: Vec<Finding>) -> Vec<String> {
         let told = found.into_iter().map(|finding| {
             let line = finding.line.map_or(String::new(), |line| format!("{line}"));
             format!("{line}{}: {}", finding.pointer.unwrap_or_default(), finding.message)

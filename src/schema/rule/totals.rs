@@ -35,7 +35,7 @@ impl Rule for Totals {
     }
 
     fn speaks_at_end(&self) -> bool {
-        self.left.is_recorded()
+        self.needs_recording()
     }
 
     fn needs_recording(&self) -> bool {
@@ -53,8 +53,9 @@ impl Watch for Watching<'_> {
         self.sides.iter_mut().flatten().for_each(|side| side.message(message));
     }
 
-    fn looked(&self, _: &Facts) -> bool {
-        self.rule.left.is_recorded() || self.sides.as_ref().is_some_and(|[left, _]| !left.is_empty())
+    fn looked(&self, facts: &Facts) -> bool {
+        let printed = self.sides.as_ref().is_some_and(|[left, _]| !left.is_empty());
+        printed || self.rule.left.are_told(facts)
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
@@ -103,7 +104,9 @@ fn sums(values: &[Picked]) -> BTreeMap<Option<u64>, (f64, Place)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::check_table;
+    use serde_json::json;
+
+    use super::super::tests::{check_table, recorded};
 
     #[test]
     fn two_totals_are_the_same() {
@@ -128,5 +131,24 @@ mod tests {
                 &["2/n: a total of 3 is printed, but what is printed adds up to 2"],
             ),
         ]);
+    }
+
+    #[test]
+    fn what_was_recorded_is_added_up_as_well() {
+        let served = json!({"served": [{"n": 1, "ok": true}, {"n": 2, "ok": true}, {"n": 4, "ok": false}]});
+        let check = r#"{ rule = "totals", left = { on = "a", at = "/n" }, right = { from = "served", on = { "/ok" = true }, at = "/n" } }"#;
+        assert_eq!(recorded(check, &[], "{\"type\":\"a\",\"n\":3}\n", served.clone()), [""; 0]);
+        assert_eq!(
+            recorded(check, &[], "{\"type\":\"a\",\"n\":7}\n", served.clone()),
+            ["1/n: a total of 7 is printed, but what was served adds up to 3"]
+        );
+        assert_eq!(recorded(check, &[], "{\"type\":\"a\",\"n\":7}\n", json!({})), [""; 0]);
+        // What a flag says bounds what was served, and no message is about it.
+        let check = r#"{ rule = "totals", at-most = true, left = { from = "served", at = "/n", count = true }, right = { from = "flags", at = "/--model" } }"#;
+        assert_eq!(recorded(check, &["--model", "3"], "{}\n", served.clone()), [""; 0]);
+        assert_eq!(
+            recorded(check, &["--model", "2"], "{}\n", served),
+            [": a total of 3 was served, but what is named by a flag adds up to 2"]
+        );
     }
 }

@@ -161,6 +161,25 @@ impl Values {
         self.parts.iter().any(|part| matches!(&part.origin, Origin::Recorded(fact, _) if fact.is_recorded()))
     }
 
+    /// Whether there are any among what is known of the run besides its messages.
+    pub(super) fn are_told(&self, facts: &Facts) -> bool {
+        self.parts.iter().any(|part| match &part.origin {
+            Origin::Printed(_) => false,
+            Origin::Literal(_) => true,
+            // Bodies may be large, and every one of them asks for something.
+            Origin::Recorded(fact @ Fact::Requests, _) => facts.get(*fact).is_some(),
+            Origin::Recorded(fact, on) => {
+                let mut found = false;
+                for entry in facts.get(*fact).into_iter().flat_map(entries).filter(|entry| on.holds(*entry)) {
+                    part.elements.visit(entry, &mut |element, name, _| {
+                        part.visit(element, name, &mut |_, _| found = true);
+                    });
+                }
+                found
+            }
+        })
+    }
+
     /// The values in a sentence: what is true of them, and what is true of a value that is none of them.
     pub(super) fn words(&self) -> (&'static str, &'static str) {
         match self.parts.first().map(|part| &part.origin) {
@@ -168,7 +187,7 @@ impl Values {
             Some(Origin::Recorded(Fact::Requests, _)) => ("was sent to the API", "is in no request"),
             Some(Origin::Recorded(Fact::Prompt, _)) => ("is the prompt", "is not the prompt"),
             Some(Origin::Recorded(Fact::Stdin, _)) => ("stood on standard input", "is not on standard input"),
-            Some(Origin::Recorded(Fact::Flags, _)) => ("is what a flag says", "is not what a flag says"),
+            Some(Origin::Recorded(Fact::Flags, _)) => ("is named by a flag", "is named by no flag"),
             Some(Origin::Recorded(..)) => ("was recorded", "was not recorded"),
             Some(Origin::Literal(_)) => ("is promised", "is not what is promised"),
             _ => ("is printed", "is not printed"),
@@ -399,11 +418,7 @@ impl<'v> Collector<'v> {
                     continue;
                 }
             };
-            let recorded = JsonView::Built(facts.get(*fact)?);
-            let mut entry = |entry: JsonView<'_>| {
-                if !on.holds(entry) {
-                    return;
-                }
+            for entry in entries(facts.get(*fact)?).into_iter().filter(|entry| on.holds(*entry)) {
                 self.taken[number] += 1;
                 let key = match &part.key {
                     Some(Key::Here(at)) => Some(hash_at(Some(at), entry)),
@@ -415,11 +430,6 @@ impl<'v> Collector<'v> {
                         self.add(number, part, key, value, Place::default(), None);
                     });
                 });
-            };
-            if recorded.kind() == Kind::Array {
-                recorded.items().for_each(&mut entry);
-            } else {
-                entry(recorded);
             }
         }
         let taken = &self.taken;
@@ -488,6 +498,14 @@ impl<'v> Collector<'v> {
         }
         let is_open = part.open;
         self.picked.push(Picked { part: number, entry, is_open, key, hash: 0, value, amount, place });
+    }
+}
+
+/// What a fact lists, or the fact itself.
+fn entries(fact: &Value) -> Vec<JsonView<'_>> {
+    match fact {
+        Value::Array(items) => items.iter().map(JsonView::Built).collect(),
+        one => vec![JsonView::Built(one)],
     }
 }
 

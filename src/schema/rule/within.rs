@@ -101,8 +101,8 @@ impl Watch for Watching<'_> {
         }
     }
 
-    fn looked(&self, _: &Facts) -> bool {
-        self.rule.values.is_recorded() || self.values.as_ref().is_some_and(|values| !values.is_empty())
+    fn looked(&self, facts: &Facts) -> bool {
+        self.values.as_ref().is_some_and(|values| !values.is_empty()) || self.rule.values.are_told(facts)
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
@@ -204,7 +204,9 @@ fn evidence(rule: &Within, value: &Picked, other: Option<&Picked>) -> Evidence {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::check_table;
+    use serde_json::json;
+
+    use super::super::tests::{check_table, recorded};
 
     #[test]
     fn every_value_is_among_the_others() {
@@ -245,5 +247,30 @@ mod tests {
                 &["2/d: \"Helo\" is printed, but its counterpart is not"],
             ),
         ]);
+    }
+
+    #[test]
+    fn what_was_recorded_is_compared_as_well() {
+        let served = |texts: super::Value| json!({"served": texts});
+        let check = r#"{ rule = "within", ordered = true, values = { on = "a", at = "/w", key = "/k" }, of = [{ from = "served", on = { "/ok" = true }, each = "/l", at = "/t", key = "/id" }, { from = "served", on = { "/ok" = false }, at = "/id", key = "/id", open = true }] }"#;
+        let said = "{\"type\":\"a\",\"w\":\"y\",\"k\":\"1\"}\n";
+        let of = |list| recorded(check, &[], said, served(list));
+        assert_eq!(of(json!([{"id": "1", "ok": true, "l": [{"t": "x"}, {"t": "y"}]}])), [""; 0]);
+        assert_eq!(
+            of(json!([{"id": "1", "ok": true, "l": [{"t": "x"}]}])),
+            ["1/w: \"y\" is printed, but was not served"]
+        );
+        assert_eq!(
+            of(json!([{"id": "2", "ok": true, "l": [{"t": "y"}]}])),
+            ["1/w: \"y\" is printed, but was not served"]
+        );
+        assert_eq!(of(json!([{"id": "1", "ok": false}])), [""; 0], "nobody knows what it said");
+        assert_eq!(recorded(check, &[], said, json!({})), [""; 0], "nobody knows what was served");
+        // The other way round there need not be a message at all.
+        let check = r#"{ rule = "within", values = { from = "served", each = "/l", at = "/t" }, of = { on = "a", at = "/w" } }"#;
+        assert_eq!(
+            recorded(check, &[], "{}\n", served(json!([{"l": [{"t": "y"}]}]))),
+            [": \"y\" was served, but is not printed"]
+        );
     }
 }

@@ -10,6 +10,16 @@ use clawgate::schema::{ContractSet, Finding, Level};
 
 use crate::command::corpus;
 
+/// Runs that ended well and break a clause all the same, because the program did; with what it did.
+const REAL_DEVIATIONS: [(&str, &str, &str); 2] = [
+    (
+        "2.1.197",
+        "sse_trunc_nonstream_fallback_ok",
+        "an answer that came without a stream is left out of the usage of the result",
+    ),
+    ("2.1.197", "fallback_sse_err_then_json_ok", "the same"),
+];
+
 fn findings(directory: &Path, sets: &BTreeMap<&str, ContractSet>) -> Vec<Finding> {
     let recording = Recording::open(directory).unwrap_or_else(|error| panic!("{error}"));
     let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
@@ -56,14 +66,16 @@ fn no_good_run_of_any_version_breaks_a_must_clause() {
                 continue;
             }
             judged += 1;
-            for finding in findings(&path, &sets) {
-                if finding.level == Level::Must {
-                    wrong.push(format!(
-                        "{version} {case}: {} {} {:?}",
-                        finding.clause, finding.message, finding.line
-                    ));
-                }
+            let found: Vec<_> =
+                findings(&path, &sets).into_iter().filter(|finding| finding.level == Level::Must).collect();
+            if REAL_DEVIATIONS.iter().any(|(of, name, _)| *of == version && *name == case) {
+                let usage = found.iter().all(|finding| finding.clause.contains("/usage-"));
+                assert!(usage && !found.is_empty(), "{version} {case}: {found:?}");
+                continue;
             }
+            wrong.extend(found.iter().map(|finding| {
+                format!("{version} {case}: {} {} {:?}", finding.clause, finding.message, finding.line)
+            }));
         }
     }
     assert!(wrong.is_empty(), "{} findings:\n{}", wrong.len(), wrong.join("\n"));
