@@ -245,7 +245,9 @@ fn drift(old: &Changed, new: &Changed) -> (Option<i32>, Vec<Value>) {
         let mut facts = changed.facts.clone();
         put(&mut facts, "/scenario", &"claude/complaint".into());
         let files = [("stdout", changed.stdout()), ("recording.json", facts.to_string())];
-        files.iter().for_each(|(name, text)| drop(write(folder.path(), &format!("{side}/{name}"), text)));
+        for (name, text) in files {
+            write(folder.path(), &format!("{side}/{name}"), text);
+        }
     }
     said(clawgate(&folder).args(["diff", "old", "new", "--consumer", "documented", "--format", "json"]))
 }
