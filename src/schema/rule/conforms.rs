@@ -22,7 +22,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         at: pointer(&fields.need("at")?)?,
         schema: match Subject::parse(schema.str()?, &schema)? {
             Subject::Message(_) => return Err(schema.complain("the schema is a fact of the run")),
-            fact => fact,
+            fact @ Subject::Fact(_) => fact,
         },
     }))
 }
@@ -89,7 +89,7 @@ mod tests {
     fn a_value_is_as_the_schema_of_the_command_line_asks() {
         let check = r#"{ rule = "conforms", on = "a", at = "/n", to = "flags/--schema" }"#;
         let schema = r#"{"type":"object","required":["x"]}"#;
-        let of = |argv: &[&str], stdout| recorded(check, argv, stdout, json!({}));
+        let of = |argv: &[&str], stdout| recorded(check, argv, stdout, &json!({}));
         assert_eq!(of(&["--schema", schema], "{\"type\":\"a\",\"n\":{\"x\":1}}\n"), [""; 0]);
         assert_eq!(
             of(&["--schema", schema], "{\"type\":\"a\",\"n\":{}}\n"),

@@ -262,15 +262,15 @@ mod tests {
             |text: &str| format!("{{\"type\":\"a\",\"w\":\"x\"}}\n{{\"type\":\"a\",\"w\":\"{text}\"}}\n");
         let served =
             json!({"served": [{"t": "x", "ok": true}, {"t": "y", "ok": true}, {"t": "z", "ok": false}]});
-        assert_eq!(recorded(check, &[], &said("y"), served.clone()), [""; 0]);
+        assert_eq!(recorded(check, &[], &said("y"), &served), [""; 0]);
         assert_eq!(
-            recorded(check, &[], &said("z"), served),
+            recorded(check, &[], &said("z"), &served),
             ["2/w: /w is \"z\", but what was served is \"y\""]
         );
-        assert_eq!(recorded(check, &[], &said("z"), json!({"served": []})), [""; 0]);
+        assert_eq!(recorded(check, &[], &said("z"), &json!({"served": []})), [""; 0]);
         let check = r#"{ rule = "equals", on = "a", left = "/w", right = "flags/--model" }"#;
         assert_eq!(
-            recorded(check, &["--model", "x"], &said("y"), json!({})),
+            recorded(check, &["--model", "x"], &said("y"), &json!({})),
             ["2/w: /w is \"y\", but flags/--model is \"x\""]
         );
     }

@@ -116,31 +116,31 @@ mod tests {
     use super::super::tests::recorded;
 
     /// Two answers of which the second was asked for after 100 ms, and output that came at these times.
-    fn findings(arrivals: Value, second: Value) -> Vec<String> {
+    fn findings(arrivals: &Value, second: &Value) -> Vec<String> {
         let check = r#"{ rule = "flushed", on = "a", key = "/k", id = "/id", served = { "/ok" = true }, within-ms = 50 }"#;
         let stdout = "{\"type\":\"b\"}\n{\"type\":\"a\",\"k\":\"x\"}\n{\"type\":\"a\",\"k\":\"y\"}\n";
         let served = json!([{"id": "x", "ok": true, "at_ms": 10}, second]);
-        recorded(check, &[], stdout, json!({"served": served, "arrivals": arrivals, "api_lead_ms": 5}))
+        recorded(check, &[], stdout, &json!({"served": served, "arrivals": arrivals, "api_lead_ms": 5}))
     }
 
     #[test]
     fn what_was_said_is_printed_before_the_next_answer_is_asked_for() {
         let second = json!({"id": "y", "ok": true, "at_ms": 100});
         // The second line begins at byte 13.
-        assert_eq!(findings(json!([[0, 5], [13, 40]]), second.clone()), [""; 0]);
-        assert_eq!(findings(json!([[0, 5], [13, 145]]), second.clone()), [""; 0], "as late as may be");
+        assert_eq!(findings(&json!([[0, 5], [13, 40]]), &second), [""; 0]);
+        assert_eq!(findings(&json!([[0, 5], [13, 145]]), &second), [""; 0], "as late as may be");
         let late = ["2: printed 105 ms after the next answer was asked for"];
-        assert_eq!(findings(json!([[0, 5], [13, 200]]), second.clone()), late);
-        assert_eq!(findings(json!([[0, 200]]), second.clone()), late, "in one chunk with the first line");
-        assert_eq!(findings(json!([[0, 5], [20, 200]]), second), [""; 0], "its first byte came in time");
+        assert_eq!(findings(&json!([[0, 5], [13, 200]]), &second), late);
+        assert_eq!(findings(&json!([[0, 200]]), &second), late, "in one chunk with the first line");
+        assert_eq!(findings(&json!([[0, 5], [20, 200]]), &second), [""; 0], "its first byte came in time");
     }
 
     #[test]
     fn only_answers_that_count_are_waited_for() {
         let other = json!({"id": "y", "ok": false, "at_ms": 100});
-        assert_eq!(findings(json!([[0, 200]]), other), [""; 0]);
+        assert_eq!(findings(&json!([[0, 200]]), &other), [""; 0]);
         let untimed = json!({"id": "y", "ok": true});
-        assert_eq!(findings(json!([[0, 200]]), untimed), [""; 0]);
-        assert_eq!(findings(Value::Null, json!({"id": "y", "ok": true, "at_ms": 100})), [""; 0]);
+        assert_eq!(findings(&json!([[0, 200]]), &untimed), [""; 0]);
+        assert_eq!(findings(&Value::Null, &json!({"id": "y", "ok": true, "at_ms": 100})), [""; 0]);
     }
 }

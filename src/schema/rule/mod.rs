@@ -259,7 +259,7 @@ mod tests {
         check: &str,
         argv: &[&str],
         stdout: &str,
-        recorded: serde_json::Value,
+        recorded: &serde_json::Value,
     ) -> Vec<String> {
         let argv = ["x"].iter().chain(argv).map(ToString::to_string).collect();
         let recorded = recorded.as_object().cloned().unwrap_or_default();

@@ -137,17 +137,17 @@ mod tests {
     fn what_was_recorded_is_added_up_as_well() {
         let served = json!({"served": [{"n": 1, "ok": true}, {"n": 2, "ok": true}, {"n": 4, "ok": false}]});
         let check = r#"{ rule = "totals", left = { on = "a", at = "/n" }, right = { from = "served", on = { "/ok" = true }, at = "/n" } }"#;
-        assert_eq!(recorded(check, &[], "{\"type\":\"a\",\"n\":3}\n", served.clone()), [""; 0]);
+        assert_eq!(recorded(check, &[], "{\"type\":\"a\",\"n\":3}\n", &served), [""; 0]);
         assert_eq!(
-            recorded(check, &[], "{\"type\":\"a\",\"n\":7}\n", served.clone()),
+            recorded(check, &[], "{\"type\":\"a\",\"n\":7}\n", &served),
             ["1/n: a total of 7 is printed, but what was served adds up to 3"]
         );
-        assert_eq!(recorded(check, &[], "{\"type\":\"a\",\"n\":7}\n", json!({})), [""; 0]);
+        assert_eq!(recorded(check, &[], "{\"type\":\"a\",\"n\":7}\n", &json!({})), [""; 0]);
         // What a flag says bounds what was served, and no message is about it.
         let check = r#"{ rule = "totals", at-most = true, left = { from = "served", at = "/n", count = true }, right = { from = "flags", at = "/--model" } }"#;
-        assert_eq!(recorded(check, &["--model", "3"], "{}\n", served.clone()), [""; 0]);
+        assert_eq!(recorded(check, &["--model", "3"], "{}\n", &served), [""; 0]);
         assert_eq!(
-            recorded(check, &["--model", "2"], "{}\n", served),
+            recorded(check, &["--model", "2"], "{}\n", &served),
             [": a total of 3 was served, but what is named by a flag adds up to 2"]
         );
     }

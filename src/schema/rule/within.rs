@@ -254,7 +254,7 @@ mod tests {
         let served = |texts: super::Value| json!({"served": texts});
         let check = r#"{ rule = "within", ordered = true, values = { on = "a", at = "/w", key = "/k" }, of = [{ from = "served", on = { "/ok" = true }, each = "/l", at = "/t", key = "/id" }, { from = "served", on = { "/ok" = false }, at = "/id", key = "/id", open = true }] }"#;
         let said = "{\"type\":\"a\",\"w\":\"y\",\"k\":\"1\"}\n";
-        let of = |list| recorded(check, &[], said, served(list));
+        let of = |list| recorded(check, &[], said, &served(list));
         assert_eq!(of(json!([{"id": "1", "ok": true, "l": [{"t": "x"}, {"t": "y"}]}])), [""; 0]);
         assert_eq!(
             of(json!([{"id": "1", "ok": true, "l": [{"t": "x"}]}])),
@@ -265,11 +265,11 @@ mod tests {
             ["1/w: \"y\" is printed, but was not served"]
         );
         assert_eq!(of(json!([{"id": "1", "ok": false}])), [""; 0], "nobody knows what it said");
-        assert_eq!(recorded(check, &[], said, json!({})), [""; 0], "nobody knows what was served");
+        assert_eq!(recorded(check, &[], said, &json!({})), [""; 0], "nobody knows what was served");
         // The other way round there need not be a message at all.
         let check = r#"{ rule = "within", values = { from = "served", each = "/l", at = "/t" }, of = { on = "a", at = "/w" } }"#;
         assert_eq!(
-            recorded(check, &[], "{}\n", served(json!([{"l": [{"t": "y"}]}]))),
+            recorded(check, &[], "{}\n", &served(json!([{"l": [{"t": "y"}]}]))),
             [": \"y\" was served, but is not printed"]
         );
     }
