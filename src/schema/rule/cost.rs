@@ -16,7 +16,7 @@ struct Cost {
     /// An object with the usage of each model, by its name.
     models: Pointer,
     /// The member of a model's usage that says its cost.
-    cost: String,
+    amount: String,
     /// The members that count tokens, in the order of [`PARTS`].
     counts: [String; 4],
 }
@@ -29,7 +29,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     Ok(Box::new(Cost {
         on: Selector::load(fields, "on", names)?,
         models: pointer(&fields.need("models")?)?,
-        cost: fields.need("cost")?.text()?,
+        amount: fields.need("cost")?.text()?,
         counts,
     }))
 }
@@ -66,9 +66,9 @@ impl Watch for Watching<'_> {
         let Some(models) = rule.models.get(message.value) else { return };
         for (model, usage) in models.members() {
             let number = |name: &String| usage.get(name).and_then(JsonView::float);
-            let Some(cost) = number(&rule.cost) else { continue };
-            let place = join(&join(rule.models.text(), &model), &rule.cost);
-            let evidence = message.evidence_at(&place, usage.get(&rule.cost), String::new());
+            let Some(cost) = number(&rule.amount) else { continue };
+            let place = join(&join(rule.models.text(), &model), &rule.amount);
+            let evidence = message.evidence_at(&place, usage.get(&rule.amount), String::new());
             let counts = rule.counts.each_ref().map(|name| number(name).unwrap_or_default());
             self.open.push(Told { model: model.into_owned(), cost, counts, evidence });
         }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::super::finding::KEPT;
-use super::values::{Collector, Values};
+use super::collector::Collector;
+use super::values::Values;
 use super::{
     Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pick, Rule, Selector, Sink, Source,
     Subject, Table, Watch, choice, excerpt,

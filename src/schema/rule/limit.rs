@@ -1,7 +1,7 @@
 //! `limit`: a number that another one bounds, such as a duration by that of the whole run.
 
 use super::super::finding::KEPT;
-use super::values::number_of;
+use super::collector::number_of;
 use super::{
     Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pick, Pointer, Rule, Selector, Sink,
     Subject, Table, Watch, pointer,

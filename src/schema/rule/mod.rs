@@ -2,6 +2,7 @@
 //! which sees the messages of one run in order and keeps no more of them than it must.
 
 mod channel;
+mod collector;
 mod conforms;
 mod cost;
 mod count;
@@ -17,6 +18,7 @@ mod length;
 mod limit;
 mod order;
 mod pairs;
+mod reading;
 mod schema;
 mod select;
 mod sum;

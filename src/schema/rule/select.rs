@@ -96,6 +96,9 @@ impl Pick {
     }
 }
 
+/// Sees an element with its name and its pointer.
+pub(crate) type ShowElement<'s, 'm> = dyn FnMut(JsonView<'m>, Option<&str>, &dyn Fn() -> String) + 's;
+
 /// The elements of a list or an object in a value, or the value itself.
 #[derive(Debug, Clone)]
 pub(crate) struct Elements {
@@ -124,11 +127,7 @@ impl Elements {
 
     /// Shows each element with its name, if it is a member, and its pointer as a function because most are never asked
     /// for.
-    pub(crate) fn visit<'m>(
-        &self,
-        value: JsonView<'m>,
-        show: &mut dyn FnMut(JsonView<'m>, Option<&str>, &dyn Fn() -> String),
-    ) {
+    pub(crate) fn visit<'m>(&self, value: JsonView<'m>, show: &mut ShowElement<'_, 'm>) {
         let Some(each) = &self.each else { return show(value, None, &String::new) };
         each.visit(value, &mut |container, outer| {
             let mut element = |step: Step<'_>, element: JsonView<'m>| {

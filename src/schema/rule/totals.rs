@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::values::{Collector, Picked, Place, Values};
+use super::collector::{Collector, Picked, Place};
+use super::values::Values;
 use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch};
 
 #[derive(Debug)]

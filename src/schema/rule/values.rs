@@ -5,68 +5,44 @@
 //! { from = "served", on = { "/status" = 200 }, each = "/content", where = { "/type" = "text" }, at = "/text", key = "/id" }
 //! ```
 
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-
-use regex::Regex;
 use serde_json::Value;
 
-use super::super::condition::{Condition, Scope, pointer, regex};
+use super::super::condition::{Condition, Scope, pointer};
+use super::collector::{entries, hash_at};
+use super::reading::Reading;
 use super::select::{Elements, Selector};
-use super::{Fact, Facts, FileError, Item, JsonView, Message, Names, Pointer, Table, choice, excerpt};
-use crate::json::Kind;
+use super::{Fact, Facts, FileError, Item, JsonView, Names, Pointer, Table, choice};
 use crate::text::did_you_mean;
-
-/// Values that are followed in one run, and the bytes of their texts; what is beyond is said, and fails.
-const MOST: usize = 1 << 17;
-const MOST_BYTES: usize = 64 << 20;
 
 /// Which values: those of each part, one part after the other.
 #[derive(Debug)]
 pub(super) struct Values {
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
     /// Whether whole texts are kept, because they are searched or joined.
-    keeps_text: bool,
+    pub(super) keeps_text: bool,
     /// Whether only totals matter: one for each part, key and, where it is picked by that, entry.
-    sums: bool,
+    pub(super) sums: bool,
 }
 
 #[derive(Debug)]
-struct Part {
-    origin: Origin,
-    elements: Elements,
-    at: Vec<At>,
-    key: Option<Key>,
+pub(super) struct Part {
+    pub(super) origin: Origin,
+    pub(super) elements: Elements,
+    pub(super) at: Vec<At>,
+    pub(super) key: Option<Key>,
     /// Texts with the same key and the same value here are one text.
-    join: Option<Pointer>,
-    /// White space around a text means nothing.
-    trim: bool,
-    /// A text is read as the JSON that it holds.
-    parse: bool,
+    pub(super) join: Option<Pointer>,
+    pub(super) reading: Reading,
     /// Each value counts as one.
-    count: bool,
-    split: Option<Split>,
-    /// What is left out of a text before it is compared.
-    without: Option<Regex>,
-    /// Of a text only what follows its first word.
-    rest: bool,
+    pub(super) count: bool,
     /// Nobody knows what belongs to this key, so that anything may.
-    open: bool,
-    pick: Which,
-}
-
-/// How a text is taken apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Split {
-    /// Into words, with commas or spaces between them.
-    Words,
-    /// Into lines, without the space around them.
-    Lines,
+    pub(super) open: bool,
+    pub(super) pick: Which,
 }
 
 /// Which of the messages or entries that are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Which {
+pub(super) enum Which {
     Every,
     First,
     Last,
@@ -75,7 +51,7 @@ enum Which {
 
 /// Where values come from.
 #[derive(Debug)]
-enum Origin {
+pub(super) enum Origin {
     Printed(Selector),
     Recorded(Fact, Condition),
     /// The contract itself says them.
@@ -83,7 +59,7 @@ enum Origin {
 }
 
 #[derive(Debug)]
-enum At {
+pub(super) enum At {
     Value(Pointer),
     /// The name of the member that the element is.
     Name,
@@ -91,7 +67,7 @@ enum At {
 
 /// What a value belongs to.
 #[derive(Debug)]
-enum Key {
+pub(super) enum Key {
     Here(Pointer),
     /// A place in the element, not in the message or entry around it.
     Element(Pointer),
@@ -101,31 +77,6 @@ enum Key {
         at: Pointer,
         per: Option<Pointer>,
     },
-}
-
-/// One value.
-#[derive(Debug)]
-pub(super) struct Picked {
-    part: usize,
-    /// Which message or entry of its part it comes from.
-    entry: u64,
-    pub(super) key: Option<u64>,
-    pub(super) hash: u64,
-    /// The value, shortened unless texts are kept.
-    pub(super) value: Value,
-    /// What it adds to a total; none when it is no number.
-    pub(super) amount: Option<f64>,
-    /// It stands for any value.
-    pub(super) is_open: bool,
-    pub(super) place: Place,
-}
-
-/// Where a value stands.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Place {
-    pub(super) line: Option<u64>,
-    pub(super) offset: Option<u64>,
-    pub(super) pointer: Option<String>,
 }
 
 impl Values {
@@ -233,12 +184,8 @@ impl Part {
                 None => fields.get("key").map(|node| Key::load(&node, names)).transpose()?,
             },
             join: fields.get("join").as_ref().map(pointer).transpose()?,
-            trim: switch("trim")?,
-            parse: switch("parse")?,
+            reading: Reading::load(&fields)?,
             count: switch("count")?,
-            split: fields.get("split").map(|node| choice(&node, &SPLITS)).transpose()?,
-            without: fields.get("without").as_ref().map(regex).transpose()?,
-            rest: switch("rest")?,
             open: switch("open")?,
             pick: fields.get("pick").map_or(Ok(Which::Every), |node| choice(&node, &WHICH))?,
             origin,
@@ -254,19 +201,15 @@ impl Part {
             at: Vec::new(),
             key: None,
             join: None,
-            trim: false,
-            parse: false,
+            reading: Reading::default(),
             count: false,
-            split: None,
-            without: None,
-            rest: false,
             open: false,
             pick: Which::Every,
         }
     }
 
     /// The key that the element itself has.
-    fn key_in(&self, element: JsonView<'_>) -> Option<u64> {
+    pub(super) fn key_in(&self, element: JsonView<'_>) -> Option<u64> {
         match &self.key {
             Some(Key::Element(at)) => Some(hash_at(Some(at), element)),
             _ => None,
@@ -274,7 +217,12 @@ impl Part {
     }
 
     /// Shows the values at an element, each with its place in it.
-    fn visit(&self, element: JsonView<'_>, name: Option<&str>, show: &mut dyn FnMut(Value, String)) {
+    pub(super) fn visit(
+        &self,
+        element: JsonView<'_>,
+        name: Option<&str>,
+        show: &mut dyn FnMut(Value, String),
+    ) {
         let one = |at: &At| match at {
             At::Name => name.map(Value::from),
             At::Value(pointer) => pointer.get(element).map(|value| value.to_value().into_owned()),
@@ -282,7 +230,8 @@ impl Part {
         match self.at.as_slice() {
             [At::Value(pointer)] => {
                 pointer.visit(element, &mut |value, place| {
-                    self.parts_of(value.to_value().into_owned(), &mut |value| show(value, place.render()));
+                    let value = value.to_value().into_owned();
+                    self.reading.take_apart(value, &mut |value| show(value, place.render()));
                     true
                 });
             }
@@ -299,29 +248,7 @@ impl Part {
             }
         }
     }
-
-    /// The words of a text, or what follows its first one, if that is what is looked at.
-    fn parts_of(&self, value: Value, show: &mut dyn FnMut(Value)) {
-        match &value {
-            Value::String(text) if self.split == Some(Split::Words) => {
-                text.split([',', ' ']).filter(|word| !word.is_empty()).for_each(|word| show(word.into()));
-            }
-            Value::String(text) if self.split == Some(Split::Lines) => {
-                let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-                lines.for_each(|line| show(line.into()));
-            }
-            Value::String(text) if self.rest => {
-                let rest = text.trim().split_once(char::is_whitespace).map_or("", |(_, rest)| rest.trim());
-                if !rest.is_empty() {
-                    show(rest.into());
-                }
-            }
-            _ => show(value),
-        }
-    }
 }
-
-const SPLITS: [(&str, Split); 2] = [("words", Split::Words), ("lines", Split::Lines)];
 
 const WHICH: [(&str, Which); 4] =
     [("every", Which::Every), ("first", Which::First), ("last", Which::Last), ("but-last", Which::ButLast)];
@@ -338,205 +265,4 @@ impl Key {
         fields.finish()?;
         Ok(Self::Latest { on, at, per })
     }
-}
-
-/// Collects the values of one run.
-pub(super) struct Collector<'v> {
-    values: &'v Values,
-    picked: Vec<Picked>,
-    /// For each part the keys that messages named, by what `per` says.
-    named: Vec<HashMap<u64, u64>>,
-    /// Texts that are still joined, by part, key and place.
-    joined: HashMap<(usize, u64, u64), usize>,
-    bytes: usize,
-    /// How many messages and entries each part took.
-    taken: Vec<u64>,
-    /// Values that were too many to be followed.
-    pub(super) lost: u64,
-}
-
-impl<'v> Collector<'v> {
-    pub(super) fn new(values: &'v Values) -> Self {
-        let named = values.parts.iter().map(|_| HashMap::new()).collect();
-        let taken = vec![0; values.parts.len()];
-        Self { values, picked: Vec::new(), named, joined: HashMap::new(), bytes: 0, taken, lost: 0 }
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.picked.is_empty()
-    }
-
-    /// Sees the next message.
-    pub(super) fn message(&mut self, message: &Message<'_>) {
-        let values = self.values;
-        for (number, part) in values.parts.iter().enumerate() {
-            if let Some(Key::Latest { on, at, per }) = &part.key
-                && on.takes(message)
-                && let Some(key) = at.get(message.value)
-            {
-                self.named[number].insert(hash_at(per.as_ref(), message.value), hash(key));
-            }
-            let Origin::Printed(on) = &part.origin else { continue };
-            if !on.takes(message) {
-                continue;
-            }
-            let key = match &part.key {
-                None | Some(Key::Element(_)) => None,
-                Some(Key::Here(at)) => Some(hash_at(Some(at), message.value)),
-                Some(Key::Latest { per, .. }) => {
-                    let per = hash_at(per.as_ref(), message.value);
-                    Some(self.named[number].get(&per).copied().unwrap_or_default())
-                }
-            };
-            self.taken[number] += 1;
-            let joined = part.join.as_ref().map(|at| hash_at(Some(at), message.value));
-            part.elements.visit(message.value, &mut |element, name, path| {
-                let key = part.key_in(element).or(key);
-                part.visit(element, name, &mut |value, at| {
-                    let place = Place {
-                        line: Some(message.line),
-                        offset: Some(message.offset),
-                        pointer: Some(path() + &at),
-                    };
-                    self.add(number, part, key, value, place, joined);
-                });
-            });
-        }
-    }
-
-    /// All values, with those that were recorded; none when a fact that they come from is not known.
-    pub(super) fn finish(mut self, facts: &Facts) -> Option<(Vec<Picked>, u64)> {
-        let values = self.values;
-        for (number, part) in values.parts.iter().enumerate() {
-            let (fact, on) = match &part.origin {
-                Origin::Printed(_) => continue,
-                Origin::Recorded(fact, on) => (fact, on),
-                Origin::Literal(values) => {
-                    for value in values.as_array().into_iter().flatten() {
-                        self.add(number, part, None, value.clone(), Place::default(), None);
-                    }
-                    continue;
-                }
-            };
-            for entry in entries(facts.get(*fact)?).into_iter().filter(|entry| on.holds(*entry)) {
-                self.taken[number] += 1;
-                let key = match &part.key {
-                    Some(Key::Here(at)) => Some(hash_at(Some(at), entry)),
-                    _ => None,
-                };
-                part.elements.visit(entry, &mut |element, name, _| {
-                    let key = part.key_in(element).or(key);
-                    part.visit(element, name, &mut |value, _| {
-                        self.add(number, part, key, value, Place::default(), None);
-                    });
-                });
-            }
-        }
-        let taken = &self.taken;
-        self.picked.retain(|picked| match values.parts[picked.part].pick {
-            Which::Every => true,
-            Which::First => picked.entry == 1,
-            Which::Last => picked.entry == taken[picked.part],
-            Which::ButLast => picked.entry < taken[picked.part],
-        });
-        for picked in &mut self.picked {
-            let part = &values.parts[picked.part];
-            if let Value::String(text) = &picked.value {
-                if part.parse
-                    && let Ok(value) = serde_json::from_str(text)
-                {
-                    picked.value = value;
-                } else if let Some(without) = &part.without {
-                    let rest = without.replace_all(text, "");
-                    picked.value = if part.trim { rest.trim().into() } else { rest.into() };
-                } else if part.trim {
-                    picked.value = text.trim().into();
-                }
-            }
-            picked.hash = hash((&picked.value).into());
-            if !values.keeps_text {
-                picked.value = excerpt(&picked.value);
-            }
-        }
-        Some((self.picked, self.lost))
-    }
-
-    fn add(
-        &mut self,
-        number: usize,
-        part: &Part,
-        key: Option<u64>,
-        value: Value,
-        place: Place,
-        joined: Option<u64>,
-    ) {
-        let entry = self.taken[number];
-        let amount = if part.count { Some(1.0) } else { number_of(&value) };
-        if self.values.sums {
-            let group = if part.pick == Which::Every { 0 } else { entry };
-            let next = self.picked.len();
-            let index = *self.joined.entry((number, key.unwrap_or_default(), group)).or_insert(next);
-            if let Some(known) = self.picked.get_mut(index) {
-                known.amount =
-                    known.amount.zip(amount).map(|(sum, more)| sum + more).or(known.amount).or(amount);
-                known.place = place;
-                return;
-            }
-        }
-        self.bytes += value.as_str().map_or(64, str::len);
-        if self.picked.len() >= MOST || self.bytes > MOST_BYTES {
-            self.lost += 1;
-            return;
-        }
-        if let (Some(joined), Value::String(text)) = (joined, &value) {
-            let next = self.picked.len();
-            let index = *self.joined.entry((number, key.unwrap_or_default(), joined)).or_insert(next);
-            if let Some(Picked { value: Value::String(earlier), .. }) = self.picked.get_mut(index) {
-                earlier.push_str(text);
-                return;
-            }
-        }
-        let is_open = part.open;
-        self.picked.push(Picked { part: number, entry, is_open, key, hash: 0, value, amount, place });
-    }
-}
-
-/// What a fact lists, or the fact itself.
-fn entries(fact: &Value) -> Vec<JsonView<'_>> {
-    match fact {
-        Value::Array(items) => items.iter().map(JsonView::Built).collect(),
-        one => vec![JsonView::Built(one)],
-    }
-}
-
-/// A number, also one that a flag or a header spells out.
-pub(super) fn number_of(value: &Value) -> Option<f64> {
-    value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
-}
-
-fn hash_at(pointer: Option<&Pointer>, value: JsonView<'_>) -> u64 {
-    pointer.and_then(|pointer| pointer.get(value)).map_or(0, hash)
-}
-
-/// The same for equal values: the order of members does not matter, nor how a number is written.
-pub(super) fn hash(value: JsonView<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let kind = value.kind();
-    (kind as u8).hash(&mut hasher);
-    match kind {
-        Kind::String => value.text().unwrap_or_default().hash(&mut hasher),
-        Kind::Boolean => value.boolean().hash(&mut hasher),
-        Kind::Array => value.items().for_each(|item| hash(item).hash(&mut hasher)),
-        Kind::Object => {
-            let members = value.members().map(|(name, member)| {
-                let mut hasher = DefaultHasher::new();
-                (name, hash(member)).hash(&mut hasher);
-                hasher.finish()
-            });
-            members.fold(0u64, u64::wrapping_add).hash(&mut hasher);
-        }
-        Kind::Null => {}
-        _ => (value.float().unwrap_or_default() + 0.0).to_bits().hash(&mut hasher),
-    }
-    hasher.finish()
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::values::{Collector, Picked, Values};
+use super::collector::{Collector, Picked};
+use super::values::Values;
 use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch, choice, excerpt};
 
 #[derive(Debug)]
@@ -13,16 +14,24 @@ struct Within {
     values: Values,
     of: Values,
     by: By,
-    /// The values stand in the order of the others, each used once.
-    ordered: bool,
-    /// A value is none of the others.
-    never: bool,
+    relation: Relation,
     /// The side that comes first in a run: without it the other is not even looked at.
     first: Option<Side>,
     /// Where there are no others at all, nothing is judged.
     none_is_fine: bool,
     /// A value that belongs to what the others know nothing of is not judged.
     other_keys_are_fine: bool,
+}
+
+/// How the values stand to the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// Each is one of them.
+    Among,
+    /// Each is one of them, in their order, and none is used twice.
+    Ordered,
+    /// None is one of them.
+    Never,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +63,12 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         values,
         of,
         by,
-        ordered: switch("ordered")?,
-        never: switch("never")?,
+        relation: match (switch("ordered")?, switch("never")?) {
+            (false, false) => Relation::Among,
+            (true, false) => Relation::Ordered,
+            (false, true) => Relation::Never,
+            (true, true) => return Err(fields.complain("what never is has no order: `ordered` or `never`")),
+        },
         first: fields
             .get("first")
             .map(|node| choice(&node, &[("values", Side::Values), ("of", Side::Of)]))
@@ -147,18 +160,18 @@ impl<'r> Comparison<'r> {
         let rule = self.rule;
         for value in values {
             let Some(group) = self.by_key.get_mut(&value.key) else {
-                if !rule.never && !rule.other_keys_are_fine {
+                if rule.relation != Relation::Never && !rule.other_keys_are_fine {
                     sink.push(evidence(rule, value, None));
                 }
                 continue;
             };
-            let from = if rule.ordered { group.next } else { 0 };
+            let from = if rule.relation == Relation::Ordered { group.next } else { 0 };
             let place = group.others[from..].iter().position(|other| fits(rule.by, value, other));
             match place {
-                Some(_) if rule.never => sink.push(evidence(rule, value, None)),
+                Some(_) if rule.relation == Relation::Never => sink.push(evidence(rule, value, None)),
                 Some(place) if group.others[from + place].is_open => {}
                 Some(place) => group.next = from + place + 1,
-                None if rule.never => {}
+                None if rule.relation == Relation::Never => {}
                 None => sink.push(evidence(rule, value, group.others.get(from).copied())),
             }
         }
@@ -185,7 +198,7 @@ fn evidence(rule: &Within, value: &Picked, other: Option<&Picked>) -> Evidence {
     let shown = excerpt(&value.value);
     let (is, _) = rule.values.words();
     let (among, not_among) = rule.of.words();
-    let message = if rule.never {
+    let message = if rule.relation == Relation::Never {
         format!("{shown} {is}, and {among}")
     } else if is == among {
         format!("{shown} {is}, but its counterpart is not")

@@ -1,0 +1,231 @@
+//! Collects the values of one run: what is printed as it comes, and what was recorded at the end.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use serde_json::Value;
+
+use super::values::{Key, Origin, Part, Values, Which};
+use super::{Facts, JsonView, Message, Pointer, excerpt};
+use crate::json::Kind;
+
+/// Values that are followed in one run, and the bytes of their texts; what is beyond is said, and fails.
+const MOST: usize = 1 << 17;
+const MOST_BYTES: usize = 64 << 20;
+
+/// One value.
+#[derive(Debug)]
+pub(super) struct Picked {
+    part: usize,
+    /// Which message or entry of its part it comes from.
+    entry: u64,
+    pub(super) key: Option<u64>,
+    pub(super) hash: u64,
+    /// The value, shortened unless texts are kept.
+    pub(super) value: Value,
+    /// What it adds to a total; none when it is no number.
+    pub(super) amount: Option<f64>,
+    /// It stands for any value.
+    pub(super) is_open: bool,
+    pub(super) place: Place,
+}
+
+/// Where a value stands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    pub(super) line: Option<u64>,
+    pub(super) offset: Option<u64>,
+    pub(super) pointer: Option<String>,
+}
+
+/// Collects the values of one run.
+pub(super) struct Collector<'v> {
+    values: &'v Values,
+    picked: Vec<Picked>,
+    /// For each part the keys that messages named, by what `per` says.
+    named: Vec<HashMap<u64, u64>>,
+    /// Texts that are still joined, by part, key and place.
+    joined: HashMap<(usize, u64, u64), usize>,
+    bytes: usize,
+    /// How many messages and entries each part took.
+    taken: Vec<u64>,
+    /// Values that were too many to be followed.
+    pub(super) lost: u64,
+}
+
+impl<'v> Collector<'v> {
+    pub(super) fn new(values: &'v Values) -> Self {
+        let named = values.parts.iter().map(|_| HashMap::new()).collect();
+        let taken = vec![0; values.parts.len()];
+        Self { values, picked: Vec::new(), named, joined: HashMap::new(), bytes: 0, taken, lost: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.picked.is_empty()
+    }
+
+    /// Sees the next message.
+    pub(super) fn message(&mut self, message: &Message<'_>) {
+        let values = self.values;
+        for (number, part) in values.parts.iter().enumerate() {
+            if let Some(Key::Latest { on, at, per }) = &part.key
+                && on.takes(message)
+                && let Some(key) = at.get(message.value)
+            {
+                self.named[number].insert(hash_at(per.as_ref(), message.value), hash(key));
+            }
+            let Origin::Printed(on) = &part.origin else { continue };
+            if !on.takes(message) {
+                continue;
+            }
+            let key = match &part.key {
+                None | Some(Key::Element(_)) => None,
+                Some(Key::Here(at)) => Some(hash_at(Some(at), message.value)),
+                Some(Key::Latest { per, .. }) => {
+                    let per = hash_at(per.as_ref(), message.value);
+                    Some(self.named[number].get(&per).copied().unwrap_or_default())
+                }
+            };
+            self.taken[number] += 1;
+            let joined = part.join.as_ref().map(|at| hash_at(Some(at), message.value));
+            part.elements.visit(message.value, &mut |element, name, path| {
+                let key = part.key_in(element).or(key);
+                part.visit(element, name, &mut |value, at| {
+                    let place = Place {
+                        line: Some(message.line),
+                        offset: Some(message.offset),
+                        pointer: Some(path() + &at),
+                    };
+                    self.add(number, part, key, value, place, joined);
+                });
+            });
+        }
+    }
+
+    /// All values, with those that were recorded; none when a fact that they come from is not known.
+    pub(super) fn finish(mut self, facts: &Facts) -> Option<(Vec<Picked>, u64)> {
+        let values = self.values;
+        for (number, part) in values.parts.iter().enumerate() {
+            let (fact, on) = match &part.origin {
+                Origin::Printed(_) => continue,
+                Origin::Recorded(fact, on) => (fact, on),
+                Origin::Literal(values) => {
+                    for value in values.as_array().into_iter().flatten() {
+                        self.add(number, part, None, value.clone(), Place::default(), None);
+                    }
+                    continue;
+                }
+            };
+            for entry in entries(facts.get(*fact)?).into_iter().filter(|entry| on.holds(*entry)) {
+                self.taken[number] += 1;
+                let key = match &part.key {
+                    Some(Key::Here(at)) => Some(hash_at(Some(at), entry)),
+                    _ => None,
+                };
+                part.elements.visit(entry, &mut |element, name, _| {
+                    let key = part.key_in(element).or(key);
+                    part.visit(element, name, &mut |value, _| {
+                        self.add(number, part, key, value, Place::default(), None);
+                    });
+                });
+            }
+        }
+        let taken = &self.taken;
+        self.picked.retain(|picked| match values.parts[picked.part].pick {
+            Which::Every => true,
+            Which::First => picked.entry == 1,
+            Which::Last => picked.entry == taken[picked.part],
+            Which::ButLast => picked.entry < taken[picked.part],
+        });
+        for picked in &mut self.picked {
+            let part = &values.parts[picked.part];
+            if let Some(value) = part.reading.read(&picked.value) {
+                picked.value = value;
+            }
+            picked.hash = hash((&picked.value).into());
+            if !values.keeps_text {
+                picked.value = excerpt(&picked.value);
+            }
+        }
+        Some((self.picked, self.lost))
+    }
+
+    fn add(
+        &mut self,
+        number: usize,
+        part: &Part,
+        key: Option<u64>,
+        value: Value,
+        place: Place,
+        joined: Option<u64>,
+    ) {
+        let entry = self.taken[number];
+        let amount = if part.count { Some(1.0) } else { number_of(&value) };
+        if self.values.sums {
+            let group = if part.pick == Which::Every { 0 } else { entry };
+            let next = self.picked.len();
+            let index = *self.joined.entry((number, key.unwrap_or_default(), group)).or_insert(next);
+            if let Some(known) = self.picked.get_mut(index) {
+                known.amount =
+                    known.amount.zip(amount).map(|(sum, more)| sum + more).or(known.amount).or(amount);
+                known.place = place;
+                return;
+            }
+        }
+        self.bytes += value.as_str().map_or(64, str::len);
+        if self.picked.len() >= MOST || self.bytes > MOST_BYTES {
+            self.lost += 1;
+            return;
+        }
+        if let (Some(joined), Value::String(text)) = (joined, &value) {
+            let next = self.picked.len();
+            let index = *self.joined.entry((number, key.unwrap_or_default(), joined)).or_insert(next);
+            if let Some(Picked { value: Value::String(earlier), .. }) = self.picked.get_mut(index) {
+                earlier.push_str(text);
+                return;
+            }
+        }
+        let is_open = part.open;
+        self.picked.push(Picked { part: number, entry, is_open, key, hash: 0, value, amount, place });
+    }
+}
+
+/// What a fact lists, or the fact itself.
+pub(super) fn entries(fact: &Value) -> Vec<JsonView<'_>> {
+    match fact {
+        Value::Array(items) => items.iter().map(JsonView::Built).collect(),
+        one => vec![JsonView::Built(one)],
+    }
+}
+
+/// A number, also one that a flag or a header spells out.
+pub(super) fn number_of(value: &Value) -> Option<f64> {
+    value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
+}
+
+pub(super) fn hash_at(pointer: Option<&Pointer>, value: JsonView<'_>) -> u64 {
+    pointer.and_then(|pointer| pointer.get(value)).map_or(0, hash)
+}
+
+/// The same for equal values: the order of members does not matter, nor how a number is written.
+pub(super) fn hash(value: JsonView<'_>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let kind = value.kind();
+    (kind as u8).hash(&mut hasher);
+    match kind {
+        Kind::String => value.text().unwrap_or_default().hash(&mut hasher),
+        Kind::Boolean => value.boolean().hash(&mut hasher),
+        Kind::Array => value.items().for_each(|item| hash(item).hash(&mut hasher)),
+        Kind::Object => {
+            let members = value.members().map(|(name, member)| {
+                let mut hasher = DefaultHasher::new();
+                (name, hash(member)).hash(&mut hasher);
+                hasher.finish()
+            });
+            members.fold(0u64, u64::wrapping_add).hash(&mut hasher);
+        }
+        Kind::Null => {}
+        _ => (value.float().unwrap_or_default() + 0.0).to_bits().hash(&mut hasher),
+    }
+    hasher.finish()
+}
