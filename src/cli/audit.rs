@@ -10,8 +10,8 @@ use super::contract::open;
 use super::run::FailOn;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
-use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::judge::{self, Contracts, Options};
+use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Audit, Sample, built_in};
 use crate::text::printable;
 

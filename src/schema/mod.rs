@@ -44,8 +44,8 @@ pub use library::{ContractSet, built_in};
 // What our own tests and benchmarks reach through `internals`.
 #[doc(hidden)]
 pub use {
-    audit::Audit, audit::Harm, events::EventJudge, events::judge_log, facts::End, facts::Run, fixture::Fixtures, fixture::Sample,
-    library::bundle, pass::judge_output, rule::names as rule_names,
+    audit::Audit, audit::Harm, events::EventJudge, events::judge_log, facts::End, facts::Run,
+    fixture::Fixtures, fixture::Sample, library::bundle, pass::judge_output, rule::names as rule_names,
 };
 
 #[cfg(feature = "cli")]

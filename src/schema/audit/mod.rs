@@ -95,7 +95,7 @@ impl Dice {
 }
 
 /// What judges a run besides the clauses: the class of its verdict when that fails a gate, else none.
-pub type FailingClass<'v> = &'v dyn Fn(&Sample) -> Option<String>;
+pub(super) type FailingClass<'v> = &'v dyn Fn(&Sample) -> Option<String>;
 
 /// How a verdict is named among the clauses that noticed something.
 const VERDICT: &str = "verdict";
@@ -130,8 +130,8 @@ impl Audit {
                 let mut noticed_by = news(Level::Should);
                 let noted = noticed(&found, Level::Note) != noticed(&usual, Level::Note);
                 let breaks_a_must = !news(Level::Must).is_empty();
-                let fails_otherwise =
-                    !breaks_a_must && verdict(&sample).is_some_and(|class| usual_class.as_ref() != Some(&class));
+                let fails_otherwise = !breaks_a_must
+                    && verdict(&sample).is_some_and(|class| usual_class.as_ref() != Some(&class));
                 noticed_by.extend(fails_otherwise.then(|| VERDICT.to_string()));
                 let level = if breaks_a_must || fails_otherwise {
                     Some(Level::Must)
@@ -288,10 +288,10 @@ fn mutants_of(contract: &Contract, base: &Sample, ends_well: bool, dice: &mut Di
     mutants.extend(Harm::some(base, dice).into_iter().map(Broken::from));
     match contract.protocol {
         Protocol::Document => {
-            mutants.extend(bytes::mutants(base, dice).into_iter().map(Broken::from));
-            // The exit codes of claw are a table of their own.
+            // The frame of claw is stricter, and its exit codes are a table of their own.
             let is_claw =
                 contract.name == "claw-stdout" || contract.extends.iter().any(|name| name == "claw-stdout");
+            mutants.extend(bytes::mutants(base, is_claw, dice).into_iter().map(Broken::from));
             if ends_well {
                 mutants.extend(bytes::endings(base, is_claw).into_iter().map(Broken::from));
             }

@@ -12,7 +12,8 @@ pub(crate) fn changes(base: &Sample) -> Vec<(&'static str, Sample)> {
         return Vec::new();
     }
     let values: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let with = |write: &dyn Fn(&Value) -> String| values.iter().map(|value| write(value) + "\n").collect::<String>();
+    let with =
+        |write: &dyn Fn(&Value) -> String| values.iter().map(|value| write(value) + "\n").collect::<String>();
     let mut outputs = vec![
         ("members in another order", with(&|value| reversed(value).to_string())),
         ("white space between tokens", with(&spaced)),
@@ -42,9 +43,12 @@ pub(crate) fn changes(base: &Sample) -> Vec<(&'static str, Sample)> {
 
 fn reversed(value: &Value) -> Value {
     match value {
-        Value::Object(members) => {
-            members.iter().rev().map(|(name, inner)| (name.clone(), reversed(inner))).collect::<Map<_, _>>().into()
-        }
+        Value::Object(members) => members
+            .iter()
+            .rev()
+            .map(|(name, inner)| (name.clone(), reversed(inner)))
+            .collect::<Map<_, _>>()
+            .into(),
         Value::Array(list) => list.iter().map(reversed).collect(),
         other => other.clone(),
     }

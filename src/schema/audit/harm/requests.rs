@@ -62,7 +62,8 @@ fn changes(request: &Value, base: &Sample) -> Vec<Change> {
     if messages.len() > 1 {
         add("history", "lost", "/json/messages", messages[messages.len() - 1..].to_vec().into());
         add("history", "without its beginning", "/json/messages", messages[1..].to_vec().into());
-        let asked: Vec<Value> = messages.iter().filter(|message| message["role"] != "assistant").cloned().collect();
+        let asked: Vec<Value> =
+            messages.iter().filter(|message| message["role"] != "assistant").cloned().collect();
         add("history", "without the answers", "/json/messages", asked.into());
     }
     for (index, message) in messages.iter().enumerate().filter(|(_, message)| message["role"] != "system") {
@@ -81,9 +82,19 @@ fn changes(request: &Value, base: &Sample) -> Vec<Change> {
                 Some("thinking") => ("history", "thinking"),
                 Some("tool_result") => ("tool result", "content"),
                 Some("tool_use") => {
-                    add("history", "with another tool input", &format!("{here}/input"), json!({"command": "rm -rf /"}));
+                    add(
+                        "history",
+                        "with another tool input",
+                        &format!("{here}/input"),
+                        json!({"command": "rm -rf /"}),
+                    );
                     add("history", "with another tool", &format!("{here}/name"), json!("Telepathy"));
-                    add("history", "with another id of a tool call", &format!("{here}/id"), json!("toolu_other"));
+                    add(
+                        "history",
+                        "with another id of a tool call",
+                        &format!("{here}/id"),
+                        json!("toolu_other"),
+                    );
                     continue;
                 }
                 _ => continue,
@@ -95,8 +106,12 @@ fn changes(request: &Value, base: &Sample) -> Vec<Change> {
             if place == "tool result" {
                 add(place, "of another call", &format!("{here}/tool_use_id"), json!("toolu_other"));
             }
-            let inner = block[name].get(0).and_then(|first| first["text"].as_str()).filter(|_| place == "tool result");
-            let pointer = if inner.is_some() { format!("{here}/content/0/text") } else { format!("{here}/{name}") };
+            let inner = block[name]
+                .get(0)
+                .and_then(|first| first["text"].as_str())
+                .filter(|_| place == "tool result");
+            let pointer =
+                if inner.is_some() { format!("{here}/content/0/text") } else { format!("{here}/{name}") };
             let Some(text) = inner.or(block[name].as_str()).filter(|text| is_said(text)) else { continue };
             // What follows is the program's own.
             let text = text.split("<system-reminder>").next().unwrap_or_default().trim_end();

@@ -23,8 +23,10 @@ fn is_notice(message: &Value) -> bool {
     let named = |pointer, names: &[&str]| {
         message.pointer(pointer).and_then(Value::as_str).is_some_and(|name| names.contains(&name))
     };
-    named("/subtype", &["status", "thinking_tokens", "task_progress", "background_tasks_changed", "notification"])
-        || named("/event/type", &["ping"])
+    named(
+        "/subtype",
+        &["status", "thinking_tokens", "task_progress", "background_tasks_changed", "notification"],
+    ) || named("/event/type", &["ping"])
         || named("/event/delta/type", &["signature_delta"])
         || message.pointer("/event/delta/partial_json").is_some_and(|part| part == "")
         || named("/type", &["rate_limit_event"])
@@ -75,7 +77,8 @@ fn messages(base: &Sample, printed: &Printed) -> Vec<Harm> {
 /// Values that stand in several places and are changed in all of them.
 fn everywhere(base: &Sample, printed: &Printed) -> Vec<Harm> {
     let mut found: BTreeSet<(&str, String, String)> = BTreeSet::new();
-    let text = |message: &Value, pointer: &str| message.pointer(pointer).and_then(Value::as_str).map(String::from);
+    let text =
+        |message: &Value, pointer: &str| message.pointer(pointer).and_then(Value::as_str).map(String::from);
     for message in &printed.messages {
         for (what, pointer) in [("session", "/session_id"), ("message", "/message/id")] {
             found.extend(text(message, pointer).map(|id| (what, id.clone(), other_id(&id))));
@@ -90,14 +93,17 @@ fn everywhere(base: &Sample, printed: &Printed) -> Vec<Harm> {
         found.extend(version.map(|version| ("version", version, "2.1.300".to_string())));
         for block in message.pointer("/message/content").and_then(Value::as_array).into_iter().flatten() {
             for name in ["text", "thinking"] {
-                found.extend(text(block, &format!("/{name}")).map(|said| ("text", said, "All is well.".to_string())));
+                found.extend(
+                    text(block, &format!("/{name}")).map(|said| ("text", said, "All is well.".to_string())),
+                );
             }
             if block["type"] == "tool_use" {
                 found.extend(text(block, "/id").map(|id| ("tool call", id.clone(), other_id(&id))));
                 found.extend(text(block, "/name").map(|name| ("tool", name, "Telepathy".to_string())));
             }
             if block["type"] == "tool_result" {
-                found.extend(text(block, "/content").map(|said| ("tool result", said, "nothing".to_string())));
+                found
+                    .extend(text(block, "/content").map(|said| ("tool result", said, "nothing".to_string())));
             }
         }
     }

@@ -44,7 +44,8 @@ fn places<'m>(
     }
     match value {
         Value::Object(members) => {
-            let is_map = path.last().is_some_and(|name| name.contains("odelUsage") || name.contains("model_usage"));
+            let is_map =
+                path.last().is_some_and(|name| name.contains("odelUsage") || name.contains("model_usage"));
             for (name, inner) in members {
                 path.push(if is_map { "*" } else { name });
                 places(inner, join(&pointer, name), path, found);
@@ -77,14 +78,21 @@ fn changes(sort: Sort, path: &[&str], value: &Value, base: &Sample) -> Vec<(Stri
         (Sort::Flag, Value::Bool(flag)) => vec![named("flipped", (!flag).into())],
         (Sort::Count, Value::Number(number)) => {
             let Some(count) = number.as_i64() else { return Vec::new() };
-            let all = [("zero", 0), ("halved", count / 2), ("one more", count + 1), ("ten times", count * 10)];
-            all.into_iter().filter(|(_, new)| *new != count).map(|(what, new)| named(what, new.into())).collect()
+            let all =
+                [("zero", 0), ("halved", count / 2), ("one more", count + 1), ("ten times", count * 10)];
+            all.into_iter()
+                .filter(|(_, new)| *new != count)
+                .map(|(what, new)| named(what, new.into()))
+                .collect()
         }
         (Sort::Money, Value::Number(number)) => {
             let Some(cost) = number.as_f64() else { return Vec::new() };
             let all = [("doubled", cost * 2.0), ("zero", 0.0), ("a dollar more", cost + 1.0)];
             let differs = |new: f64| (new - cost).abs() > f64::EPSILON;
-            all.into_iter().filter(|(_, new)| differs(*new)).map(|(what, new)| named(what, json!(new))).collect()
+            all.into_iter()
+                .filter(|(_, new)| differs(*new))
+                .map(|(what, new)| named(what, json!(new)))
+                .collect()
         }
         (Sort::Millis, _) => {
             let whole = base.recorded.get("duration_ms").and_then(Value::as_u64);
@@ -98,10 +106,7 @@ fn changes(sort: Sort, path: &[&str], value: &Value, base: &Sample) -> Vec<(Stri
             all
         }
         (Sort::Data, data) => {
-            let mut all = vec![
-                named("another", json!({"command": "rm -rf /"})),
-                named("emptied", json!({})),
-            ];
+            let mut all = vec![named("another", json!({"command": "rm -rf /"})), named("emptied", json!({}))];
             for (name, inner) in data.as_object().into_iter().flatten() {
                 let mut changed = data.clone();
                 changed[name] = match inner {
@@ -159,7 +164,8 @@ fn other_models(base: &Sample, printed: &Printed, index: usize) -> Vec<Harm> {
     let Some(models) = message.get("modelUsage").and_then(Value::as_object) else { return Vec::new() };
     let renamed = |name: &String| if name.contains("opus") { "claude-haiku-4-5" } else { "claude-opus-4-1" };
     let mut other = message.clone();
-    other["modelUsage"] = models.iter().map(|(name, usage)| (renamed(name).to_string(), usage.clone())).collect();
+    other["modelUsage"] =
+        models.iter().map(|(name, usage)| (renamed(name).to_string(), usage.clone())).collect();
     let mut none = message.clone();
     none["modelUsage"] = json!({});
     let all = [("under another name", other), ("emptied", none)];
