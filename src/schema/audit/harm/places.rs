@@ -93,13 +93,10 @@ const OWN: &[&str] = &[
     "thinking_display",
     "is_api_error_message",
     "subagent_type",
-    "task_description",
     "tasks",
     // Its own words about a failure, and its own details about a tool and a task.
     "errors",
-    "agentId",
     "agentType",
-    "backgroundTaskId",
     "canContinueAgent",
     "harnessNoteCount",
     "harnessSectionHash",
@@ -116,17 +113,8 @@ const OWN: &[&str] = &[
 ];
 
 /// The same of places that only their whole path tells apart.
-const OWN_PATHS: &[&[&str]] = &[
-    &["tool_use_result", "status"],
-    &["tool_use_result", "usage"],
-    &["tool_use_result", "content"],
-    &["tool_use_result", "prompt"],
-    &["tools", "*"],
-    &["patch", "status"],
-    &["summary"],
-    &["description"],
-    &["status"],
-];
+const OWN_PATHS: &[&[&str]] =
+    &[&["tool_use_result", "status"], &["tool_use_result", "usage"], &["tools", "*"], &["summary"]];
 
 /// What the value at this path is; none when it is not to be changed. The path has the names of members, and `*` for
 /// an element of a list or a member whose name is a value.
