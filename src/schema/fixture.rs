@@ -208,6 +208,8 @@ fn from_recording(bundle: &Bundle, directory: &str) -> Result<Sample, FileError>
         .map_err(|error| FileError::whole(bundle.label(&file), error))?;
     let bytes =
         |name: &str| bundle.bytes(&format!("fixtures/base/{directory}/{name}")).unwrap_or_default().to_vec();
+    let mut recorded = facts.other;
+    recorded.extend(facts.duration_ms.map(|duration| ("duration_ms".to_string(), duration.into())));
     Ok(Sample {
         name: directory.to_string(),
         argv: Some(facts.argv),
@@ -217,7 +219,7 @@ fn from_recording(bundle: &Bundle, directory: &str) -> Result<Sample, FileError>
         exit: Some(facts.exit),
         stdout: bytes("stdout"),
         stderr: Some(bytes("stderr")),
-        recorded: facts.other,
+        recorded,
     })
 }
 
@@ -275,8 +277,13 @@ impl Sample {
         let fields = node.table()?;
         if let Some(pointer) = fields.get("recorded") {
             let mut recorded = Value::Object(std::mem::take(&mut self.recorded));
-            set(&mut recorded, pointer.str()?, fields.need("to")?.json()?)
-                .ok_or_else(|| pointer.complain("there is no such place"))?;
+            if fields.get("drop").map_or(Ok(false), |node| node.bool())? {
+                remove(&mut recorded, pointer.str()?)
+                    .ok_or_else(|| pointer.complain("there is nothing there"))?;
+            } else {
+                set(&mut recorded, pointer.str()?, new_value(node, &fields)?)
+                    .ok_or_else(|| pointer.complain("there is no such place"))?;
+            }
             self.recorded = recorded.as_object_mut().map(std::mem::take).unwrap_or_default();
             return fields.finish();
         }
@@ -312,13 +319,7 @@ impl Sample {
                     .ok_or_else(|| pointer.complain("there is nothing there"))?;
             } else {
                 let pointer = fields.need("set")?;
-                let new = match (fields.get("to"), fields.get("json")) {
-                    (Some(to), None) => to.json()?,
-                    (None, Some(json)) => serde_json::from_str(json.str()?)
-                        .map_err(|error| json.complain(format_args!("not JSON: {error}")))?,
-                    _ => return Err(node.complain("`set` needs either `to` or `json`")),
-                };
-                set(&mut value, pointer.str()?, new)
+                set(&mut value, pointer.str()?, new_value(node, &fields)?)
                     .ok_or_else(|| pointer.complain("there is no such place"))?;
             }
             *slot = format!("{value}\n").into_bytes();
@@ -326,6 +327,16 @@ impl Sample {
         fields.finish()?;
         self.stdout = lines.concat();
         Ok(())
+    }
+}
+
+/// What an edit puts in a place; `json` is for what TOML cannot write.
+fn new_value(node: &Item<'_>, fields: &Table<'_>) -> Result<Value, FileError> {
+    match (fields.get("to"), fields.get("json")) {
+        (Some(to), None) => to.json(),
+        (None, Some(json)) => serde_json::from_str(json.str()?)
+            .map_err(|error| json.complain(format_args!("not JSON: {error}"))),
+        _ => Err(node.complain("an edit needs either `to` or `json`")),
     }
 }
 
