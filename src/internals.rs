@@ -69,7 +69,7 @@ pub mod report {
 }
 pub mod schema {
     pub use crate::schema::{
-        Audit, End, EventJudge, Fixtures, Run, bundle, judge_log, judge_output, rule_names,
+        Audit, End, EventJudge, Fixtures, Harm, Run, Sample, bundle, judge_log, judge_output, rule_names,
     };
 }
 #[cfg(feature = "testing")]

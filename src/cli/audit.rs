@@ -10,15 +10,17 @@ use super::contract::open;
 use super::fail_on::FailOn;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
+use crate::judge::{self, Contracts, Options};
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
-use crate::schema::{Audit, built_in};
+use crate::schema::{Audit, Sample, built_in};
 use crate::text::printable;
 
 /// Measure whether the contracts can fail: break good runs and see which ones pass
 ///
 /// From each good fixture broken runs are made (a field dropped, retyped, null or renamed, messages dropped, doubled or
-/// moved, stray bytes, another exit code), and the bad fixtures are added. The score is the part that was noticed, be it by
-/// a clause that only warns; with --fail-on must it is the part that fails a gate as `judge` and `run` are by default.
+/// moved, stray bytes, another exit code; and where it is known what was served, other texts, numbers, names and ids than
+/// were served, and other requests than were asked for), and the bad fixtures are added. The score is the part that fails
+/// a gate as `judge` and `run` are by default; with --fail-on should also what only warns counts as noticed.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Exit codes: 0 the score is at least --min-score; 100 it is lower; 2 a contract cannot be read; 3 a
@@ -31,7 +33,7 @@ pub(super) struct AuditArgs {
     #[arg(long, value_name = "S", default_value_t = 0.0)]
     min_score: f64,
     /// What counts as noticed: a broken clause of this level, or of a graver one
-    #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON", default_value_t = FailOn::Should)]
+    #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON", default_value_t = FailOn::Must)]
     fail_on: FailOn,
     /// Where random choices begin
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -52,6 +54,12 @@ fn besides(part: &Audit) -> String {
     if parts.is_empty() { String::new() } else { format!(" {FAINT}({}){FAINT:#}", parts.join(", ")) }
 }
 
+/// The class of a run whose verdict fails a gate.
+fn failing_class(run: &Sample, contracts: &Contracts) -> Option<String> {
+    let judgement = judge::recording(&run.recording("", ""), contracts, &Options::default()).ok()?;
+    judgement.verdict.filter(|verdict| !verdict.is_ok()).map(|verdict| verdict.class.name().to_string())
+}
+
 pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
     let names = if args.contracts.is_empty() {
         built_in().map(str::to_string).collect()
@@ -62,7 +70,9 @@ pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
     let mut out = args.format.format.stdout();
     for name in &names {
         let (contract, bundle) = open(name)?;
-        let part = Audit::run(contract, &bundle, args.seed)?.held_to(args.fail_on.level());
+        let contracts = Contracts::only(name)?;
+        let verdict = |sample: &Sample| failing_class(sample, &contracts);
+        let part = Audit::run(contract, &bundle, args.seed, &verdict)?.held_to(args.fail_on.level());
         if args.format.format == Format::Human {
             let (mutants, killed) = (part.mutants(), part.killed());
             let style = if killed == mutants { GOOD } else { BAD };

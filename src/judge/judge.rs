@@ -427,7 +427,8 @@ fn judge_document(
     })
 }
 
-/// What is wrong with the messages of `--output-format json --verbose`: they are those of a stream, in one list.
+/// What is wrong with the messages of `--output-format json --verbose`: they are those of a stream, in one list. A bad end
+/// of the run is judged with the document.
 fn listed_messages(
     contracts: &Contracts,
     run: &schema::Run,
@@ -439,7 +440,8 @@ fn listed_messages(
     for (number, message) in (1..).zip(messages) {
         judge.message(number, 0, message);
     }
-    let mut findings = judge.finish(&ending.of_contract(None));
+    let exit = ending.exit.clone().filter(|exit| *exit == Exit::with_code(0));
+    let mut findings = judge.finish(&End::new(exit, None, None).recorded(ending.recording));
     for finding in &mut findings {
         let place = finding.line.map(|number| format!("/{}", number - 1)).unwrap_or_default();
         finding.pointer = Some(place + finding.pointer.as_deref().unwrap_or_default());

@@ -1,6 +1,7 @@
 //! Fixtures: the runs that prove that a clause fires, and that it does not fire for nothing.
 
 use std::collections::BTreeMap;
+use std::io;
 
 use serde_json::{Map, Value};
 
@@ -41,6 +42,37 @@ pub struct Sample {
 }
 
 impl Sample {
+    /// The run that was recorded, with the bodies of its requests and its standard input in their places.
+    pub fn of_recording(recording: &recording::Recording) -> io::Result<Self> {
+        let read = |mut channel: Box<dyn io::Read + '_>| {
+            let mut bytes = Vec::new();
+            channel.read_to_end(&mut bytes).map(|_| bytes)
+        };
+        let facts = &recording.facts;
+        let mut recorded = facts.other.clone();
+        recorded.extend(facts.duration_ms.map(|ms| ("duration_ms".to_string(), ms.into())));
+        if let Some(text) = recording.stdin()? {
+            recorded.insert("stdin".into(), String::from_utf8_lossy(&text).into());
+        }
+        let requests = recorded.get_mut("requests").and_then(Value::as_array_mut);
+        for (number, request) in requests.into_iter().flatten().enumerate() {
+            if let Some(body) = recording.request_body(number)? {
+                request["json"] = serde_json::from_slice(&body).unwrap_or_default();
+            }
+        }
+        Ok(Self {
+            name: facts.scenario.clone(),
+            argv: Some(facts.argv.clone()),
+            env: Some(facts.env_set.clone()),
+            version: Some(facts.target_version.clone()),
+            profile: None,
+            exit: Some(facts.exit.clone()),
+            stdout: read(recording.stdout()?)?,
+            stderr: Some(read(recording.stderr()?)?),
+            recorded,
+        })
+    }
+
     /// What is known of the run before its output is read.
     pub fn run(&self) -> Run {
         let recorded = Run::of(&self.facts());

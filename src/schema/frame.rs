@@ -7,12 +7,14 @@ use crate::envelope::Envelope;
 use crate::json::{Oddity, Problem, Scanner};
 
 /// The words that contracts have for problems.
-pub(crate) const WORDS: [(&str, &[Problem]); 18] = [
+pub(crate) const WORDS: [(&str, &[Problem]); 20] = [
     ("empty", &[Problem::Empty]),
     ("envelope-on-stderr", &[Problem::OnStderr]),
     ("bom", &[Problem::ByteOrderMark]),
-    ("prefix", &[Problem::Prefix, Problem::SpaceBefore]),
-    ("suffix", &[Problem::Suffix, Problem::SpaceAfter]),
+    ("prefix", &[Problem::Prefix]),
+    ("suffix", &[Problem::Suffix]),
+    ("space-before", &[Problem::SpaceBefore]),
+    ("space-after", &[Problem::SpaceAfter]),
     ("second-document", &[Problem::SecondDocument]),
     ("not-utf8", &[Problem::InvalidUtf8]),
     ("not-a-number", &[Problem::NonFinite]),

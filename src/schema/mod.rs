@@ -44,8 +44,8 @@ pub use library::{ContractSet, built_in};
 // What our own tests and benchmarks reach through `internals`.
 #[doc(hidden)]
 pub use {
-    audit::Audit, events::EventJudge, events::judge_log, facts::End, facts::Run, fixture::Fixtures,
-    library::bundle, pass::judge_output, rule::names as rule_names,
+    audit::Audit, audit::Harm, events::EventJudge, events::judge_log, facts::End, facts::Run,
+    fixture::Fixtures, fixture::Sample, library::bundle, pass::judge_output, rule::names as rule_names,
 };
 
 #[cfg(feature = "cli")]
@@ -56,8 +56,6 @@ pub(crate) use declared::Declared;
 pub(crate) use diff::{Diff, Effect};
 #[cfg(feature = "cli")]
 pub(crate) use events::EventWatch;
-#[cfg(feature = "cli")]
-pub(crate) use fixture::Sample;
 pub(crate) use judge::Judge;
 #[cfg(feature = "cli")]
 pub(crate) use known_failures::KnownFailures;

@@ -24,4 +24,5 @@ mod support;
 mod surface;
 #[path = "../support/tree.rs"]
 mod tree;
+mod truth;
 mod verdicts;

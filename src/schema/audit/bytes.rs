@@ -4,8 +4,8 @@ use super::super::fixture::Sample;
 use super::Dice;
 use crate::recording::{Exit, Timer};
 
-/// Breaks the frame and the ending of a run.
-pub(super) fn mutants(base: &Sample, dice: &mut Dice) -> Vec<(String, Sample)> {
+/// Breaks the frame and the ending of a run. With `claw` white space around the document breaks it as well.
+pub(super) fn mutants(base: &Sample, claw: bool, dice: &mut Dice) -> Vec<(String, Sample)> {
     let is_json = base.argv.as_ref().is_none_or(|argv| argv.iter().any(|word| word.contains("json")));
     let mut mutants = Vec::new();
     if !is_json {
@@ -26,9 +26,11 @@ pub(super) fn mutants(base: &Sample, dice: &mut Dice) -> Vec<(String, Sample)> {
     add("stdout empty", Vec::new(), None);
     add("prose before the document", format!("Enter choice (1-2): {text}").into_bytes(), None);
     add("byte order mark", format!("\u{feff}{text}").into_bytes(), None);
-    add("white space before the document", format!("\n{text}").into_bytes(), None);
     add("prose after the document", format!("{text}done in 3 ms\n").into_bytes(), None);
-    add("two newlines at the end", format!("{text}\n").into_bytes(), None);
+    if claw {
+        add("white space before the document", format!("\n{text}").into_bytes(), None);
+        add("two newlines at the end", format!("{text}\n").into_bytes(), None);
+    }
     add("document twice", format!("{text}{text}").into_bytes(), None);
     add("wrapped in an array", format!("[{}]\n", text.trim_end()).into_bytes(), None);
     add("envelope on stderr, stdout empty", Vec::new(), Some(base.stdout.clone()));

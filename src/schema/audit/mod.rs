@@ -1,16 +1,17 @@
 //! Can the gate fail? Broken runs are made from good ones and judged; each that passes is a hole.
 //!
 //! Mutants come from four places: the fields that the schema of a message's kind promises, the bytes and the ending
-//! that every run of a protocol has, what a run tells of what it was served, and the bad fixtures of each clause. The
-//! first three are killed by any finding that the good run does not have; a bad fixture is killed only by the clause it was written for. Where a contract can only
-//! note a change (a new kind of message, a clause that documents contradict) the mutant is excused: it is no hole, and
-//! no proof either. A gate that fails on `must` alone lets more through than what nobody noticed: what only warns, and
-//! what is only noted; see [`Audit::held_to`].
+//! that every run of a protocol has, what a run tells and sends where it is known what was served ([`Harm`]), and the
+//! bad fixtures of each clause. The first three are killed by any finding that the good run does not have, and by another
+//! verdict that fails; a bad fixture is killed only by the clause it was written for. Where a contract can only note a
+//! change (a new kind of message, a clause that documents contradict) the mutant is excused: it is no hole, and no proof
+//! either. A gate that fails on `must` alone lets more through than what nobody noticed: what only warns, and what is
+//! only noted; see [`Audit::held_to`].
 
 mod bytes;
 mod fields;
+mod harm;
 mod stream;
-mod told;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +23,8 @@ use super::fixture::{Fixtures, Sample};
 use super::library::ContractSet;
 use super::load::Bundle;
 use crate::document::FileError;
+
+pub use harm::Harm;
 
 /// How many mutants aimed at a clause there were, or were noticed by it, and how many it killed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -44,7 +47,7 @@ pub struct Mutant {
     pub mutation: String,
     /// The clause it is aimed at, with its contract; none when any may notice it.
     pub aim: Option<String>,
-    /// The clauses of level must or should that noticed it.
+    /// The clauses of level must or should that noticed it, and `verdict` where only that did.
     pub noticed_by: BTreeSet<String>,
     /// The level of the gravest of them, or of what only noted it; none when nobody said anything.
     pub level: Option<Level>,
@@ -91,9 +94,20 @@ impl Dice {
     }
 }
 
+/// What judges a run besides the clauses: the class of its verdict when that fails a gate, else none.
+pub(super) type FailingClass<'v> = &'v dyn Fn(&Sample) -> Option<String>;
+
+/// How a verdict is named among the clauses that noticed something.
+const VERDICT: &str = "verdict";
+
 impl Audit {
     /// Audits a contract with its own fixtures.
-    pub fn run(contract: Contract, bundle: &Bundle, seed: u64) -> Result<Self, FileError> {
+    pub fn run(
+        contract: Contract,
+        bundle: &Bundle,
+        seed: u64,
+        verdict: FailingClass<'_>,
+    ) -> Result<Self, FileError> {
         let fixtures = Fixtures::load(bundle)?;
         let mut contracts = vec![contract];
         for parent in contracts[0].extends.clone() {
@@ -106,15 +120,20 @@ impl Audit {
         let mut dice = Dice(seed);
         for (name, base) in &fixtures.base {
             let usual = base.judge(&set);
+            let usual_class = verdict(base);
             // A run whose ending is wrong already cannot show that another wrong one is noticed.
             let ends_well = noticed(&usual, Level::Must).is_empty();
             for broken in mutants_of(&set.contracts()[0], base, ends_well, &mut dice) {
                 let Broken { what: mutation, sample, other_kind } = broken;
                 let found = sample.judge(&set);
                 let news = |level| &noticed(&found, level) - &noticed(&usual, level);
-                let noticed_by = news(Level::Should);
+                let mut noticed_by = news(Level::Should);
                 let noted = noticed(&found, Level::Note) != noticed(&usual, Level::Note);
-                let level = if !news(Level::Must).is_empty() {
+                let breaks_a_must = !news(Level::Must).is_empty();
+                let fails_otherwise = !breaks_a_must
+                    && verdict(&sample).is_some_and(|class| usual_class.as_ref() != Some(&class));
+                noticed_by.extend(fails_otherwise.then(|| VERDICT.to_string()));
+                let level = if breaks_a_must || fails_otherwise {
                     Some(Level::Must)
                 } else if !noticed_by.is_empty() {
                     Some(Level::Should)
@@ -255,18 +274,24 @@ impl From<(String, Sample)> for Broken {
     }
 }
 
+impl From<Harm> for Broken {
+    fn from(harm: Harm) -> Self {
+        Self { what: format!("{}: {}", harm.place, harm.what), sample: harm.sample, other_kind: false }
+    }
+}
+
 /// All mutants of one good run, with what was done to it.
 fn mutants_of(contract: &Contract, base: &Sample, ends_well: bool, dice: &mut Dice) -> Vec<Broken> {
     // What schemas promise is broken in bases that were written down; a recording would only repeat it.
     let is_written = base.recorded.is_empty();
     let mut mutants = if is_written { fields::mutants(contract, base) } else { Vec::new() };
-    mutants.extend(told::mutants(base, contract.protocol).into_iter().map(Broken::from));
+    mutants.extend(Harm::some(base, dice).into_iter().map(Broken::from));
     match contract.protocol {
         Protocol::Document => {
-            mutants.extend(bytes::mutants(base, dice).into_iter().map(Broken::from));
-            // The exit codes of claw are a table of their own.
+            // The frame of claw is stricter, and its exit codes are a table of their own.
             let is_claw =
                 contract.name == "claw-stdout" || contract.extends.iter().any(|name| name == "claw-stdout");
+            mutants.extend(bytes::mutants(base, is_claw, dice).into_iter().map(Broken::from));
             if ends_well {
                 mutants.extend(bytes::endings(base, is_claw).into_iter().map(Broken::from));
             }

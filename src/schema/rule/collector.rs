@@ -1,6 +1,6 @@
 //! Collects the values of one run: what is printed as it comes, and what was recorded at the end.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::Value;
@@ -19,6 +19,8 @@ pub(super) struct Picked {
     part: usize,
     /// Which message or entry of its part it comes from.
     entry: u64,
+    /// The place of that entry in the list that was recorded.
+    pub(super) index: usize,
     pub(super) key: Option<u64>,
     pub(super) hash: u64,
     /// The value, shortened unless texts are kept.
@@ -28,6 +30,15 @@ pub(super) struct Picked {
     /// It stands for any value.
     pub(super) is_open: bool,
     pub(super) place: Place,
+}
+
+/// All values of one run.
+pub(super) struct Collected {
+    pub(super) values: Vec<Picked>,
+    /// Values that were too many to be followed.
+    pub(super) lost: u64,
+    /// The places in recorded lists of the entries that values were looked for in, whether there were any or not.
+    pub(super) entries: BTreeSet<usize>,
 }
 
 /// Where a value stands.
@@ -49,6 +60,9 @@ pub(super) struct Collector<'v> {
     bytes: usize,
     /// How many messages and entries each part took.
     taken: Vec<u64>,
+    /// The place of the recorded entry that is looked at, and of all that were.
+    index: usize,
+    entries: BTreeSet<usize>,
     /// Values that were too many to be followed.
     pub(super) lost: u64,
 }
@@ -57,7 +71,17 @@ impl<'v> Collector<'v> {
     pub(super) fn new(values: &'v Values) -> Self {
         let named = values.parts.iter().map(|_| HashMap::new()).collect();
         let taken = vec![0; values.parts.len()];
-        Self { values, picked: Vec::new(), named, joined: HashMap::new(), bytes: 0, taken, lost: 0 }
+        Self {
+            values,
+            picked: Vec::new(),
+            named,
+            joined: HashMap::new(),
+            bytes: 0,
+            taken,
+            index: 0,
+            entries: BTreeSet::new(),
+            lost: 0,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -103,7 +127,7 @@ impl<'v> Collector<'v> {
     }
 
     /// All values, with those that were recorded; none when a fact that they come from is not known.
-    pub(super) fn finish(mut self, facts: &Facts) -> Option<(Vec<Picked>, u64)> {
+    pub(super) fn finish(mut self, facts: &Facts) -> Option<Collected> {
         let values = self.values;
         for (number, part) in values.parts.iter().enumerate() {
             let (fact, on) = match &part.origin {
@@ -116,8 +140,11 @@ impl<'v> Collector<'v> {
                     continue;
                 }
             };
-            for entry in entries(facts.get(*fact)?).into_iter().filter(|entry| on.holds(*entry)) {
+            let found = entries(facts.get(*fact)?).into_iter().enumerate();
+            for (index, entry) in found.filter(|(_, entry)| on.holds(*entry)) {
                 self.taken[number] += 1;
+                self.index = index;
+                self.entries.insert(index);
                 let key = match &part.key {
                     Some(Key::Here(at)) => Some(hash_at(Some(at), entry)),
                     _ => None,
@@ -147,7 +174,7 @@ impl<'v> Collector<'v> {
                 picked.value = excerpt(&picked.value);
             }
         }
-        Some((self.picked, self.lost))
+        Some(Collected { values: self.picked, lost: self.lost, entries: self.entries })
     }
 
     fn add(
@@ -186,7 +213,17 @@ impl<'v> Collector<'v> {
             }
         }
         let is_open = part.open;
-        self.picked.push(Picked { part: number, entry, is_open, key, hash: 0, value, amount, place });
+        self.picked.push(Picked {
+            part: number,
+            entry,
+            index: self.index,
+            is_open,
+            key,
+            hash: 0,
+            value,
+            amount,
+            place,
+        });
     }
 }
 

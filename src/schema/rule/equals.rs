@@ -202,8 +202,8 @@ impl Side {
     /// The value that was recorded, if this side is one.
     fn recorded(&self, facts: &Facts) -> Option<Value> {
         let Self::Recorded(values) = self else { return None };
-        let (mut picked, _) = Collector::new(values).finish(facts)?;
-        picked.pop().map(|value| value.value)
+        let mut collected = Collector::new(values).finish(facts)?;
+        collected.values.pop().map(|value| value.value)
     }
 }
 

@@ -1,4 +1,4 @@
-//! `pairs`: what is opened must be closed, and nothing else.
+//! `pairs`: what is opened must be closed, and nothing else; in time, and with what belongs between the two in between.
 
 use std::collections::HashMap;
 
@@ -15,6 +15,10 @@ struct Pairs {
     close: Source,
     unclosed_is_broken: bool,
     unopened_is_broken: bool,
+    /// What comes only while it is open.
+    inside: Option<Source>,
+    /// A message that tells another value here than the one before comes only when nothing is open.
+    until: Option<Source>,
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
@@ -25,16 +29,19 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
         close: Source::from_node(&fields.need("close")?, names)?,
         unclosed_is_broken: broken("unclosed")?,
         unopened_is_broken: broken("unopened")?,
+        inside: fields.get("inside").map(|node| Source::from_node(&node, names)).transpose()?,
+        until: fields.get("until").map(|node| Source::from_node(&node, names)).transpose()?,
     }))
 }
 
 impl Rule for Pairs {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, open: HashMap::new(), dropped: false })
+        Box::new(Watching { rule: self, open: HashMap::new(), dropped: false, latest: None })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
-        self.open.may_take(kind) || self.close.may_take(kind)
+        let others = self.inside.iter().chain(&self.until);
+        [&self.open, &self.close].into_iter().chain(others).any(|source| source.may_take(kind))
     }
 }
 
@@ -51,6 +58,8 @@ struct Watching<'r> {
     rule: &'r Pairs,
     open: HashMap<Id, Place>,
     dropped: bool,
+    /// The latest value that `until` told.
+    latest: Option<Id>,
 }
 
 /// An id, told apart by its type as well: 1 does not answer "1".
@@ -69,9 +78,28 @@ impl Id {
     }
 }
 
+impl Watching<'_> {
+    /// Says what is still open when the next one begins.
+    fn until(&mut self, message: &Message<'_>, sink: &mut Sink) {
+        let Some(until) = &self.rule.until else { return };
+        let mut now = None;
+        until.visit(message, &mut |value, _| now = Some(Id::of(value)));
+        if now.is_none() || now == self.latest {
+            return;
+        }
+        self.latest = now;
+        let mut late: Vec<_> = self.open.drain().map(|(id, _)| id.text).collect();
+        late.sort();
+        for id in late {
+            sink.add(|| message.evidence_at("", None, format!("`{}` is still open", shorten(&id))));
+        }
+    }
+}
+
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let Self { rule, open, dropped } = self;
+        self.until(message, sink);
+        let Self { rule, open, dropped, .. } = self;
         rule.open.visit(message, &mut |value, pointer| {
             if open.len() < MOST {
                 let place = Place { line: message.line, offset: message.offset, pointer: pointer() };
@@ -87,6 +115,17 @@ impl Watch for Watching<'_> {
                     message.evidence_at(&pointer(), Some(value), text)
                 });
             }
+        });
+        let inside = rule.inside.iter();
+        inside.for_each(|inside| {
+            inside.visit(message, &mut |value, pointer| {
+                if !open.contains_key(&Id::of(value)) && !*dropped {
+                    sink.add(|| {
+                        let text = format!("{} comes where it is not open", excerpt(value));
+                        message.evidence_at(&pointer(), Some(value), text)
+                    });
+                }
+            });
         });
     }
 
@@ -116,6 +155,27 @@ impl Watch for Watching<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::check_table;
+
+    #[test]
+    fn it_is_closed_in_time_and_holds_what_belongs_inside() {
+        let line = |kind: &str, n: u64| format!("{{\"type\":\"{kind}\",\"n\":{n}}}\n");
+        let told = |lines: &[(&str, u64)]| lines.iter().map(|(kind, n)| line(kind, *n)).collect::<String>();
+        let pairs = r#"{ rule = "pairs", open = { on = "a", at = "/n" }, close = { on = "b", at = "/n" }, "#;
+        check_table(&[
+            (
+                &format!(r#"{pairs}inside = {{ on = "c", at = "/n" }} }}"#),
+                &told(&[("a", 1), ("c", 1), ("b", 1)]),
+                &told(&[("c", 1), ("a", 1), ("b", 1)]),
+                &["1/n: 1 comes where it is not open"],
+            ),
+            (
+                &format!(r#"{pairs}unopened = "fine", until = {{ on = "c", at = "/n" }} }}"#),
+                &told(&[("c", 1), ("a", 7), ("c", 1), ("b", 7), ("c", 2)]),
+                &told(&[("c", 1), ("a", 7), ("c", 2), ("b", 7)]),
+                &["3: `7` is still open"],
+            ),
+        ]);
+    }
 
     #[test]
     fn what_is_opened_is_closed() {

@@ -61,16 +61,14 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let Some([left, right]) = self.sides.take() else { return };
-        let (Some((left, lost)), Some((right, more))) = (left.finish(facts), right.finish(facts)) else {
-            return;
-        };
-        if lost + more > 0 {
-            let message = format!("{} values are more than can be added up", lost + more);
+        let (Some(left), Some(right)) = (left.finish(facts), right.finish(facts)) else { return };
+        if left.lost + right.lost > 0 {
+            let message = format!("{} values are more than can be added up", left.lost + right.lost);
             return sink.push(Evidence { message, ..Evidence::default() });
         }
         let rule = self.rule;
-        let parts = sums(&right);
-        for (key, (total, place)) in sums(&left) {
+        let parts = sums(&right.values);
+        for (key, (total, place)) in sums(&left.values) {
             let sum = parts.get(&key).map_or(0.0, |(sum, _)| *sum);
             let differs = if rule.at_most { total - sum } else { (total - sum).abs() };
             if differs <= rule.tolerance {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::collector::{Collector, Picked};
+use super::collector::{Collected, Collector, Picked};
 use super::values::Values;
 use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch, choice, excerpt};
 
@@ -17,6 +17,8 @@ struct Within {
     relation: Relation,
     /// The side that comes first in a run: without it the other is not even looked at.
     first: Option<Side>,
+    /// A value is among the others of each entry that was recorded, not of any.
+    in_each: bool,
     /// Where there are no others at all, nothing is judged.
     none_is_fine: bool,
     /// A value that belongs to what the others know nothing of is not judged.
@@ -73,6 +75,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
             .get("first")
             .map(|node| choice(&node, &[("values", Side::Values), ("of", Side::Of)]))
             .transpose()?,
+        in_each: switch("in-each")?,
         none_is_fine: fields.get("none").map_or(Ok(false), |node| choice(&node, &fine))?,
         other_keys_are_fine: fields.get("other-keys").map_or(Ok(false), |node| choice(&node, &fine))?,
     }))
@@ -120,18 +123,35 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let (Some(values), Some(of)) = (self.values.take(), self.of.take()) else { return };
-        let (Some((values, lost)), Some((of, of_lost))) = (values.finish(facts), of.finish(facts)) else {
-            return;
-        };
-        if of.is_empty() && self.rule.none_is_fine {
+        let (Some(values), Some(of)) = (values.finish(facts), of.finish(facts)) else { return };
+        if of.values.is_empty() && self.rule.none_is_fine {
             return;
         }
-        if lost + of_lost > 0 {
-            let message = format!("{} values are more than can be compared", lost + of_lost);
+        if values.lost + of.lost > 0 {
+            let message = format!("{} values are more than can be compared", values.lost + of.lost);
             sink.push(Evidence { message, ..Evidence::default() });
             return;
         }
-        Comparison::new(self.rule, &of).judge(&values, sink);
+        if self.rule.in_each {
+            in_each(self.rule, &values.values, &of, sink);
+        } else {
+            Comparison::new(self.rule, &of.values).judge(&values.values, sink);
+        }
+    }
+}
+
+/// Looks for each value in every entry.
+fn in_each(rule: &Within, values: &[Picked], of: &Collected, sink: &mut Sink) {
+    for value in values {
+        let is_in = |entry: &usize| {
+            let others = of.values.iter().filter(|other| other.index == *entry && other.key == value.key);
+            others.into_iter().any(|other| fits(rule.by, value, other))
+        };
+        if let Some(missing) = of.entries.iter().find(|entry| !is_in(entry)) {
+            let evidence = evidence(rule, value, None);
+            let message = format!("{} {}", evidence.message, missing + 1);
+            sink.push(Evidence { message, ..evidence });
+        }
     }
 }
 
@@ -200,6 +220,8 @@ fn evidence(rule: &Within, value: &Picked, other: Option<&Picked>) -> Evidence {
     let (among, not_among) = rule.of.words();
     let message = if rule.relation == Relation::Never {
         format!("{shown} {is}, and {among}")
+    } else if rule.in_each {
+        format!("{shown} {is}, but is not in number")
     } else if is == among {
         format!("{shown} {is}, but its counterpart is not")
     } else {

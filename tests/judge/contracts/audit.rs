@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use clawgate::internals::schema::{Audit, bundle};
+use clawgate::internals::schema::{Audit, Sample, bundle};
+use clawgate::judge::{self, Contracts, Options};
 use clawgate::schema::{Contract, Level, built_in};
 
 use crate::command::{ROOT, clawgate};
@@ -10,7 +11,12 @@ use crate::command::{ROOT, clawgate};
 fn audit(name: &str) -> (Contract, Audit) {
     let files = bundle(name).unwrap();
     let load = || Contract::load(&files).unwrap_or_else(|error| panic!("{error}"));
-    (load(), Audit::run(load(), &files, 1).unwrap_or_else(|error| panic!("{error}")))
+    let contracts = Contracts::only(name).unwrap();
+    let verdict = |run: &Sample| {
+        let judgement = judge::recording(&run.recording("", ""), &contracts, &Options::default()).unwrap();
+        judgement.verdict.filter(|verdict| !verdict.is_ok()).map(|verdict| verdict.class.name().to_string())
+    };
+    (load(), Audit::run(load(), &files, 1, &verdict).unwrap_or_else(|error| panic!("{error}")))
 }
 
 #[test]
@@ -43,10 +49,10 @@ fn a_contract_without_a_clause_scores_lower() {
         .filter(|clause| clause.level == Level::Must)
         .map(|clause| clause.id.clone())
         .collect();
-    let before = Audit::run(full, &files, 1).unwrap().score();
+    let before = Audit::run(full, &files, 1, &|_| None).unwrap().score();
     for id in ids {
         let less = Contract::load(&files).unwrap().without(&id);
-        let after = Audit::run(less, &files, 1).unwrap().score();
+        let after = Audit::run(less, &files, 1, &|_| None).unwrap().score();
         assert!(after < before, "without {id} the score is still {after}");
     }
 }
