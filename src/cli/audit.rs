@@ -1,5 +1,6 @@
 //! `clawgate audit`: which broken runs the gate lets through.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::judge::{self, Contracts, Options};
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
-use crate::schema::{Audit, Sample, built_in};
+use crate::schema::{Audit, Level, Sample, built_in};
 use crate::text::printable;
 
 /// Measure whether the contracts can fail: break good runs and see which ones pass
@@ -54,10 +55,15 @@ fn besides(part: &Audit) -> String {
     if parts.is_empty() { String::new() } else { format!(" {FAINT}({}){FAINT:#}", parts.join(", ")) }
 }
 
-/// The class of a run whose verdict fails a gate.
-fn failing_class(run: &Sample, contracts: &Contracts) -> Option<String> {
-    let judgement = judge::recording(&run.recording("", ""), contracts, &Options::default()).ok()?;
-    judgement.verdict.filter(|verdict| !verdict.is_ok()).map(|verdict| verdict.class.name().to_string())
+/// Why the gate as `judge` and `run` are by default fails a run.
+fn reasons(run: &Sample, contracts: &Contracts) -> BTreeSet<String> {
+    let Ok(judgement) = judge::recording(&run.recording("", ""), contracts, &Options::default()) else {
+        return BTreeSet::new();
+    };
+    let verdict = judgement.verdict.filter(|verdict| !verdict.is_ok());
+    let class = verdict.map(|verdict| format!("verdict {}", verdict.class.name()));
+    let broken = judgement.findings.into_iter().filter(|finding| finding.level == Level::Must);
+    broken.map(|finding| finding.clause).chain(class).collect()
 }
 
 pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
@@ -71,8 +77,8 @@ pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
     for name in &names {
         let (contract, bundle) = open(name)?;
         let contracts = Contracts::only(name)?;
-        let verdict = |sample: &Sample| failing_class(sample, &contracts);
-        let part = Audit::run(contract, &bundle, args.seed, &verdict)?.held_to(args.fail_on.level());
+        let gate = |sample: &Sample| reasons(sample, &contracts);
+        let part = Audit::run(contract, &bundle, args.seed, &gate)?.held_to(args.fail_on.level());
         if args.format.format == Format::Human {
             let (mutants, killed) = (part.mutants(), part.killed());
             let style = if killed == mutants { GOOD } else { BAD };

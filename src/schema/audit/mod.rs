@@ -47,7 +47,7 @@ pub struct Mutant {
     pub mutation: String,
     /// The clause it is aimed at, with its contract; none when any may notice it.
     pub aim: Option<String>,
-    /// The clauses of level must or should that noticed it, and `verdict` where only that did.
+    /// The clauses of level must or should that noticed it, and the class of another verdict that fails.
     pub noticed_by: BTreeSet<String>,
     /// The level of the gravest of them, or of what only noted it; none when nobody said anything.
     pub level: Option<Level>,
@@ -94,20 +94,13 @@ impl Dice {
     }
 }
 
-/// What judges a run besides the clauses: the class of its verdict when that fails a gate, else none.
-pub(super) type FailingClass<'v> = &'v dyn Fn(&Sample) -> Option<String>;
-
-/// How a verdict is named among the clauses that noticed something.
-const VERDICT: &str = "verdict";
+/// The whole gate, which knows more than one contract: why it fails a run, each reason by a name. A clause that is broken
+/// has its own, a verdict that of its class.
+pub(super) type Gate<'g> = &'g dyn Fn(&Sample) -> BTreeSet<String>;
 
 impl Audit {
     /// Audits a contract with its own fixtures.
-    pub fn run(
-        contract: Contract,
-        bundle: &Bundle,
-        seed: u64,
-        verdict: FailingClass<'_>,
-    ) -> Result<Self, FileError> {
+    pub fn run(contract: Contract, bundle: &Bundle, seed: u64, gate: Gate<'_>) -> Result<Self, FileError> {
         let fixtures = Fixtures::load(bundle)?;
         let mut contracts = vec![contract];
         for parent in contracts[0].extends.clone() {
@@ -120,7 +113,7 @@ impl Audit {
         let mut dice = Dice(seed);
         for (name, base) in &fixtures.base {
             let usual = base.judge(&set);
-            let usual_class = verdict(base);
+            let usual_reasons = gate(base);
             // A run whose ending is wrong already cannot show that another wrong one is noticed.
             let ends_well = noticed(&usual, Level::Must).is_empty();
             for broken in mutants_of(&set.contracts()[0], base, ends_well, &mut dice) {
@@ -129,11 +122,10 @@ impl Audit {
                 let news = |level| &noticed(&found, level) - &noticed(&usual, level);
                 let mut noticed_by = news(Level::Should);
                 let noted = noticed(&found, Level::Note) != noticed(&usual, Level::Note);
+                let reasons = &gate(&sample) - &usual_reasons;
                 let breaks_a_must = !news(Level::Must).is_empty();
-                let fails_otherwise = !breaks_a_must
-                    && verdict(&sample).is_some_and(|class| usual_class.as_ref() != Some(&class));
-                noticed_by.extend(fails_otherwise.then(|| VERDICT.to_string()));
-                let level = if breaks_a_must || fails_otherwise {
+                noticed_by.extend(reasons.iter().cloned());
+                let level = if breaks_a_must || !reasons.is_empty() {
                     Some(Level::Must)
                 } else if !noticed_by.is_empty() {
                     Some(Level::Should)

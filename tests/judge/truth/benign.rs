@@ -1,5 +1,7 @@
 //! Changes that mean nothing: another spelling of the same values, and what a newer program may add.
 
+use std::fmt::Write as _;
+
 use clawgate::internals::schema::Sample;
 use serde_json::{Map, Value, json};
 
@@ -75,7 +77,9 @@ fn escaped(text: &str) -> String {
             letter if letter.is_ascii() => out.push(letter),
             letter => {
                 let mut units = [0; 2];
-                letter.encode_utf16(&mut units).iter().for_each(|unit| out += &format!("\\u{unit:04x}"));
+                for unit in letter.encode_utf16(&mut units) {
+                    write!(out, "\\u{unit:04x}").unwrap();
+                }
             }
         }
     }

@@ -27,11 +27,13 @@ impl Printed {
 
     /// The run with other messages.
     pub(super) fn with(&self, base: &Sample, messages: &[Value]) -> Sample {
-        let text: String = if self.is_array {
-            format!("{}\n", Value::from(messages.to_vec()))
+        let mut lines: Vec<String> = if self.is_array {
+            vec![Value::from(messages.to_vec()).to_string()]
         } else {
-            messages.iter().map(|message| format!("{message}\n")).collect()
+            messages.iter().map(Value::to_string).collect()
         };
+        lines.push(String::new());
+        let text = lines.join("\n");
         Sample { stdout: text.into_bytes(), ..base.clone() }
     }
 

@@ -13,7 +13,7 @@ pub(super) fn harms(base: &Sample, printed: &Printed) -> Vec<Harm> {
     let mut harms = Vec::new();
     for (index, message) in printed.messages.iter().enumerate() {
         let mut found = Vec::new();
-        places(message, String::new(), &mut Vec::new(), &mut found);
+        places(message, "", &mut Vec::new(), &mut found);
         for (pointer, path, sort) in found {
             let Some(value) = message.pointer(&pointer) else { continue };
             for (what, new) in changes(sort, &path, value, base) {
@@ -33,12 +33,12 @@ pub(super) fn harms(base: &Sample, printed: &Printed) -> Vec<Harm> {
 /// The places of a message that can be wrong, each with its pointer and its path.
 fn places<'m>(
     value: &'m Value,
-    pointer: String,
+    pointer: &str,
     path: &mut Vec<&'m str>,
     found: &mut Vec<(String, Vec<&'m str>, Sort)>,
 ) {
     let sort = sort(path, value);
-    found.extend(sort.map(|sort| (pointer.clone(), path.clone(), sort)));
+    found.extend(sort.map(|sort| (pointer.to_string(), path.clone(), sort)));
     if sort == Some(Sort::Data) {
         return;
     }
@@ -48,14 +48,14 @@ fn places<'m>(
                 path.last().is_some_and(|name| name.contains("odelUsage") || name.contains("model_usage"));
             for (name, inner) in members {
                 path.push(if is_map { "*" } else { name });
-                places(inner, join(&pointer, name), path, found);
+                places(inner, &join(pointer, name), path, found);
                 path.pop();
             }
         }
         Value::Array(list) => {
             for (at, inner) in list.iter().enumerate() {
                 path.push("*");
-                places(inner, format!("{pointer}/{at}"), path, found);
+                places(inner, &format!("{pointer}/{at}"), path, found);
                 path.pop();
             }
         }
