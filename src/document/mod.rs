@@ -29,7 +29,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use crate::text::did_you_mean;
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 use crate::time::is_day;
 
 /// The text of a file and its name: what is needed to turn a span into a place.
@@ -150,7 +150,7 @@ impl<'t> Table<'t> {
     }
 
     /// Takes the value of `key` as a number, whole or not.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "testing")]
     pub(crate) fn number(&mut self, key: &'static str) -> Result<Option<f64>, FileError> {
         self.take(key).map(|item| item.number()).transpose()
     }
@@ -277,7 +277,7 @@ impl<'t> Item<'t> {
     }
 
     /// The value as a day such as `2026-12-31`, with or without quotes.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "testing")]
     pub(crate) fn day(&self) -> Result<String, FileError> {
         let day = match &self.value {
             DeValue::Datetime(day) => day.to_string(),

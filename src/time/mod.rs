@@ -61,7 +61,7 @@ pub(crate) fn parse(text: &str) -> Option<(Millis, Zone)> {
 }
 
 /// Whether the text is a day of the calendar, written `YYYY-MM-DD`.
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 pub(crate) fn is_day(text: &str) -> bool {
     let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text.as_bytes() else { return false };
     let parts = (digits(&[*y1, *y2, *y3, *y4]), digits(&[*m1, *m2]), digits(&[*d1, *d2]));
