@@ -131,10 +131,13 @@ impl Facts {
     /// Adds what was recorded besides the output. A recording of an earlier version lacks some of it.
     fn of_recording(&mut self, recording: &Recording) {
         let facts = &recording.facts;
-        for fact in [Fact::Leftovers, Fact::Prices] {
-            if let Some(value) = facts.other.get(fact.name()) {
-                self.set(fact, value.clone());
-            }
+        if let Some(prices) = facts.other.get("prices") {
+            self.set(Fact::Prices, prices.clone());
+        }
+        if let Some(Value::Array(left)) = facts.other.get("leftovers") {
+            // Numbers of processes are chance; what they ran is not.
+            let command = |process: &Value| process.get("command").unwrap_or(process).clone();
+            self.set(Fact::Leftovers, left.iter().map(command).collect::<Vec<_>>());
         }
         if let Some(served) = facts.other.get("served") {
             let mut served = served.clone();
