@@ -58,6 +58,8 @@ pub(super) struct Collector<'v> {
     /// Texts that are still joined, by part, key and place.
     joined: HashMap<(usize, u64, u64), usize>,
     bytes: usize,
+    /// Its values are only compared with: nobody is told where they stand.
+    is_other: bool,
     /// How many messages and entries each part took.
     taken: Vec<u64>,
     /// The place of the recorded entry that is looked at, and of all that were.
@@ -77,11 +79,17 @@ impl<'v> Collector<'v> {
             named,
             joined: HashMap::new(),
             bytes: 0,
+            is_other: false,
             taken,
             index: 0,
             entries: BTreeSet::new(),
             lost: 0,
         }
+    }
+
+    /// Collects what others are compared with.
+    pub(super) fn of_others(values: &'v Values) -> Self {
+        Self { is_other: true, ..Self::new(values) }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -115,10 +123,14 @@ impl<'v> Collector<'v> {
             part.elements.visit(message.value, &mut |element, name, path| {
                 let key = part.key_in(element).or(key);
                 part.visit(element, name, &mut |value, at| {
-                    let place = Place {
-                        line: Some(message.line),
-                        offset: Some(message.offset),
-                        pointer: Some(path() + &at),
+                    let place = if self.is_other {
+                        Place::default()
+                    } else {
+                        Place {
+                            line: Some(message.line),
+                            offset: Some(message.offset),
+                            pointer: Some(path() + &at),
+                        }
                     };
                     self.add(number, part, key, value, place, joined);
                 });

@@ -1,6 +1,7 @@
 //! `sum`: a total that must be the sum of its parts, in one message or over many.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 
 use super::{
     Evidence, Facts, Loaded, Message, Names, Pick, Pointer, Rule, Selector, Sink, Source, Table, Watch,
@@ -48,7 +49,14 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 
 impl Rule for Sum {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, sum: 0.0, latest: HashMap::new(), open: None, done: false })
+        Box::new(Watching {
+            rule: self,
+            sum: 0.0,
+            latest: HashMap::new(),
+            hasher: RandomState::new(),
+            open: None,
+            done: false,
+        })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -63,7 +71,8 @@ struct Watching<'r> {
     rule: &'r Sum,
     sum: f64,
     /// What each message contributed, so that a repetition replaces it.
-    latest: HashMap<String, f64>,
+    latest: HashMap<u64, f64>,
+    hasher: RandomState,
     open: Option<Evidence>,
     done: bool,
 }
@@ -73,10 +82,11 @@ impl Watching<'_> {
         let mut part = 0.0;
         source.visit(message, &mut |value, _| part += value.float().unwrap_or(0.0));
         let id = self.rule.dedupe.as_ref().and_then(|id| id.get(message.value)?.text());
+        let id = id.map(|id| self.hasher.hash_one(id));
         self.sum += part;
         if let Some(id) = id
-            && (self.latest.len() < MOST || self.latest.contains_key(&*id))
-            && let Some(earlier) = self.latest.insert(id.into_owned(), part)
+            && (self.latest.len() < MOST || self.latest.contains_key(&id))
+            && let Some(earlier) = self.latest.insert(id, part)
         {
             self.sum -= earlier;
         }

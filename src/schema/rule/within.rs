@@ -83,7 +83,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 
 impl Rule for Within {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        let (values, of) = (Collector::new(&self.values), Collector::new(&self.of));
+        let (values, of) = (Collector::new(&self.values), Collector::of_others(&self.of));
         Box::new(Watching { rule: self, values: Some(values), of: Some(of) })
     }
 
