@@ -156,6 +156,12 @@ impl Condition {
         self.alternatives.iter().enumerate().any(|(bit, terms)| mask >> bit & 1 == 1 && fact_free(terms))
     }
 
+    /// Whether only a recording can tell that it holds.
+    pub(crate) fn needs_recording(&self) -> bool {
+        let asks = |term: &Term| matches!(&term.subject, Subject::Fact(path) if path.fact.is_recorded());
+        self.alternatives.iter().all(|terms| terms.iter().any(asks))
+    }
+
     pub(crate) fn looks_at_messages(&self) -> bool {
         self.alternatives.iter().flatten().any(|term| matches!(term.subject, Subject::Message(_)))
     }

@@ -185,7 +185,8 @@ impl<'c> Judge<'c> {
 
 /// Whether a clause may still turn out to apply; if not, nothing need be worked out for it.
 fn can_apply(clause: &Clause, facts: &Facts, is_recorded: bool) -> bool {
-    (is_recorded || !clause.check.rule.needs_recording()) && clause.applies.of_run(facts) != Truth::Fails
+    let needs_recording = clause.check.rule.needs_recording() || clause.applies.needs_recording();
+    (is_recorded || !needs_recording) && clause.applies.of_run(facts) != Truth::Fails
 }
 
 impl<'c> ContractState<'c> {
