@@ -13,7 +13,7 @@ use crate::json::Kind;
 const MOST: usize = 1 << 17;
 const MOST_BYTES: usize = 64 << 20;
 
-/// One value.
+/// A value, with what it belongs to and where it stands.
 #[derive(Debug)]
 pub(super) struct Picked {
     part: usize,
