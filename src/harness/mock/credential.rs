@@ -11,7 +11,7 @@ use super::request::ApiRequest;
 pub enum Credential {
     /// Exactly one that the client was given.
     AsGiven,
-    /// Another one.
+    /// A credential that the harness did not give.
     Other,
     None,
 }
