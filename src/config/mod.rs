@@ -113,7 +113,7 @@ impl Profile {
             keep: word(&mut table, "keep", &["all", "bodies", "failed", "none"])?,
             network: word(&mut table, "network", &["auto", "require", "off"])?,
             isolation: word(&mut table, "isolation", &["auto", "require"])?,
-            disk_bytes: at_least_one(&mut table, "disk-bytes")?,
+            disk_bytes: table.unsigned("disk-bytes")?,
             report: texts(&mut table, "report")?,
             durations: table.string("durations")?,
         };

@@ -207,10 +207,9 @@ fn wait<'w>(
     outlets: &'w Outlets,
     requests: Option<&'w File>,
     cancel: BorrowedFd<'w>,
-    deadline: Option<Instant>,
+    deadline: Instant,
 ) -> io::Result<Ready> {
-    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    let limit = left.and_then(|left| Timespec::try_from(left).ok());
+    let limit = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
     let mut fds =
         vec![PollFd::new(supervisor, PollFlags::IN), PollFd::from_borrowed_fd(cancel, PollFlags::IN)];
     let mut listen = |file: Option<&'w File>| {
@@ -275,12 +274,11 @@ impl State {
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Instant {
         match (self.ordered_at, self.exited_at) {
-            (Some(at), _) => Some(at + PATIENCE),
             // What it left is being ended.
-            (None, Some(at)) => Some(at + PATIENCE),
-            (None, None) => Some(self.progress.next(&self.limits).1),
+            (Some(at), _) | (None, Some(at)) => at + PATIENCE,
+            (None, None) => self.progress.next(&self.limits).1,
         }
     }
 
@@ -317,7 +315,7 @@ impl State {
         sink: &mut dyn Sink,
     ) -> Result<(), SuperviseError> {
         let now = Instant::now();
-        if self.ended.is_some() || self.deadline().is_none_or(|deadline| now < deadline) {
+        if self.ended.is_some() || now < self.deadline() {
             return Ok(());
         }
         if self.ordered_at.is_some() || self.exited_at.is_some() {

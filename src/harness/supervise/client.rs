@@ -153,7 +153,8 @@ impl Supervisor {
 
     /// Lets it prepare the target's network and the places around the room.
     pub(super) fn prepare(&mut self, room: &Path, most_bytes: u64) -> Result<Place, SuperviseError> {
-        self.order(&Order::Prepare { room: room.to_owned(), most_bytes })?;
+        // One that cannot be of use has said so and left, perhaps before it was asked.
+        _ = self.order(&Order::Prepare { room: room.to_owned(), most_bytes });
         let isolation = match self.channel.receive_until(Some(Instant::now() + MOST_TO_PREPARE))? {
             Some(Report::Ready(isolation)) => isolation,
             Some(Report::NoProcesses(reason)) => return Err(SuperviseError::NoProcesses(reason)),

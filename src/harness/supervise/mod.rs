@@ -25,6 +25,7 @@ mod network;
 mod outside;
 mod pool;
 mod protect;
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only clawgate itself is a supervisor"))]
 mod serve;
 mod spawn;
 

@@ -49,7 +49,6 @@ impl View {
     }
 
     /// What a supervisor was started with.
-    #[cfg(feature = "cli")]
     pub(super) fn named(word: Option<&OsStr>) -> Self {
         Self::ALL
             .into_iter()
@@ -66,7 +65,6 @@ pub(super) fn enter_files() -> io::Result<()> {
 
 /// Starts this program again as the first process of a namespace, in a network of its own, with the same socket, and
 /// waits for its end. The error says why there can be none.
-#[cfg(feature = "cli")]
 pub(super) fn enter_processes(command: &str) -> Result<ExitCode, String> {
     let start = || -> io::Result<Option<i32>> {
         leave(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWPID)?;
@@ -90,7 +88,6 @@ pub(super) fn enter_processes(command: &str) -> Result<ExitCode, String> {
 }
 
 /// Makes this process, which is the first of its namespace, see what belongs to it; the exit code that says why it cannot.
-#[cfg(feature = "cli")]
 pub(super) fn begin_as_first() -> Result<(), ExitCode> {
     let begin = || -> io::Result<()> {
         // With the one outside everything ends that is held here.
@@ -107,7 +104,6 @@ pub(super) fn begin_as_first() -> Result<(), ExitCode> {
 }
 
 /// Takes a view of the file system of its own; the user is one who may.
-#[cfg(feature = "cli")]
 fn leave_mounts() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS)
 }
@@ -129,7 +125,6 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 }
 
 /// Who is not root loses with the next program what he may do, unless it is ambient.
-#[cfg(feature = "cli")]
 fn keep_capabilities() -> io::Result<()> {
     let mut sets = capabilities(None)?;
     sets.inheritable = sets.permitted;

@@ -1,13 +1,11 @@
 //! The supervisor's side of the conversation.
 
-#[cfg(feature = "cli")]
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-#[cfg(feature = "cli")]
 use std::process::ExitCode;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -45,7 +43,6 @@ pub(super) enum Reach {
 }
 
 /// Runs this process as a supervisor; standard input is the socket, the word what it makes first.
-#[cfg(feature = "cli")]
 pub(crate) fn main(word: Option<&OsStr>) -> ExitCode {
     let view = View::named(word);
     if view == View::First
@@ -85,7 +82,6 @@ enum Surroundings {
 }
 
 impl Surroundings {
-    #[cfg(feature = "cli")]
     fn make(view: View) -> Self {
         let own = match view {
             View::Shared | View::Processes => {

@@ -62,7 +62,7 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
 #[expect(unsafe_code, reason = "only the child itself may have the limit")]
 fn limit_descriptors(command: &mut Command, most: u64) {
     let limit = Rlimit { current: Some(most), maximum: Some(most) };
-    let take = move || Ok(rustix::process::setrlimit(Resource::Nofile, limit.clone())?);
+    let take = move || Ok(rustix::process::setrlimit(Resource::Nofile, limit)?);
     // SAFETY: between fork and exec there is one system call, no allocation and no lock.
     unsafe {
         command.pre_exec(take);
