@@ -22,6 +22,7 @@ named_enum! {
         Version = "version",
         Flags = "flags",
         Prompt = "prompt",
+        Operands = "operands",
         Cwd = "cwd",
         Exit = "exit",
         Signal = "signal",
@@ -92,6 +93,9 @@ impl Facts {
             facts.set(Fact::Flags, call.flags);
             if let Some(prompt) = call.prompt {
                 facts.set(Fact::Prompt, prompt);
+            }
+            if let Some(operands) = call.operands {
+                facts.set(Fact::Operands, operands);
             }
             facts.set(Fact::Argv, words.to_vec());
         } else {
