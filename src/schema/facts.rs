@@ -244,7 +244,7 @@ pub struct Run {
     pub contract: Option<String>,
     /// The working directory, if it is known.
     pub cwd: Option<String>,
-    /// Whether what the scripted API served is known, or will be when the run is over.
+    /// Whether what the scripted API served, or when the run began, is known or will be when the run is over.
     pub is_recorded: bool,
 }
 
@@ -259,7 +259,7 @@ impl Run {
             version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),
             contract: facts.contract().map(str::to_owned),
             cwd: facts.other.get("cwd").and_then(Value::as_str).map(str::to_owned),
-            is_recorded: facts.other.contains_key("served"),
+            is_recorded: ["served", "started_at"].iter().any(|name| facts.other.contains_key(*name)),
         }
     }
 }
