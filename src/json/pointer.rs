@@ -261,7 +261,9 @@ mod tests {
     #[test]
     fn minus_one_is_the_last_element() {
         let value = json!({"a": [{"id": 1}, {"id": 2}], "none": [], "-1": 7});
-        let get = |pointer: &str| Pointer::parse(pointer).unwrap().get((&value).into()).map(|v| v.to_value().into_owned());
+        let get = |pointer: &str| {
+            Pointer::parse(pointer).unwrap().get((&value).into()).map(|v| v.to_value().into_owned())
+        };
         assert_eq!(get("/a/-1/id"), Some(json!(2)));
         assert_eq!((get("/none/-1"), get("/-1")), (None, Some(json!(7))));
         assert_eq!(found("/*/-1/id", &value), [("/a/1/id".into(), json!(2))]);

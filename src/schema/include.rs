@@ -45,8 +45,7 @@ pub(super) fn included(bundle: &Bundle) -> Result<Option<(String, FileError)>, F
 
 impl<'b> Texts<'b> {
     pub(super) fn of(bundle: &'b Bundle) -> Result<Self, FileError> {
-        let text =
-            |bundle: &'b Bundle| Ok((bundle.label(CONTRACT_FILE), bundle.text(CONTRACT_FILE)?));
+        let text = |bundle: &'b Bundle| Ok((bundle.label(CONTRACT_FILE), bundle.text(CONTRACT_FILE)?));
         Ok(Self { own: text(bundle)?, other: bundle.included().map(text).transpose()? })
     }
 

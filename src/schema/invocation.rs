@@ -187,8 +187,14 @@ mod tests {
     #[test]
     fn what_is_no_flag_and_no_command_is_an_operand() {
         let operands = |words: &[&str]| call(words).operands;
-        assert_eq!(operands(&["status", "a", "--model", "b", "c", "--quick"]), Some(vec!["a".into(), "c".into()]));
-        assert_eq!(operands(&["status", "--", "--x", "--model", "y"]), Some(["--x", "--model", "y"].map(Into::into).into()));
+        assert_eq!(
+            operands(&["status", "a", "--model", "b", "c", "--quick"]),
+            Some(vec!["a".into(), "c".into()])
+        );
+        assert_eq!(
+            operands(&["status", "--", "--x", "--model", "y"]),
+            Some(["--x", "--model", "y"].map(Into::into).into())
+        );
         assert_eq!(operands(&["status", "--quick", "a"]), None, "it may be the value of the flag");
     }
 

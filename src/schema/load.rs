@@ -80,12 +80,14 @@ impl Bundle {
     /// The same files with those of the contract that this one includes: a directory `beside` it, else a built-in one.
     pub(crate) fn with_included(self, beside: Option<&Path>) -> Result<Self, FileError> {
         let Some((name, place)) = include::included(&self)? else { return Ok(self) };
-        let beside = beside.map(|folder| folder.join(&name)).filter(|path| path.join(CONTRACT_FILE).is_file());
+        let beside =
+            beside.map(|folder| folder.join(&name)).filter(|path| path.join(CONTRACT_FILE).is_file());
         let found = match beside {
             Some(path) => Self::read_alone(&path),
             None => super::library::built_in_files(&name),
         };
-        let found = found.map_err(|error| place.saying(format_args!("includes `{name}`: {}", error.message)))?;
+        let found =
+            found.map_err(|error| place.saying(format_args!("includes `{name}`: {}", error.message)))?;
         if include::included(&found)?.is_some() {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
@@ -271,11 +273,7 @@ pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
     Schemas::read(files)
 }
 
-fn load_kinds(
-    nodes: Option<Item<'_>>,
-    protocol: Protocol,
-    schemas: &Schemas,
-) -> Result<Kinds, FileError> {
+fn load_kinds(nodes: Option<Item<'_>>, protocol: Protocol, schemas: &Schemas) -> Result<Kinds, FileError> {
     let mut kinds: Vec<(String, Condition, Option<String>)> = Vec::new();
     // A stream's kinds are needed while it runs, before its end is known.
     let scope = if protocol == Protocol::Stream { Scope::Early } else { Scope::Both };
