@@ -10,6 +10,24 @@ use super::envelope::emit;
 use super::store;
 use crate::time;
 
+/// What it can be asked to do.
+const VERBS: [&str; 14] = [
+    "list-sessions",
+    "delete-session",
+    "load-session",
+    "flush-transcript",
+    "show-command",
+    "show-tool",
+    "exec-command",
+    "exec-tool",
+    "route",
+    "bootstrap",
+    "command-graph",
+    "tool-pool",
+    "bootstrap-graph",
+    "turn-loop",
+];
+
 /// The commands and tools that it knows, with what they are for.
 const COMMANDS: [Known; 2] = [
     ("add-dir", "commands/add-dir/add-dir.tsx", "adds a directory to the workspace"),
@@ -192,7 +210,10 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
             json!({"stages": ["load", "route", "answer"], "note": "markdown only in this version"})
         }
         "" => return Err(parse_error(verb, "the following arguments are required: command")),
-        other => return Err(parse_error(other, &format!("invalid choice: '{other}'"))),
+        other => {
+            let message = format!("invalid choice: '{other}' (choose from {})", VERBS.join(", "));
+            return Err(parse_error(other, &message));
+        }
     };
     Ok((fields, 0))
 }
