@@ -98,6 +98,10 @@ fn parse_error(verb: &str, message: &str) -> Box<Failed> {
     failed("parse", "argparse", verb, message, "run `claw --help`")
 }
 
+fn unknown(verb: &str) -> Box<Failed> {
+    parse_error(verb, &format!("invalid choice: '{verb}' (choose from {})", VERBS.join(", ")))
+}
+
 fn not_found(kind: &str, name: &str, message: &str, version: &str) -> Box<Failed> {
     if version == "2.0" {
         return failed(kind, "lookup", name, message, "use 'list-sessions'");
@@ -210,10 +214,7 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
             json!({"stages": ["load", "route", "answer"], "note": "markdown only in this version"})
         }
         "" => return Err(parse_error(verb, "the following arguments are required: command")),
-        other => {
-            let message = format!("invalid choice: '{other}' (choose from {})", VERBS.join(", "));
-            return Err(parse_error(other, &message));
-        }
+        other => return Err(unknown(other)),
     };
     Ok((fields, 0))
 }
