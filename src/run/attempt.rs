@@ -198,6 +198,9 @@ fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
     if !transforms.is_empty() {
         facts.other.insert("transforms".into(), transforms.iter().map(Transform::to_value).collect());
     }
+    if let Some(flags) = &planned.speaks.flags {
+        facts.other.insert("flags".into(), flags.clone().into());
+    }
     if let Some(prices) = &planned.target.choice.target.prices {
         facts.other.insert("prices".into(), prices.to_value());
     }
