@@ -4,10 +4,11 @@
 //! Recorder::prepare(Job) ─► Prepared ─► run(listener) ─► Ran ─► complete ─► Recorded ─► save
 //! ```
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,9 @@ pub(crate) struct Job<'j> {
     /// What the user does meanwhile.
     pub(crate) steps: &'j [Step],
     /// Another working directory, relative to the usual one.
-    pub(crate) cwd: Option<&'j str>,
+    pub(crate) cwd: Option<&'j OsStr>,
+    /// Whether standard output is a device on which there is no space left.
+    pub(crate) stdout_full: bool,
     /// What the API answers; none when the target reaches the real one.
     pub(crate) script: Option<&'j Script>,
     /// What goes wrong besides what the script says.
@@ -162,11 +165,16 @@ impl Recorder<'_> {
         command_line: impl FnOnce(&Room, Option<&str>) -> Result<CommandLine, String>,
     ) -> Result<Prepared<'r>, RecordError> {
         let room = Room::new(job.files)?;
+        // No file can be named that would stand in it.
+        if let Some(cwd) = job.cwd.filter(|cwd| cwd.to_str().is_none()) {
+            let inside = Path::new(cwd).components().filter(|part| matches!(part, Component::Normal(_)));
+            fs::create_dir_all(room.work().join(inside.collect::<PathBuf>()))?;
+        }
         let (streams, outlets, screen) = if job.terminal {
             let (streams, outlets, line, keyboard) = capture::terminal()?;
             (streams, outlets, Some((line, keyboard)))
         } else {
-            let (streams, outlets) = capture::pipes()?;
+            let (streams, outlets) = capture::pipes(job.stdout_full)?;
             (streams, outlets, None)
         };
         let keeps_network = job.script.is_none_or(|script| needs_own_socket(script, job.faults));
@@ -354,7 +362,9 @@ fn milliseconds(time: Duration) -> f64 {
 /// What is known before the start.
 fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) -> Facts {
     let mut facts = job.facts.clone();
-    facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
+    // What is no text is written with replacement characters.
+    let masked = |word: &OsString| masker.mask(&word.to_string_lossy());
+    facts.argv = std::iter::once(masker.mask(&line.program)).chain(line.args.iter().map(masked)).collect();
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     facts.other.insert("cwd".into(), masker.mask(&cwd(job, room).to_string_lossy()).into());
@@ -370,7 +380,7 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
         facts.other.insert("served".into(), json!([]));
     }
     if let Some(first) = &line.first {
-        facts.other.insert("first".into(), first.iter().map(|word| masker.mask(word)).collect());
+        facts.other.insert("first".into(), first.iter().map(masked).collect());
     }
     facts
 }
@@ -392,7 +402,7 @@ fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start 
         program: line.program,
         args: line.args,
         env: line.env,
-        cwd: cwd(job, room).to_string_lossy().into_owned(),
+        cwd: cwd(job, room).into(),
         term_grace_ms: GRACE.0,
         leftover_grace_ms: GRACE.1,
         api_port,

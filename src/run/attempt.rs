@@ -108,6 +108,7 @@ impl<'r> RunContext<'r> {
             terminal: run.terminal,
             steps: &run.steps,
             cwd: run.cwd.as_deref(),
+            stdout_full: run.stdout_full,
             script: planned.real_api.is_none().then_some(planned.script.as_ref()),
             faults: &planned.case.faults,
             limits: limits(planned, self.wall),

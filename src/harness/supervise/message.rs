@@ -1,5 +1,6 @@
 //! What harness and supervisor say to each other.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -30,9 +31,9 @@ pub(crate) enum Order {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub program: String,
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
     pub env: Vec<(String, String)>,
-    pub cwd: String,
+    pub cwd: OsString,
     /// How long it may take to end after TERM.
     pub term_grace_ms: u64,
     /// How long what it started may take to end after it.
@@ -42,7 +43,7 @@ pub(crate) struct Start {
     /// Whether standard input is a terminal that the target controls.
     pub terminal: bool,
     /// The arguments of a run before this one, in the same room; it has to exit with 0.
-    pub first: Option<Vec<String>>,
+    pub first: Option<Vec<OsString>>,
 }
 
 /// What the supervisor says.

@@ -33,8 +33,8 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
     let arguments = Arguments::read(world);
     let verb = arguments.verb.clone().unwrap_or_default();
     let folder = arguments.option("--directory").unwrap_or(store::FOLDER).to_owned();
-    let outcome = match &arguments.unknown_flag {
-        Some(flag) => Err(parse_error(&verb, &format!("unrecognized arguments: {flag}"))),
+    let outcome = match arguments.mistake() {
+        Some(mistake) => Err(parse_error(&verb, &mistake)),
         None => command(&verb, &arguments, &folder, version),
     };
     let (fields, code) = match outcome {
@@ -132,9 +132,10 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
         }
         "flush-transcript" => {
             let prompt = first("prompt")?;
-            let path = save("sess_ref", prompt)?;
+            let id = arguments.option("--session-id").unwrap_or("sess_ref");
+            let path = save(id, prompt)?;
             json!({
-                "session_id": "sess_ref", "path": path, "flushed": true, "messages_count": 2,
+                "session_id": id, "path": path, "flushed": true, "messages_count": 2,
                 "input_tokens": prompt.len(), "output_tokens": 5,
             })
         }
