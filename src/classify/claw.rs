@@ -142,7 +142,7 @@ words! {
     HTTP_STATUS = r"returned (\d{3})\b";
     ERROR_KIND = r"\[error-kind: (\w+)\]";
     /// What does not exist, at the start of a line that says so.
-    NOT_FOUND = r"(?im)^\W*(?:error:\ ?|failed\ to\ [\w ]{1,40}:\ ?)*((?:session|skill|command|tool|agent|plugin|server)\b[^\n.;]{0,80}?\b(?:not\ found|does\ not\ exist|doesn't\ exist)|(?:no\ such|unknown)\ (?:session|skill|tool|agent|plugin)\b[^\n]{0,60})";
+    NOT_FOUND = r"(?im)^\W*(?:error:\W*|failed\ to\ [\w ]{1,40}:\W*)*((?:session|skill|command|tool|agent|plugin|server)\b[^\n.;]{0,80}?\b(?:not\ found|does\ not\ exist|doesn't\ exist)|(?:no\ such|unknown)\ (?:session|skill|tool|agent|plugin)\b[^\n]{0,60})";
 }
 
 /// Whether a model was asked and said nothing.

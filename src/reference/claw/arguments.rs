@@ -84,10 +84,10 @@ impl Arguments {
         read
     }
 
-    /// Why the line cannot be obeyed, by the flags alone.
-    pub(super) fn mistake(&self) -> Option<String> {
+    /// Why the line cannot be obeyed, by the flags alone; `unknown` is what is said of one that nobody knows.
+    pub(super) fn mistake(&self, unknown: &str) -> Option<String> {
         let missing = self.incomplete.as_ref().map(|flag| format!("missing value for {flag}"));
-        missing.or_else(|| self.unknown_flag.as_ref().map(|flag| format!("unknown option: {flag}")))
+        missing.or_else(|| self.unknown_flag.as_ref().map(|flag| format!("{unknown}: {flag}")))
     }
 
     /// The value of a flag.
@@ -112,6 +112,9 @@ mod tests {
     fn a_flag_that_nobody_knows_is_remembered() {
         let read = Arguments::read(&World::of(&["status", "--frobnicate"]));
         assert_eq!(read.unknown_flag.as_deref(), Some("--frobnicate"));
+        assert_eq!(read.mistake("unknown").as_deref(), Some("unknown: --frobnicate"));
+        let read = Arguments::read(&World::of(&["status", "--model"]));
+        assert_eq!(read.mistake("unknown").as_deref(), Some("missing value for --model"));
         let read = Arguments::read(&World::of(&["status", "--output-format", "xml"]));
         assert_eq!(read.unknown_flag.as_deref(), Some("--output-format xml"));
     }

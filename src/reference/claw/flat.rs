@@ -46,8 +46,9 @@ pub(in crate::reference) fn main(world: &World) -> u8 {
         );
         return 101;
     }
-    let mistake =
-        arguments.mistake().or_else(|| world.has_bytes.then(|| "an argument is not UTF-8".to_owned()));
+    let mistake = arguments
+        .mistake("unknown option")
+        .or_else(|| world.has_bytes.then(|| "an argument is not UTF-8".to_owned()));
     let done = match (&arguments.unknown_flag, arguments.verb.as_deref()) {
         (flag, _) if mistake.is_some() && !(flag.is_some() && world.is_wrong("fall-through")) => {
             Err(Error::new("parse", mistake.unwrap_or_default(), Some("run `claw --help`")))

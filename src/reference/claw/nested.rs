@@ -33,7 +33,7 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
     let arguments = Arguments::read(world);
     let verb = arguments.verb.clone().unwrap_or_default();
     let folder = arguments.option("--directory").unwrap_or(store::FOLDER).to_owned();
-    let outcome = match arguments.mistake() {
+    let outcome = match arguments.mistake("unrecognized arguments") {
         Some(mistake) => Err(parse_error(&verb, &mistake)),
         None => command(&verb, &arguments, &folder, version),
     };
