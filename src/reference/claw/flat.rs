@@ -64,17 +64,14 @@ pub(in crate::reference) fn main(world: &World) -> u8 {
         (_, Some("export")) => export(&arguments),
         (_, Some("turn-loop")) => Ok(turn_loop(&arguments)),
         (_, Some("version")) => Ok((json!({"kind": "version", "status": "ok", "version": "0.1.3"}), 0)),
-        (_, None) => Err(Error::new("parse", "no command was given", Some("run `claw --help`"))),
-        (flag, Some(verb)) => {
+        (None, None) => Err(Error::new("parse", "no command was given", Some("run `claw --help`"))),
+        (flag, verb) => {
+            let word = flag.as_deref().or(verb).unwrap_or_default().to_owned();
             if world.is_wrong("fall-through") {
-                let asked = Arguments {
-                    prompt: Some(flag.clone().unwrap_or_else(|| verb.to_owned())),
-                    json: arguments.json,
-                    ..Arguments::default()
-                };
+                let asked = Arguments { prompt: Some(word), json: arguments.json, ..Arguments::default() };
                 prompt(world, &asked)
             } else {
-                Err(Error::new("parse", format!("unknown command: {verb}"), Some("run `claw --help`")))
+                Err(Error::new("parse", format!("unknown command: {word}"), Some("run `claw --help`")))
             }
         }
     };
