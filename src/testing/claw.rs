@@ -73,6 +73,10 @@ impl std::error::Error for ClawError {}
 /// assert!(!error.retryable);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[expect(
+    clippy::result_large_err,
+    reason = "a caller matches the fields of the error, and a run takes far longer than a move"
+)]
 pub fn run_claw_command(command: Cli) -> Result<Value, ClawError> {
     let run = command.run().map_err(|error| ClawError::not_run(error.to_string()))?;
     let envelope = Envelope::read(run.stdout());

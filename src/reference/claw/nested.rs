@@ -151,8 +151,7 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
         }
         "route" => {
             let prompt = first("prompt")?;
-            let limit =
-                arguments.option("--limit").and_then(|limit| limit.parse::<usize>().ok()).unwrap_or(5);
+            let limit = arguments.option("--limit").and_then(|limit| limit.parse().ok()).unwrap_or(5);
             let matches = routed(limit);
             json!({"prompt": prompt, "limit": limit, "match_count": matches.len(), "matches": matches})
         }

@@ -143,11 +143,12 @@ impl Expect {
 
     /// The class, and its detail in parentheses when it matters.
     pub fn outcome(&self) -> String {
-        let others: String = self.or_verdicts.iter().map(|class| format!(" or {class}")).collect();
-        match &self.detail {
-            Some(detail) => format!("{} ({detail}){others}", self.verdict),
-            None => format!("{}{others}", self.verdict),
-        }
+        let first = match &self.detail {
+            Some(detail) => format!("{} ({detail})", self.verdict),
+            None => self.verdict.to_string(),
+        };
+        let others = self.or_verdicts.iter().map(ToString::to_string);
+        std::iter::once(first).chain(others).collect::<Vec<_>>().join(" or ")
     }
 
     /// Reads a table; what it does not say is as in `base`.
