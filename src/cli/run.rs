@@ -375,7 +375,7 @@ fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
                 let value = json!({
                     "type": "case", "case": case.case.name, "target": case.target_label(),
                     "description": case.case.description, "contract": case.case.contract, "tags": case.case.tags,
-                    "expected": case.expect.verdict.name(), "skip": case.skip,
+                    "expected": case.expect.outcome(), "skip": case.skip,
                 });
                 writeln!(out, "{value}")?;
             }

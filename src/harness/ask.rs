@@ -37,12 +37,12 @@ pub(crate) fn ask(
     ];
     let start = Start {
         program: text(program),
-        args: args.to_vec(),
+        args: args.iter().map(Into::into).collect(),
         env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
-        cwd: text(&room.work()),
+        cwd: room.work().into(),
         ..Start::default()
     };
-    let (streams, outlets) = capture::pipes()?;
+    let (streams, outlets) = capture::pipes(false)?;
     let mut supervisor = prepared.supervisor;
     supervisor.launch(start, streams, None)?;
     let stop = Stop::new()?;

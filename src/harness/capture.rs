@@ -56,8 +56,9 @@ pub(crate) struct Outlets {
     stderr: Option<File>,
 }
 
-/// Pipes for the target's output: what it writes to, and what is read.
-pub(crate) fn pipes() -> io::Result<(Streams, Outlets)> {
+/// Pipes for the target's output: what it writes to, and what is read. With `full`, all that it writes to standard output
+/// is refused for want of space.
+pub(crate) fn pipes(full: bool) -> io::Result<(Streams, Outlets)> {
     let pipe = || -> io::Result<(File, OwnedFd)> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
         // A user whose pipes use up their allowance gets a smaller one; it is drained at once all the same.
@@ -65,7 +66,10 @@ pub(crate) fn pipes() -> io::Result<(Streams, Outlets)> {
         rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK)?;
         Ok((read.into(), write))
     };
-    let ((stdout, stdout_end), (stderr, stderr_end)) = (pipe()?, pipe()?);
+    let ((stdout, mut stdout_end), (stderr, stderr_end)) = (pipe()?, pipe()?);
+    if full {
+        stdout_end = File::options().write(true).open("/dev/full")?.into();
+    }
     Ok((
         Streams { stdout: stdout_end, stderr: stderr_end },
         Outlets { stdout: Some(stdout), stderr: Some(stderr) },

@@ -4,6 +4,7 @@
 //! Recorder::prepare(Job) ─► Prepared ─► run(listener) ─► Ran ─► complete ─► Recorded ─► save
 //! ```
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -63,7 +64,9 @@ pub(crate) struct Job<'j> {
     /// What the user does meanwhile.
     pub(crate) steps: &'j [Step],
     /// Another working directory, relative to the usual one.
-    pub(crate) cwd: Option<&'j str>,
+    pub(crate) cwd: Option<&'j OsStr>,
+    /// Whether standard output is a device on which there is no space left.
+    pub(crate) stdout_full: bool,
     /// What the API answers; none when the target reaches the real one.
     pub(crate) script: Option<&'j Script>,
     /// What goes wrong besides what the script says.
@@ -178,7 +181,7 @@ impl Recorder<'_> {
             let (streams, outlets, line, keyboard) = capture::terminal()?;
             (streams, outlets, Some((line, keyboard)))
         } else {
-            let (streams, outlets) = capture::pipes()?;
+            let (streams, outlets) = capture::pipes(job.stdout_full)?;
             (streams, outlets, None)
         };
         // The real API is somewhere else.
@@ -189,6 +192,10 @@ impl Recorder<'_> {
         let view = prepared.view();
         let Place { isolation, listener, room: inside } = prepared.place;
         room.furnish(inside, job.files)?;
+        // No file can be named that would stand in it.
+        if let Some(cwd) = job.cwd.filter(|cwd| cwd.to_str().is_none()) {
+            room.make_folder(cwd)?;
+        }
         let options =
             Options { listener, faults: job.faults.to_vec(), keep_bodies: true, ..Options::default() };
         let start = |script: &Script| self.runtime.block_on(MockApi::start(script.clone(), options));
@@ -371,7 +378,9 @@ fn milliseconds(time: Duration) -> f64 {
 /// What is known before the start.
 fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) -> Facts {
     let mut facts = job.facts.clone();
-    facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
+    // What is no text is written with replacement characters.
+    let masked = |word: &OsString| masker.mask(&word.to_string_lossy());
+    facts.argv = std::iter::once(masker.mask(&line.program)).chain(line.args.iter().map(masked)).collect();
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     facts.other.insert("cwd".into(), masker.mask(&cwd(job, room).to_string_lossy()).into());
@@ -387,7 +396,7 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
         facts.other.insert("served".into(), json!([]));
     }
     if let Some(first) = &line.first {
-        facts.other.insert("first".into(), first.iter().map(|word| masker.mask(word)).collect());
+        facts.other.insert("first".into(), first.iter().map(masked).collect());
     }
     facts
 }
@@ -403,7 +412,7 @@ fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start 
         program: line.program,
         args: line.args,
         env: line.env,
-        cwd: cwd(job, room).to_string_lossy().into_owned(),
+        cwd: cwd(job, room).into(),
         term_grace_ms: GRACE.0,
         leftover_grace_ms: GRACE.1,
         api_port,

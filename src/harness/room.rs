@@ -1,5 +1,6 @@
 //! The clean room of a case: a home, a working directory and a temporary directory that nobody else uses.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -141,8 +142,13 @@ impl Room {
             Some(rest) => ("home", rest),
             None => ("work", path),
         };
-        let inside = Path::new(rest).components().filter(|part| matches!(part, Component::Normal(_)));
-        self.reach.join(base).join(inside.collect::<PathBuf>())
+        self.reach.join(base).join(inside(Path::new(rest)))
+    }
+
+    /// Makes a directory below the working directory.
+    pub(crate) fn make_folder(&self, path: &OsStr) -> Result<(), RoomError> {
+        let path = self.reach.join("work").join(inside(Path::new(path)));
+        fs::create_dir_all(&path).map_err(|source| RoomError { path, source })
     }
 
     /// What was made or changed since the room was made.
@@ -165,6 +171,11 @@ impl Drop for Room {
         // A file system of its own goes with its last descriptor, and with it whatever is in it.
         remove::tree(&self.root);
     }
+}
+
+/// A path without what would lead out of where it begins.
+fn inside(path: &Path) -> PathBuf {
+    path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }
 
 /// Where rooms are made: in memory where there is enough of it, which saves most of what a room costs, unless the user

@@ -116,6 +116,7 @@ impl<'r> RunContext<'r> {
             terminal: run.terminal,
             steps: &run.steps,
             cwd: run.cwd.as_deref(),
+            stdout_full: run.stdout_full,
             script: planned.real_api.is_none().then_some(planned.script.as_ref()),
             faults: &planned.case.faults,
             limits: limits(planned, self.wall),
@@ -206,6 +207,9 @@ fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
     let transforms = &planned.target.choice.target.transforms;
     if !transforms.is_empty() {
         facts.other.insert("transforms".into(), transforms.iter().map(Transform::to_value).collect());
+    }
+    if let Some(flags) = &planned.speaks.flags {
+        facts.other.insert("flags".into(), flags.clone().into());
     }
     if let Some(prices) = &planned.target.choice.target.prices {
         facts.other.insert("prices".into(), prices.to_value());

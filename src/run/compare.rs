@@ -209,8 +209,8 @@ fn verdict(expect: &Expect, verdict: &Verdict, failures: &mut Vec<Failure>) {
         None => class.to_string(),
     };
     let detail_differs = expect.detail.is_some() && expect.detail != verdict.detail;
-    if verdict.class != expect.verdict || detail_differs {
-        let wanted = named(expect.verdict, expect.detail.as_deref());
+    if !expect.is_met_by(verdict.class) || detail_differs {
+        let wanted = expect.outcome();
         let found = named(verdict.class, verdict.detail.as_deref());
         let why = verdict
             .evidence

@@ -242,6 +242,8 @@ pub struct Run {
     pub version: Option<String>,
     /// The contract that the target promises, if it is known.
     pub contract: Option<String>,
+    /// The flags that the target declares to have, each as its help writes it, if they are known.
+    pub flags: Option<Vec<String>>,
     /// The working directory, if it is known.
     pub cwd: Option<String>,
     /// Whether what the scripted API served, or when the run began, is known or will be when the run is over.
@@ -258,6 +260,7 @@ impl Run {
             env_values: facts.env_public.clone(),
             version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),
             contract: facts.contract().map(str::to_owned),
+            flags: facts.other.get("flags").and_then(|flags| serde_json::from_value(flags.clone()).ok()),
             cwd: facts.other.get("cwd").and_then(Value::as_str).map(str::to_owned),
             is_recorded: ["served", "started_at"].iter().any(|name| facts.other.contains_key(*name)),
         }

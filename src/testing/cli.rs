@@ -1,5 +1,6 @@
 //! One run of a target.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -131,14 +132,14 @@ impl Cli {
 
     /// Adds an argument, before the target's own.
     #[must_use]
-    pub fn arg(mut self, argument: impl Into<String>) -> Self {
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.run.args.push(argument.into());
         self
     }
 
     /// Adds arguments, before the target's own.
     #[must_use]
-    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.run.args.extend(arguments.into_iter().map(Into::into));
         self
     }

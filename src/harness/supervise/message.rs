@@ -1,5 +1,6 @@
 //! What harness and supervisor say to each other.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -32,9 +33,9 @@ pub(crate) enum Order {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub program: String,
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
     pub env: Vec<(String, String)>,
-    pub cwd: String,
+    pub cwd: OsString,
     /// How long it may take to end after TERM.
     pub term_grace_ms: u64,
     /// How long what it started may take to end after it.
@@ -48,7 +49,7 @@ pub(crate) struct Start {
     /// How many files it may have open at once.
     pub descriptors: Option<u64>,
     /// The arguments of a run before this one, in the same room; it has to exit with 0.
-    pub first: Option<Vec<String>>,
+    pub first: Option<Vec<OsString>>,
 }
 
 /// What the supervisor says.

@@ -29,8 +29,8 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
     // The kernel answers a missing directory and a missing program with the same number.
     match fs::metadata(cwd) {
         Ok(folder) if folder.is_dir() => {}
-        Ok(_) => return Err(SpawnError::new("bad_cwd", format!("{}: not a directory", start.cwd))),
-        Err(error) => return Err(SpawnError::new("bad_cwd", format!("{}: {error}", start.cwd))),
+        Ok(_) => return Err(SpawnError::new("bad_cwd", format!("{}: not a directory", cwd.display()))),
+        Err(error) => return Err(SpawnError::new("bad_cwd", format!("{}: {error}", cwd.display()))),
     }
     let mut command = Command::new(&start.program);
     command

@@ -51,8 +51,8 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
     let arguments = Arguments::read(world);
     let verb = arguments.verb.clone().unwrap_or_default();
     let folder = arguments.option("--directory").unwrap_or(store::FOLDER).to_owned();
-    let outcome = match &arguments.unknown_flag {
-        Some(flag) => Err(parse_error(&verb, &format!("unrecognized arguments: {flag}"))),
+    let outcome = match arguments.mistake("unrecognized arguments") {
+        Some(mistake) => Err(parse_error(&verb, &mistake)),
         None => command(&verb, &arguments, &folder, version),
     };
     let (fields, code) = match outcome {
@@ -154,9 +154,10 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
         }
         "flush-transcript" => {
             let prompt = first("prompt")?;
-            let path = save("sess_ref", prompt)?;
+            let id = arguments.option("--session-id").unwrap_or("sess_ref");
+            let path = save(id, prompt)?;
             json!({
-                "session_id": "sess_ref", "path": path, "flushed": true, "messages_count": 2,
+                "session_id": id, "path": path, "flushed": true, "messages_count": 2,
                 "input_tokens": prompt.len(), "output_tokens": 5,
             })
         }
@@ -172,8 +173,7 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
         }
         "route" => {
             let prompt = first("prompt")?;
-            let limit =
-                arguments.option("--limit").and_then(|limit| limit.parse::<usize>().ok()).unwrap_or(5);
+            let limit = arguments.option("--limit").and_then(|limit| limit.parse().ok()).unwrap_or(5);
             let matches = routed(limit);
             json!({"prompt": prompt, "limit": limit, "match_count": matches.len(), "matches": matches})
         }

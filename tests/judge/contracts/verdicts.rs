@@ -8,7 +8,7 @@ use clawgate::internals::schema::{Run, judge_output};
 use clawgate::recording::Recording;
 use clawgate::schema::ContractSet;
 
-use crate::command::corpus;
+use crate::command::{ROOT, corpus};
 
 /// Which clauses stand for a check of `verdicts.tsv`: it deviates when one of them is broken.
 const CHECKS: &[(&str, &[&str])] = &[
@@ -78,12 +78,21 @@ const OUTSIDE_A_REPOSITORY: &str =
 
 const CONTRACTS: [&str; 4] = ["claw-stdout", "claw-1.0", "claw-flat", "claw-2.0"];
 
+/// The flags of claw, as its target's file has them.
+fn declared_flags() -> Vec<String> {
+    let text = fs::read_to_string(Path::new(ROOT).join("targets/claw.toml")).unwrap();
+    let target: toml::Table = text.parse().unwrap();
+    let flags = target["speaks"][0]["flags"].as_array().unwrap();
+    flags.iter().map(|flag| flag.as_str().unwrap().to_owned()).collect()
+}
+
 /// The clauses that a recording breaks, of all claw contracts.
 fn broken(directory: &Path, sets: &[ContractSet]) -> BTreeSet<String> {
     let recording = Recording::open(directory).unwrap_or_else(|error| panic!("{error}"));
     let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
     let (stdout, stderr) = (read("stdout"), read("stderr"));
-    let run = Run::of(&recording.facts);
+    let mut run = Run::of(&recording.facts);
+    run.flags = Some(declared_flags());
     let findings = |set| judge_output(set, &run, Some(recording.facts.exit.clone()), &stdout, Some(&stderr));
     sets.iter().flat_map(findings).map(|finding| finding.clause).collect()
 }
