@@ -7,6 +7,7 @@ mod conformance;
 mod context;
 mod document;
 mod drift;
+mod evidence;
 mod evaluation;
 mod github;
 mod gitlab;

@@ -8,6 +8,8 @@ struct Order {
     on: Selector,
     /// What comes after `on`, or what does not count; see [`load`].
     other: Option<Selector>,
+    /// What a message that comes at the wrong time does, after "comes".
+    wrong: String,
 }
 
 /// When messages may come.
@@ -28,7 +30,19 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>, when: When) -> Loaded 
     };
     let on = Selector::need(fields, on, names)?;
     let other = other.map(|key| Selector::need(fields, key, names)).transpose()?;
-    Ok(Box::new(Order { when, on, other }))
+    let wrong = match (when, on.named(names)) {
+        (When::First, Some(on)) => format!("first, expected {on}"),
+        (When::First, None) => "first".into(),
+        (When::Last, Some(on)) => format!("last, expected {on}"),
+        (When::Last, None) => "last".into(),
+        (When::Before, Some(on)) => format!("before {on}"),
+        (When::Before, None) => "too early".into(),
+        (When::NeverAfter, Some(on)) => format!("after {on}"),
+        (When::NeverAfter, None) => "too late".into(),
+        (When::NothingAfter, Some(on)) => format!("after the last {on}"),
+        (When::NothingAfter, None) => "after the end".into(),
+    };
+    Ok(Box::new(Order { when, on, other, wrong }))
 }
 
 impl Rule for Order {
@@ -77,10 +91,10 @@ impl Last {
         }
     }
 
-    fn evidence(self) -> Evidence {
+    fn evidence(self, wrong: &str) -> Evidence {
         let [kind, subtype] = self.names;
         Evidence {
-            message: format!("{} comes last", titled(kind.as_deref(), subtype.as_deref())),
+            message: format!("{} comes {wrong}", titled(kind.as_deref(), subtype.as_deref())),
             line: Some(self.line),
             offset: Some(self.offset),
             ..Evidence::default()
@@ -90,16 +104,16 @@ impl Last {
 
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let Order { when, on, other } = self.order;
+        let Order { when, on, other, wrong } = self.order;
         let is_on = || on.takes(message);
         let is_other = || other.as_ref().is_some_and(|other| other.takes(message));
-        let comes = |when: &str| message.evidence(format!("{} comes {when}", message.title()));
+        let comes = || message.evidence(format!("{} comes {wrong}", message.title()));
         match when {
             When::First if self.begun || is_other() => {}
             When::First => {
                 self.begun = true;
                 if !is_on() {
-                    sink.push(comes("first"));
+                    sink.push(comes());
                 }
             }
             When::Last if is_other() => {}
@@ -107,13 +121,13 @@ impl Watch for Watching<'_> {
             When::Last => Last::replace(&mut self.last, message),
             When::Before => {
                 if !self.begun && is_other() {
-                    sink.add(|| comes("too early"));
+                    sink.add(comes);
                 }
                 self.begun = self.begun || is_on();
             }
             When::NeverAfter => {
                 if self.begun && is_other() {
-                    sink.add(|| comes("too late"));
+                    sink.add(comes);
                 }
                 self.begun = self.begun || is_on();
             }
@@ -122,13 +136,13 @@ impl Watch for Watching<'_> {
                 self.open = Sink::default();
             }
             When::NothingAfter if !self.begun || is_other() => {}
-            When::NothingAfter => self.open.add(|| comes("after the end")),
+            When::NothingAfter => self.open.add(comes),
         }
     }
 
     fn finish(&mut self, _: &Facts, sink: &mut Sink) {
         sink.append(std::mem::take(&mut self.open));
-        self.last.take().into_iter().for_each(|last| sink.push(last.evidence()));
+        self.last.take().into_iter().for_each(|last| sink.push(last.evidence(&self.order.wrong)));
     }
 }
 
