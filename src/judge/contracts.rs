@@ -128,7 +128,11 @@ impl Contracts {
             return id.to_owned();
         }
         let own = Path::new(&self.chosen_at);
-        let own = if own.file_name().is_some_and(|name| name == schema::CONTRACT_FILE) { own.parent() } else { Some(own) };
+        let own = if own.file_name().is_some_and(|name| name == schema::CONTRACT_FILE) {
+            own.parent()
+        } else {
+            Some(own)
+        };
         let own = own.unwrap_or(Path::new("."));
         // A contract that it extends stands beside it.
         let is_own = self.chosen.as_ref().is_some_and(|set| set.name() == contract);

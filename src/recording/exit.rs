@@ -191,7 +191,10 @@ mod tests {
         assert_eq!(told(json!({"code": 1})), "exit code 1");
         assert_eq!(told(json!({"signal": 9})), "signal 9 (SIGKILL)");
         assert_eq!(told(json!({"signal": 63})), "signal 63");
-        assert_eq!(told(json!({"signal": 15, "timed_out": "idle"})), "signal 15 (SIGTERM) after the timer `idle` fired");
+        assert_eq!(
+            told(json!({"signal": 15, "timed_out": "idle"})),
+            "signal 15 (SIGTERM) after the timer `idle` fired"
+        );
         assert_eq!(told(json!({"timed_out": "wall"})), "no exit status after the timer `wall` fired");
         assert_eq!(told(json!({"spawn_error": {"message": "no such file"}})), "not started: no such file");
     }

@@ -207,19 +207,13 @@ impl Page<'_> {
                 first.map_or(String::new(), |problem| format!("{}: {}", problem.case.case, problem.message));
             let mut example = code(&example);
             // Which command to mend, where there is something to mend.
-            let process = first.filter(|problem| problem.fails()).and_then(|problem| problem.case.process.as_ref());
+            let process =
+                first.filter(|problem| problem.fails()).and_then(|problem| problem.case.process.as_ref());
             for (label, text) in process.iter().flat_map(|process| process.told()) {
                 // Writing to a string cannot fail.
                 let _ = write!(example, "<br>{label}: {}", command(text));
             }
-            writeln!(
-                out,
-                "| {} | {} | {} | {} |",
-                code(rule),
-                targets.join("<br>"),
-                example,
-                plain(&why)
-            )?;
+            writeln!(out, "| {} | {} | {} | {} |", code(rule), targets.join("<br>"), example, plain(&why))?;
         }
         writeln!(out)
     }

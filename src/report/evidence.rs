@@ -102,7 +102,10 @@ mod tests {
     #[test]
     fn a_document_is_shown_by_its_value_and_a_stream_by_its_line() {
         let pretty = "{\n  \"error\": {\n    \"kind\": \"x\\u001b\"\n  }\n}\n";
-        assert_eq!(shown(pretty, Some(""), 0), Some(Printed::Value(r#"{"error":{"kind":"x\u001b"}}"#.into())));
+        assert_eq!(
+            shown(pretty, Some(""), 0),
+            Some(Printed::Value(r#"{"error":{"kind":"x\u001b"}}"#.into()))
+        );
         assert_eq!(shown(pretty, Some("/error/kind"), 29), Some(Printed::Value(r#""x\u001b""#.into())));
         assert_eq!(shown(pretty, Some("/gone"), 0), None);
         assert_eq!(shown(pretty, None, 0), None, "a line of a document says nothing by itself");

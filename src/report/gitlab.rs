@@ -41,7 +41,8 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
             },
         });
         if !more.is_empty() {
-            let lines: Vec<String> = more.iter().map(|(label, text)| format!("{label}: {}", command(text))).collect();
+            let lines: Vec<String> =
+                more.iter().map(|(label, text)| format!("{label}: {}", command(text))).collect();
             issue["content"] = json!({"body": lines.join("  \n")});
         }
         issues.push(issue);

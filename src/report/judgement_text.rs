@@ -75,7 +75,9 @@ pub(crate) fn write_judgement(
 fn write_process(out: &mut dyn Write, process: &Process) -> io::Result<()> {
     let mut before = "";
     for (label, text) in process.told() {
-        writeln!(out, "  {:<9} {}", if label == before { "" } else { label }, printable(text))?;
+        // A line of a target's making never stands at the beginning of ours: a CI system would obey it.
+        let bar = if label == "stderr" { "│ " } else { "" };
+        writeln!(out, "  {:<9} {bar}{}", if label == before { "" } else { label }, printable(text))?;
         before = label;
     }
     Ok(())

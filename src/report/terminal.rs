@@ -7,8 +7,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::context::Context;
 use super::evidence::{Printed, printed, versus};
-use super::quote::{Quote, first_columns};
 use super::numbers::counted;
+use super::quote::{Quote, first_columns};
 use super::run_report::counts;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::run::{CaseFinished, Event, FailureKind, Finding, Process, RunFinished, RunStarted, Status};
@@ -249,14 +249,15 @@ impl Terminal {
     fn process(&self, out: &mut dyn Write, process: &Process) -> io::Result<()> {
         let mut before = "";
         for (label, text) in process.told() {
-            let shown = if label == before { "" } else { label };
             match label {
                 "command" => self.command(out, label, text)?,
-                _ => {
-                    let colon = if shown.is_empty() { ' ' } else { ':' };
-                    let text = cut(&printable(text), self.columns.saturating_sub(13));
-                    writeln!(out, "  {CAUTION}{shown:>9}{CAUTION:#}{colon} {text}")?;
+                // A line of a target's making never stands at the beginning of ours: a CI system would obey it.
+                "stderr" => {
+                    let label = if label == before { "" } else { label };
+                    let text = cut(&printable(text), self.columns.saturating_sub(14));
+                    writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#} {FAINT}│{FAINT:#} {text}")?;
                 }
+                _ => self.labelled(out, label, text)?,
             }
             before = label;
         }

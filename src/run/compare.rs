@@ -182,8 +182,10 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
 fn ended(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
     let exit = &observed.recorded.captured.exit;
     if expect.verdict != Class::Ok {
-        failures
-            .push(Failure::new(FailureKind::Verdict, "the scenario expects a verdict, and an event log has none"));
+        failures.push(Failure::new(
+            FailureKind::Verdict,
+            "the scenario expects a verdict, and an event log has none",
+        ));
     }
     if let Some(timer) = &exit.timed_out {
         failures.push(Failure::new(FailureKind::Exit, format!("the timer `{}` fired", timer.name())));
@@ -256,12 +258,9 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
         }
         Some(_) => {}
         // Whoever counts requests knows which turns they are for.
-        None => failures.extend(
-            journal
-                .unused
-                .iter()
-                .map(|turn| Failure::new(FailureKind::UnusedTurn, format!("no request asked for the turn `{turn}`"))),
-        ),
+        None => failures.extend(journal.unused.iter().map(|turn| {
+            Failure::new(FailureKind::UnusedTurn, format!("no request asked for the turn `{turn}`"))
+        })),
     }
     failures.extend(journal.unmet.iter().map(|unmet| Failure::new(FailureKind::UnmetExpectation, unmet)));
     if journal.unmatched_not_kept > 0 {

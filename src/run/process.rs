@@ -169,7 +169,9 @@ mod tests {
         let told = |facts| Process::of(&recording(&facts, b"")).command;
         assert_eq!(told(json!({"argv": ["claw", "show", "it's", ""]})), r"claw show 'it'\''s' ''");
         assert_eq!(
-            told(json!({"argv": ["/bin/claw", "-p", "two\nlines"], "env_public": {"PATH": "/bin", "LC_ALL": "C", "MODE": "a b", "x y": "1"}})),
+            told(
+                json!({"argv": ["/bin/claw", "-p", "two\nlines"], "env_public": {"PATH": "/bin", "LC_ALL": "C", "MODE": "a b", "x y": "1"}})
+            ),
             r"MODE='a b' /bin/claw -p $'two\nlines'"
         );
         assert_eq!(told(json!({"argv": ["claw", "b"], "first": ["a"]})), "claw a && claw b");

@@ -202,6 +202,16 @@ impl Condition {
         asked_of(field, terms)
     }
 
+    /// The type that it asks for, with the subtype, when it asks for nothing else.
+    pub(crate) fn only_type(&self) -> Option<String> {
+        let [terms] = self.alternatives.as_slice() else { return None };
+        match (asked_of("type", terms), asked_of("subtype", terms), terms.len()) {
+            (Some(kind), Some(subtype), 2) => Some(format!("{kind}/{subtype}")),
+            (Some(kind), None, 1) => Some(kind.to_owned()),
+            _ => None,
+        }
+    }
+
     /// The first term that does not hold: where it looked, what it saw and what it wanted.
     pub(crate) fn failure<'v>(&self, message: Option<JsonView<'v>>, facts: &'v Facts) -> Option<Failure<'v>> {
         let terms = self.alternatives.first()?;
@@ -317,6 +327,9 @@ impl Term {
         match (&self.test, seen) {
             (Test::Present(true), _) => format!("{name} is missing"),
             (Test::Present(false), Some(_)) => format!("{name} {is}, and should not be there"),
+            (Test::Is(kinds), Some(_)) if is_fact && kinds[..] == [Kind::Null] => {
+                format!("{name} {is}, expected none")
+            }
             (Test::Is(_), Some(seen)) => {
                 format!("{name} is {}, expected {}", kind_of(seen).words(), self.test.describe())
             }

@@ -405,7 +405,9 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
             String::new(),
         ),
         Kind::Contains => (format!("no item of {place} is as the schema asks"), String::new()),
-        Kind::Format { format } => (format!("{place} is {seen}, which is not a {format}"), format!("a {format}")),
+        Kind::Format { format } => {
+            (format!("{place} is {seen}, which is not a {format}"), format!("a {format}"))
+        }
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
             (format!("{place} has none of the shapes that are allowed"), String::new())
         }

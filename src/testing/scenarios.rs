@@ -8,8 +8,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 use super::cli::{Error, context, rescue};
 use crate::run::target::Choice;
-use crate::text::printable;
 use crate::run::{BrokenClause, ContractCache, Planned, Process, Stop, Suite, SuiteError, plan};
+use crate::text::printable;
 
 /// A directory of scenario files, each case a test.
 ///

@@ -11,8 +11,8 @@ use crate::eval::spec::{Kind, Spec};
 use crate::eval::{CaseReport, Report, ReportStatus, Scope, Shortfall, ShortfallKind};
 use crate::exit_code;
 use crate::run::{
-    CaseFinished, Event, Failure, FailureKind, Process, RunFinished, RunStarted, SCHEMA_VERSION, Source, Status,
-    TargetInfo,
+    CaseFinished, Event, Failure, FailureKind, Process, RunFinished, RunStarted, SCHEMA_VERSION, Source,
+    Status, TargetInfo,
 };
 
 /// An evaluation that is over.

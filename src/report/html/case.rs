@@ -83,7 +83,7 @@ fn reasons(case: &CaseFinished, context: &Context) -> Markup {
                 @if !process.exit.is_empty() { dt { "ended" } dd { (shown(&process.exit)) } }
                 @if !process.stderr.is_empty() { dt { "stderr" } dd { pre.tail {
                     @if process.more_stderr { "…\n" }
-                    @for line in &process.stderr { (shown(line)) "\n" }
+                    @for line in &process.stderr { span { (shown(line)) } "\n" }
                 } } }
             }
             @if case.attempts > 1 { dt { "attempts" } dd { (case.attempts)
@@ -121,9 +121,10 @@ fn diff(lines: &[String]) -> Markup {
 
 fn finding_card(finding: &Finding, case: &CaseFinished, context: &Context) -> Markup {
     let clause = context.broken(case, &finding.clause);
-    let found = case.recording.as_ref().and_then(|recording| {
-        printed(&context.path(recording).join("stdout"), finding, 110)
-    });
+    let found = case
+        .recording
+        .as_ref()
+        .and_then(|recording| printed(&context.path(recording).join("stdout"), finding, 110));
     html! {
         span class={ "level " (shown(&finding.level)) } { (shown(&finding.level)) } " "
         code { (shown(&finding.clause)) } " " (shown(&finding.message))

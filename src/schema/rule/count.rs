@@ -99,7 +99,10 @@ impl Watch for Counting<'_> {
         let AtMost { what, per_what, .. } = self.rule;
         if self.others > 0 && self.seen > self.others {
             sink.push(Evidence {
-                message: format!("there are {} {what} messages, but only {} {per_what}", self.seen, self.others),
+                message: format!(
+                    "there are {} {what} messages, but only {} {per_what}",
+                    self.seen, self.others
+                ),
                 expected: Some(format!("at most {}", self.others)),
                 ..std::mem::take(&mut self.last)
             });
@@ -119,7 +122,7 @@ mod tests {
         let joined = |parts: &[&str]| parts.concat();
         let exactly = r#"{ rule = "exactly-one", on = ["a"] }"#;
         check_table(&[
-            (exactly, &joined(&[A, B]), &joined(&[A, B, A]), &["3: a a message comes again"]),
+            (exactly, &joined(&[A, B]), &joined(&[A, B, A]), &["3: an a message comes again"]),
             (exactly, A, B, &[": there is no a message"]),
             (
                 r#"{ rule = "at-least-one", on = ["a", "b"] }"#,
@@ -131,7 +134,7 @@ mod tests {
                 r#"{ rule = "at-most", on = "a", per = "b" }"#,
                 &joined(&[A, B]),
                 &joined(&[A, B, A]),
-                &["3: there are 2 a messages and 1 b"],
+                &["3: there are 2 a messages, but only 1 b"],
             ),
             // Without one of the others nothing is said.
             (

@@ -179,7 +179,11 @@ impl Watch for Watching<'_> {
             }
             if self.is_broken(known) {
                 let [is, expected] = known.map(excerpted);
-                let but = if self.rule.differ { format!("the same as {}", right.name()) } else { right.but(&expected) };
+                let but = if self.rule.differ {
+                    format!("the same as {}", right.name())
+                } else {
+                    right.but(&expected)
+                };
                 let expected =
                     if self.rule.differ { format!("another value than {expected}") } else { expected };
                 sink.push(Evidence {
@@ -269,10 +273,7 @@ mod tests {
         let served =
             json!({"served": [{"t": "x", "ok": true}, {"t": "y", "ok": true}, {"t": "z", "ok": false}]});
         assert_eq!(recorded(check, &[], &said("y"), &served), [""; 0]);
-        assert_eq!(
-            recorded(check, &[], &said("z"), &served),
-            ["2/w: /w is \"z\", but \"y\" was served"]
-        );
+        assert_eq!(recorded(check, &[], &said("z"), &served), ["2/w: /w is \"z\", but \"y\" was served"]);
         assert_eq!(recorded(check, &[], &said("z"), &json!({"served": []})), [""; 0]);
         let check = r#"{ rule = "equals", on = "a", left = "/w", right = "flags/--model" }"#;
         assert_eq!(

@@ -35,11 +35,11 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>, when: When) -> Loaded 
         (When::First, None) => "first".into(),
         (When::Last, Some(on)) => format!("last, expected {on}"),
         (When::Last, None) => "last".into(),
-        (When::Before, Some(on)) => format!("before {on}"),
+        (When::Before, Some(on)) => format!("before the {on} message"),
         (When::Before, None) => "too early".into(),
-        (When::NeverAfter, Some(on)) => format!("after {on}"),
+        (When::NeverAfter, Some(on)) => format!("after the {on} message"),
         (When::NeverAfter, None) => "too late".into(),
-        (When::NothingAfter, Some(on)) => format!("after the last {on}"),
+        (When::NothingAfter, Some(on)) => format!("after the last {on} message"),
         (When::NothingAfter, None) => "after the end".into(),
     };
     Ok(Box::new(Order { when, on, other, wrong }))
@@ -162,32 +162,32 @@ mod tests {
                 r#"{ rule = "first", on = "a", ignore = "c" }"#,
                 &joined(&[C, A, B]),
                 &joined(&[C, B, A]),
-                &["2: a b/s message comes first"],
+                &["2: a b/s message comes first, expected a"],
             ),
             (
                 r#"{ rule = "last", on = "a", ignore = "c" }"#,
                 &joined(&[B, A, C]),
                 &joined(&[A, B, C]),
-                &["2: a b/s message comes last"],
+                &["2: a b/s message comes last, expected a"],
             ),
             (
                 r#"{ rule = "before", first = "a", then = "b" }"#,
                 &joined(&[A, B]),
                 &joined(&[B, A, B]),
-                &["1: a b/s message comes too early"],
+                &["1: a b/s message comes before the a message"],
             ),
             (
                 r#"{ rule = "never-after", first = "a", then = "b" }"#,
                 &joined(&[B, A]),
                 &joined(&[A, C, B]),
-                &["3: a b/s message comes too late"],
+                &["3: a b/s message comes after the a message"],
             ),
             // What came after an end is good again when there is another end.
             (
                 r#"{ rule = "nothing-after", on = "a", except = "c" }"#,
                 &joined(&[A, B, A, C]),
                 &joined(&[A, B]),
-                &["2: a b/s message comes after the end"],
+                &["2: a b/s message comes after the last a message"],
             ),
         ]);
     }

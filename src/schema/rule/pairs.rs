@@ -121,7 +121,8 @@ impl Watch for Watching<'_> {
             inside.visit(message, &mut |value, pointer| {
                 if !open.contains_key(&Id::of(value)) && !*dropped {
                     sink.add(|| {
-                        let text = format!("{} comes before it was begun or after it has ended", excerpt(value));
+                        let text =
+                            format!("{} comes before it was begun or after it has ended", excerpt(value));
                         message.evidence_at(&pointer(), Some(value), text)
                     });
                 }
@@ -189,7 +190,12 @@ mod tests {
         check_table(&[
             (&pairs(""), &both, open, &["1/n: `1` is never answered"]),
             (&pairs(""), &both, close, &["1/n: \"1\" belongs to nothing that was begun before it"]),
-            (&pairs(", unclosed = \"fine\""), open, close, &["1/n: \"1\" belongs to nothing that was begun before it"]),
+            (
+                &pairs(", unclosed = \"fine\""),
+                open,
+                close,
+                &["1/n: \"1\" belongs to nothing that was begun before it"],
+            ),
             (&pairs(", unopened = \"fine\""), close, open, &["1/n: `1` is never answered"]),
             // A number is another name than the text of its digits.
             (

@@ -37,15 +37,11 @@ impl Selector {
             Self::All => None,
             Self::Kinds(kinds) => {
                 let named = kinds.iter().zip(names.kinds).filter(|(takes, _)| **takes);
-                Some(named.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(" or "))
+                let named: Vec<&str> = named.map(|(_, name)| name.as_str()).collect();
+                // Nobody reads a longer list in the middle of a sentence.
+                (named.len() <= 2).then(|| named.join(" or "))
             }
-            Self::When(condition, _) => {
-                let kind = condition.field_equals("type")?;
-                Some(match condition.field_equals("subtype") {
-                    Some(subtype) => format!("{kind}/{subtype}"),
-                    None => kind.to_owned(),
-                })
-            }
+            Self::When(condition, _) => condition.only_type(),
         }
     }
 

@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(recorded(check, &["--model", "3"], "{}\n", &served), [""; 0]);
         assert_eq!(
             recorded(check, &["--model", "2"], "{}\n", &served),
-            [": a total of 3 was served, but what is named by a flag adds up to 2"]
+            [": a total of 3 was served, but what was given as a flag adds up to 2"]
         );
     }
 }

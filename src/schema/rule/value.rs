@@ -126,7 +126,7 @@ mod tests {
                 r#"{ rule = "one-of", at = "messages", values = [1] }"#,
                 "{}\n",
                 "{}\n{}\n",
-                &[": messages is 2, which is not one of the known values"],
+                &[": the number of messages is 2, expected 1"],
             ),
             // What is no text has no form.
             (

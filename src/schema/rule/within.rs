@@ -260,15 +260,15 @@ mod tests {
                 "{\"type\":\"a\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"a\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":2,\"id\":\"x\"}\n",
                 "{\"type\":\"a\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"a\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"y\"}\n",
                 &[
-                    "4/n: 1 is printed, expected 1",
-                    "5/n: 1 is printed, expected 1",
+                    "4/n: 1 is printed, but nothing that goes with it",
+                    "5/n: 1 is printed, but nothing that goes with it",
                 ],
             ),
             (
                 r#"{ rule = "within", by = "part", values = { on = "b", at = "/w" }, of = { on = "a", at = "/w" } }"#,
                 "{\"type\":\"a\",\"w\":\"a long text\"}\n{\"type\":\"b\",\"w\":\"long\"}\n",
                 "{\"type\":\"a\",\"w\":\"a long text\"}\n{\"type\":\"b\",\"w\":\"short\"}\n",
-                &["2/w: \"short\" is printed, expected \"short\""],
+                &["2/w: \"short\" is printed, expected \"a long text\""],
             ),
             (
                 r#"{ rule = "within", never = true, values = { on = "b", at = "/n" }, of = { on = "a", each = "/l", at = "" } }"#,
