@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::recording::Facts;
-use crate::schema::{self, Clause, ContractSet, Family, FileError};
+use crate::schema::{self, Clause, Contract, ContractSet, Family, FileError};
 
 use super::Protocol;
 
@@ -112,12 +112,9 @@ impl Contracts {
     /// The clause that a finding names as `<contract>/<clause>`.
     pub fn clause(&self, id: &str) -> Option<&Clause> {
         let (contract, clause) = id.split_once('/')?;
-        fn of<'s>(set: &'s ContractSet, contract: &str, clause: &str) -> Option<&'s Clause> {
-            let named = set.contracts().iter().filter(|known| known.name() == contract);
-            named.flat_map(|known| known.clauses()).find(|known| known.id == clause)
-        }
-        let chosen = self.chosen.as_ref().and_then(|set| of(set, contract, clause));
-        chosen.or_else(|| of(self.get(contract).ok()?, contract, clause))
+        let sets = self.chosen.iter().chain(self.get(contract));
+        let named = sets.flat_map(ContractSet::contracts).filter(|known| known.name() == contract);
+        named.flat_map(Contract::clauses).find(|known| known.id == clause)
     }
 
     /// What `clawgate explain` finds a clause by: as findings name it, and one of the user's by the path of its contract.

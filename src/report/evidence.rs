@@ -53,7 +53,10 @@ pub(super) fn document(file: &Path) -> Option<Value> {
 
 /// What the sentence of a finding leaves open: where it is, what was expected and what was seen, as labels and texts.
 pub(super) fn versus(finding: &Finding, found: Option<&Printed>) -> Vec<(&'static str, String)> {
-    let says = |text: &str| finding.message.contains(text.trim_start_matches("a field "));
+    let says = |text: &str| {
+        finding.message.contains(text.trim_start_matches("a field "))
+            || text.starts_with("anything but ") && finding.message.ends_with(", expected another")
+    };
     let mut left = Vec::new();
     if let (Some(Printed::Value(_)), Some(pointer)) = (found, &finding.pointer)
         && !says(pointer)

@@ -227,7 +227,7 @@ impl Terminal {
         if more > 0 {
             let findings = counted(more, "more finding", "more findings");
             match &case.recording {
-                Some(recording) => self.command(
+                Some(recording) => copied(
                     out,
                     &format!("and {findings}"),
                     &format!("clawgate judge {} --format json", shell_word(recording)),
@@ -240,9 +240,9 @@ impl Terminal {
             self.labelled(out, "before", &why)?;
         }
         if let Some(recording) = &case.recording {
-            self.command(out, "recording", recording)?;
+            copied(out, "recording", recording)?;
         }
-        self.command(out, "again", &case.replay)
+        copied(out, "again", &case.replay)
     }
 
     /// How the target was started, how it ended and what it complained of.
@@ -250,7 +250,7 @@ impl Terminal {
         let mut before = "";
         for (label, text) in process.told() {
             match label {
-                "command" => self.command(out, label, text)?,
+                "command" => copied(out, label, text)?,
                 // A line of a target's making never stands at the beginning of ours: a CI system would obey it.
                 "stderr" => {
                     let label = if label == before { "" } else { label };
@@ -262,11 +262,6 @@ impl Terminal {
             before = label;
         }
         Ok(())
-    }
-
-    /// A command is not broken into lines, or it could not be copied.
-    fn command(&self, out: &mut dyn Write, label: &str, command: &str) -> io::Result<()> {
-        writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#}: {}", printable(command))
     }
 
     /// What was expected to become of the run, what did, and on what evidence.
@@ -318,7 +313,7 @@ impl Terminal {
         if !clause.fix.is_empty() {
             self.labelled(out, "fix", &clause.fix)?;
         }
-        self.command(out, "explain", &clause.explain)
+        copied(out, "explain", &clause.explain)
     }
 
     fn quote(&self, out: &mut dyn Write, finding: &Finding, quote: &Quote) -> io::Result<()> {
@@ -358,6 +353,11 @@ impl Terminal {
         }
         Ok(())
     }
+}
+
+/// A label, and what is there to be copied: it is not broken into lines.
+fn copied(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#}: {}", printable(text))
 }
 
 /// As much as fits, with an ellipsis when there is more.

@@ -83,10 +83,10 @@ fn last_lines(bytes: &[u8]) -> (Vec<String>, bool) {
         let head = &line[..line.len().min(4 * STDERR_WIDTH)];
         clip(&visible(head.trim_ascii_end()), STDERR_WIDTH).into_owned()
     };
-    let lines = bytes.split(|byte| *byte == b'\n').rev().filter(|line| !line.trim_ascii().is_empty());
+    let mut lines = bytes.split(|byte| *byte == b'\n').rev().filter(|line| !line.trim_ascii().is_empty());
     let mut last: Vec<String> = lines.clone().take(STDERR_LINES).map(show).collect();
     last.reverse();
-    (last, lines.skip(STDERR_LINES).next().is_some())
+    (last, lines.nth(STDERR_LINES).is_some())
 }
 
 /// The command line for a shell: what is piped in, the settings, a run before it, and the program with its arguments.
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_of_standard_error_are_told() {
-        let many: String = (1..=12).map(|line| format!("line {line}\n\n")).collect();
+        let many = (1..=12).map(|line| format!("line {line}\n\n")).collect::<Vec<_>>().concat();
         let process = Process::of(&recording(&json!({}), many.as_bytes()));
         assert_eq!((process.stderr.len(), process.more_stderr), (10, true));
         assert_eq!((process.stderr[0].as_str(), process.stderr[9].as_str()), ("line 3", "line 12"));

@@ -378,7 +378,8 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
     let error = deepest(error);
     let pointer = format!("{base}{}", error.instance_path().as_str());
     let place = if pointer.is_empty() { "the message" } else { &pointer };
-    let seen = excerpt(&**error.instance());
+    // Of what lacks a field nothing is shown, and it may be large.
+    let seen = || excerpt(&**error.instance());
     let (message, expected) = match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -395,10 +396,13 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
         }
         Kind::Enum { options } => {
             let options = options.as_array().map_or(String::new(), |options| listed(options));
-            (format!("{place} is {seen}, which is none of the allowed values"), format!("one of {options}"))
+            (
+                format!("{place} is {}, which is none of the allowed values", seen()),
+                format!("one of {options}"),
+            )
         }
         Kind::Constant { expected_value } => {
-            (format!("{place} is {seen}, expected {expected_value}"), expected_value.to_string())
+            (format!("{place} is {}, expected {expected_value}", seen()), expected_value.to_string())
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => (
             format!("{place} has fields the contract does not know: {}", unexpected.join(", ")),
@@ -406,7 +410,7 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
         ),
         Kind::Contains => (format!("no item of {place} is as the schema asks"), String::new()),
         Kind::Format { format } => {
-            (format!("{place} is {seen}, which is not a {format}"), format!("a {format}"))
+            (format!("{place} is {}, which is not a {format}", seen()), format!("a {format}"))
         }
         Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
             (format!("{place} has none of the shapes that are allowed"), String::new())
@@ -428,7 +432,7 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
     };
     let seen = match error.kind() {
         Kind::Required { .. } => None,
-        _ => Some(seen),
+        _ => Some(seen()),
     };
     Evidence {
         message,
