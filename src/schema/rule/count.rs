@@ -141,7 +141,7 @@ mod tests {
                 r#"{ rule = "at-most", on = "a", per = "b" }"#,
                 &joined(&[A, A]),
                 &joined(&[A, A, B]),
-                &["2: there are 2 a messages and 1 b"],
+                &["2: there are 2 a messages, but only 1 b"],
             ),
         ]);
     }
