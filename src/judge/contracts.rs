@@ -1,11 +1,13 @@
 //! The contracts that inputs are held against, each opened once.
 
 use std::cell::OnceCell;
+#[cfg(feature = "testing")]
+use std::path::Path;
 
 use serde_json::Value;
 
 use crate::recording::Facts;
-use crate::schema::{self, ContractSet, Family, FileError};
+use crate::schema::{self, Clause, Contract, ContractSet, Family, FileError};
 
 use super::Protocol;
 
@@ -25,6 +27,8 @@ pub(super) const WEAKEST_CONTRACT: &str = "claw-stdout";
 #[derive(Debug)]
 pub struct Contracts {
     chosen: Option<ContractSet>,
+    /// What the chosen one was named by.
+    chosen_at: String,
     built_in: Vec<(&'static str, OnceCell<ContractSet>)>,
 }
 
@@ -35,12 +39,16 @@ pub(super) type Choice<'c> = (&'c ContractSet, bool);
 impl Contracts {
     /// The built-in contracts, of which the one that applies is chosen for each input.
     pub fn built_in() -> Self {
-        Self { chosen: None, built_in: schema::built_in().map(|name| (name, OnceCell::new())).collect() }
+        Self {
+            chosen: None,
+            chosen_at: String::new(),
+            built_in: schema::built_in().map(|name| (name, OnceCell::new())).collect(),
+        }
     }
 
     /// One contract for every input: a built-in one by its name, or a user's by the path of its directory.
     pub fn only(name: &str) -> Result<Self, FileError> {
-        Ok(Self { chosen: Some(ContractSet::open(name)?), ..Self::built_in() })
+        Ok(Self { chosen: Some(ContractSet::open(name)?), chosen_at: name.to_owned(), ..Self::built_in() })
     }
 
     /// The contract that the user named.
@@ -110,13 +118,35 @@ impl Contracts {
 
     /// Whether there is such a clause, `<contract>/<clause>`.
     pub fn has_clause(&self, id: &str) -> bool {
-        let Some((contract, clause)) = id.split_once('/') else { return false };
-        let has = |set: &ContractSet| {
-            set.contracts()
-                .iter()
-                .any(|known| known.name() == contract && known.clauses().iter().any(|c| c.id == clause))
+        self.clause(id).is_some()
+    }
+
+    /// The clause that a finding names as `<contract>/<clause>`.
+    pub fn clause(&self, id: &str) -> Option<&Clause> {
+        let (contract, clause) = id.split_once('/')?;
+        let sets = self.chosen.iter().chain(self.get(contract));
+        let named = sets.flat_map(ContractSet::contracts).filter(|known| known.name() == contract);
+        named.flat_map(Contract::clauses).find(|known| known.id == clause)
+    }
+
+    /// What `clawgate explain` finds a clause by: as findings name it, and one of the user's by the path of its contract.
+    #[cfg(feature = "testing")]
+    pub(crate) fn place_of(&self, id: &str) -> String {
+        let Some((contract, clause)) = id.split_once('/') else { return id.to_owned() };
+        if self.built_in.iter().any(|(known, _)| *known == contract) {
+            return id.to_owned();
+        }
+        let own = Path::new(&self.chosen_at);
+        let own = if own.file_name().is_some_and(|name| name == schema::CONTRACT_FILE) {
+            own.parent()
+        } else {
+            Some(own)
         };
-        self.chosen.as_ref().is_some_and(has) || self.get(contract).is_ok_and(has)
+        let own = own.unwrap_or(Path::new("."));
+        // A contract that it extends stands beside it.
+        let is_own = self.chosen.as_ref().is_some_and(|set| set.name() == contract);
+        let folder = if is_own { own.to_owned() } else { own.with_file_name(contract) };
+        folder.join(clause).display().to_string()
     }
 
     /// The contract for an output that speaks this protocol: the one that the user chose, or that is promised.

@@ -10,11 +10,13 @@ use tokio::runtime::Handle;
 
 #[cfg(feature = "cli")]
 use super::Status;
+use super::broken::{BrokenClause, broken};
 use super::command_line;
 use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
 use super::keep::Keep;
 use super::plan::Planned;
+use super::process::Process;
 use super::scenario::{OutputMode, Requests};
 use super::target::Transform;
 use crate::golden::INTERLEAVE;
@@ -50,6 +52,10 @@ pub(crate) struct Attempt {
     /// What was concluded of it.
     pub judgement: Judgement,
     pub failures: Vec<Failure>,
+    /// What the clauses say that it fails on.
+    pub clauses: Vec<BrokenClause>,
+    /// How the target was started and how it ended, where something failed.
+    pub process: Option<Process>,
     /// How long the target ran.
     pub duration: Duration,
     /// From the target's exit to its verdict.
@@ -153,10 +159,14 @@ impl<'r> RunContext<'r> {
         } else {
             recorded.discard()?;
         }
+        let clauses = broken(&failures, contracts);
+        let process = (!failures.is_empty()).then(|| Process::of(&recorded.recording));
         let place = recorded.place().to_owned();
         Ok(Attempt {
             judgement,
             failures,
+            clauses,
+            process,
             duration: recorded.captured.duration,
             to_verdict,
             recording: recorded.recording,

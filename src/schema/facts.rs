@@ -49,6 +49,39 @@ impl Fact {
         Self::ALL.iter().map(|fact| fact.name()).collect()
     }
 
+    /// The fact as it stands in a sentence.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Mode => "the output mode",
+            Self::Command => "the command",
+            Self::CommandKnown => "whether the command is known",
+            Self::UnknownFlags => "the list of unknown flags",
+            Self::Argv => "the command line",
+            Self::Env => "the environment",
+            Self::Version => "the version of the target",
+            Self::Flags => "the flag",
+            Self::Prompt => "the prompt",
+            Self::Cwd => "the working directory",
+            Self::Exit => "the exit code",
+            Self::Signal => "the signal that ended it",
+            Self::TimedOut => "the timer that fired",
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Framing => "the framing",
+            Self::Messages => "the number of messages",
+            Self::Kinds => "the list of kinds of message",
+            Self::Stdin => "stdin",
+            Self::StartedAt => "the start of the run",
+            Self::Duration => "the time of the whole run",
+            Self::Conversation => "the time of the conversation",
+            Self::Leftovers => "what was left running",
+            Self::Arrivals => "when output arrived",
+            Self::Prices => "the price list",
+            Self::Served => "what was served",
+            Self::Requests => "what was requested",
+        }
+    }
+
     /// Whether only a recording tells it, never an output alone.
     pub(crate) fn is_recorded(self) -> bool {
         self >= Self::Stdin

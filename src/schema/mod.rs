@@ -66,5 +66,7 @@ pub(crate) use learn::{Fit, Learner};
 pub(crate) use library::Detector;
 pub(crate) use library::{asked_for, detect, family_of};
 #[cfg(feature = "cli")]
-pub(crate) use load::{Bundle, CONTRACT_FILE};
+pub(crate) use load::Bundle;
+#[cfg(feature = "testing")]
+pub(crate) use load::CONTRACT_FILE;
 pub(crate) use pass::judge_read;

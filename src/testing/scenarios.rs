@@ -9,7 +9,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use super::cli::{Error, context, rescue};
 use crate::harness::supervise::Demands;
 use crate::run::target::Choice;
-use crate::run::{ContractCache, Planned, Stop, Suite, SuiteError, plan};
+use crate::run::{BrokenClause, ContractCache, Planned, Process, Stop, Suite, SuiteError, plan};
+use crate::text::printable;
 
 /// A directory of scenario files, each case a test.
 ///
@@ -108,6 +109,9 @@ fn perform(planned: &Planned) -> Result<(), String> {
     }
     let lines = attempt.failures.iter().map(|failure| format!("{}: {}", failure.kind, failure.message));
     let mut lines: Vec<String> = lines.collect();
+    let clauses = attempt.clauses.iter().flat_map(BrokenClause::told);
+    let process = attempt.process.iter().flat_map(Process::told);
+    lines.extend(clauses.chain(process).map(|(label, text)| format!("{label}: {}", printable(text))));
     let kept = rescue(&attempt.recording, &attempt.place, out.path().file_name().unwrap_or_default());
     lines.push(format!("recording: {}", kept.display()));
     lines.push(format!("again: {}", planned.replay()));
