@@ -61,6 +61,7 @@ impl Fact {
             Self::Version => "the version of the target",
             Self::Flags => "the flag",
             Self::Prompt => "the prompt",
+            Self::Operands => "the words of the command line that are no flags",
             Self::Cwd => "the working directory",
             Self::Exit => "the exit code",
             Self::Signal => "the signal that ended it",
