@@ -34,6 +34,8 @@ pub(crate) struct Call {
     pub(crate) flags: Map<String, Value>,
     /// The first word that is neither a flag, a flag's value nor a command.
     pub(crate) prompt: Option<String>,
+    /// All of these words; none when one follows a flag of which nobody knows whether it takes a value.
+    pub(crate) operands: Option<Vec<String>>,
 }
 
 impl Invocation {
@@ -78,7 +80,8 @@ impl Invocation {
         let mut json = self.json_flag.is_none()
             || self.json_env.as_ref().is_some_and(|name| asked_by_variable(name, run));
         let mut command = None;
-        let mut bare = None;
+        let mut operands: Vec<&str> = Vec::new();
+        let mut certain = true;
         let mut unknown = Vec::new();
         let mut flags = Map::new();
         let mut words = words.iter().map(String::as_str).peekable();
@@ -94,8 +97,7 @@ impl Invocation {
                 json = value.is_some_and(|value| value.eq_ignore_ascii_case("json"));
                 flags.insert(flag.clone(), value.into());
             } else if word == "--" {
-                bare = bare.or(words.by_ref().next().map(str::to_string));
-                words.by_ref().for_each(drop);
+                operands.extend(words.by_ref());
             } else if word.starts_with('-') && word.len() > 1 {
                 let (name, written) = word.split_once('=').map_or((word, None), |(n, v)| (n, Some(v)));
                 let declared = run.flags.iter().flatten().find_map(|flag| takes(flag, name));
@@ -114,6 +116,7 @@ impl Invocation {
                     // A flag whose value was forgotten does not swallow the next flag.
                     words.next_if(|next| !next.starts_with("--")).into()
                 } else {
+                    certain &= declared.is_some() || words.peek().is_none_or(|next| next.starts_with('-'));
                     true.into()
                 };
                 if declared.is_none() && looks_like_a_flag(word) {
@@ -123,14 +126,16 @@ impl Invocation {
             } else if self.verbs.iter().any(|verb| verb == word) && command.is_none() {
                 command = Some(word.to_string());
             } else {
-                bare.get_or_insert_with(|| word.to_string());
+                operands.push(word);
             }
         }
         let known = command.is_some();
         let unknown_flags = run.flags.is_some().then_some(unknown);
-        let prompt = bare.clone();
-        let command = command.or(bare).unwrap_or_default();
-        Call { command, known, json, unknown_flags, flags, prompt }
+        let operands: Vec<String> = operands.into_iter().map(str::to_owned).collect();
+        let prompt = operands.first().cloned();
+        let command = command.or_else(|| prompt.clone()).unwrap_or_default();
+        let operands = certain.then_some(operands);
+        Call { command, known, json, unknown_flags, flags, prompt, operands }
     }
 }
 
@@ -202,6 +207,20 @@ mod tests {
         assert_eq!(Value::Object(read.flags), expected);
         assert_eq!(read.prompt.as_deref(), Some("say hi"));
         assert_eq!(call(&["--model", "--quick"]).flags["--model"], Value::Null);
+    }
+
+    #[test]
+    fn what_is_no_flag_and_no_command_is_an_operand() {
+        let operands = |words: &[&str]| call(words).operands;
+        assert_eq!(
+            operands(&["status", "a", "--model", "b", "c", "--quick"]),
+            Some(vec!["a".into(), "c".into()])
+        );
+        assert_eq!(
+            operands(&["status", "--", "--x", "--model", "y"]),
+            Some(["--x", "--model", "y"].map(Into::into).into())
+        );
+        assert_eq!(operands(&["status", "--quick", "a"]), None, "it may be the value of the flag");
     }
 
     #[test]

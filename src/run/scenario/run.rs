@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use super::bytes::{word, words};
 use crate::document::{FileError, Item, Table};
+use crate::harness::Bounds;
 use crate::harness::room::RoomFile;
 use crate::harness::user::{Action, Cue, Step};
 
@@ -37,6 +38,8 @@ pub struct RunPart {
     pub timers: [Option<u64>; 4],
     /// The most that it may print.
     pub most_stdout: Option<u64>,
+    /// What it may use of the machine.
+    pub(crate) bounds: Bounds,
     /// Another program than the target's.
     pub program: Option<String>,
     /// Another working directory, relative to the usual one.
@@ -117,6 +120,9 @@ impl RunPart {
             *timer = table.unsigned(name)?.or(*timer);
         }
         run.most_stdout = table.unsigned("most_stdout")?.or(run.most_stdout);
+        run.bounds.disk_bytes = table.unsigned("disk_bytes")?.or(run.bounds.disk_bytes);
+        run.bounds.memory_bytes = table.unsigned("memory_bytes")?.or(run.bounds.memory_bytes);
+        run.bounds.descriptors = table.unsigned("descriptors")?.or(run.bounds.descriptors);
         run.program = table.string("program")?.or(run.program);
         run.cwd = table.take("cwd").map(word).transpose()?.or(run.cwd);
         if let Some(item) = table.take("stdout") {
