@@ -166,6 +166,11 @@ impl Room {
     }
 }
 
+/// The parts of a path that lead down.
+fn inside(path: &Path) -> PathBuf {
+    path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
+}
+
 impl Drop for Room {
     fn drop(&mut self) {
         // A file system of its own goes with its last descriptor, and with it whatever is in it.
