@@ -37,6 +37,10 @@ impl Error {
     }
 }
 
+/// What it can be asked to do, as a hint.
+const CHOICES: &str =
+    "choose from prompt, status, doctor, config, diff, state, acp, export, turn-loop, version";
+
 /// Runs it; the exit code.
 pub(in crate::reference) fn main(world: &World) -> u8 {
     let arguments = Arguments::read(world);
@@ -65,7 +69,7 @@ pub(in crate::reference) fn main(world: &World) -> u8 {
                 };
                 prompt(world, &asked)
             } else {
-                Err(Error::new("parse", format!("unknown command: {verb}"), Some("run `claw --help`")))
+                Err(Error::new("parse", format!("unknown command: {verb}"), Some(CHOICES)))
             }
         }
     };

@@ -10,6 +10,24 @@ use super::envelope::emit;
 use super::store;
 use crate::time;
 
+/// What it can be asked to do.
+const VERBS: [&str; 14] = [
+    "list-sessions",
+    "delete-session",
+    "load-session",
+    "flush-transcript",
+    "show-command",
+    "show-tool",
+    "exec-command",
+    "exec-tool",
+    "route",
+    "bootstrap",
+    "command-graph",
+    "tool-pool",
+    "bootstrap-graph",
+    "turn-loop",
+];
+
 /// The commands and tools that it knows, with what they are for.
 const COMMANDS: [Known; 2] = [
     ("add-dir", "commands/add-dir/add-dir.tsx", "adds a directory to the workspace"),
@@ -78,6 +96,10 @@ fn failed(kind: &str, operation: &str, target: &str, message: &str, hint: &str) 
 
 fn parse_error(verb: &str, message: &str) -> Box<Failed> {
     failed("parse", "argparse", verb, message, "run `claw --help`")
+}
+
+fn unknown(verb: &str) -> Box<Failed> {
+    parse_error(verb, &format!("invalid choice: '{verb}' (choose from {})", VERBS.join(", ")))
 }
 
 fn not_found(kind: &str, name: &str, message: &str, version: &str) -> Box<Failed> {
@@ -192,7 +214,7 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
             json!({"stages": ["load", "route", "answer"], "note": "markdown only in this version"})
         }
         "" => return Err(parse_error(verb, "the following arguments are required: command")),
-        other => return Err(parse_error(other, &format!("invalid choice: '{other}'"))),
+        other => return Err(unknown(other)),
     };
     Ok((fields, 0))
 }

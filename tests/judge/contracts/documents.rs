@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 
 use clawgate::internals::schema::{Run, judge_output};
-use clawgate::recording::Exit;
+use clawgate::judge::{self, Contracts, Options};
+use clawgate::recording::{Exit, Facts, Recording};
 use clawgate::schema::{ContractSet, Level};
 use serde_json::{Map, Value, json};
 
@@ -131,7 +132,8 @@ fn mutants(envelope: &Value) -> Vec<Mutant> {
                 object(outer).insert(format!("{name}_x"), value);
             });
         }
-        if !value.is_null() && !(is_flat && NULLABLE.contains(&pointer)) {
+        let may_be_null = value.is_null() || is_flat && NULLABLE.contains(&pointer);
+        if !may_be_null {
             add("null", &set(Value::Null));
         }
         for other in of_another_type(value) {
@@ -227,7 +229,6 @@ fn hold(contract: &str, examples: &[(Example, Value)]) -> (usize, usize) {
     let known = |passed: &&String| PASSES.iter().any(|(of, what)| *of == contract && what == passed);
     let unknown: Vec<_> = passed.iter().filter(|passed| !known(passed)).collect();
     assert!(unknown.is_empty(), "{contract}: {} of {count} pass: {unknown:#?}", passed.len());
-    println!("{contract}: {killed} of {count}");
     (count, killed)
 }
 
@@ -246,5 +247,50 @@ fn an_example_with_one_broken_field_fails_the_gate() {
         let (count, killed) = hold(contract, &examples);
         assert!(count >= least, "{contract}: only {count} mutants");
         assert!(killed * 100 >= count * 98, "{contract}: {killed} of {count}");
+    }
+}
+
+/// The contract that a run of claw is held against, and the clauses of level must that it breaks.
+fn judged(target: &str, promised: &str, words: &[&str], envelope: &Value) -> (String, Vec<String>) {
+    let mut facts = Facts::default();
+    facts.target = target.into();
+    facts.exit = Exit::with_code(1);
+    let words = ["claw"].iter().chain(words).chain(&["--output-format", "json"]);
+    facts.argv = words.map(ToString::to_string).collect();
+    facts.other.insert("contract".into(), promised.into());
+    let recording = Recording::new(facts, format!("{envelope}\n").into_bytes(), Vec::new());
+    let judgement = judge::recording(&recording, &Contracts::built_in(), &Options::default()).unwrap();
+    assert!(!judgement.contract_detected);
+    let musts = judgement.findings.into_iter().filter(|finding| finding.level == Level::Must);
+    (judgement.contract.unwrap(), musts.map(|finding| finding.clause).collect())
+}
+
+#[test]
+fn the_envelope_version_that_is_asked_for_is_the_contract() {
+    let flat = example("errors-appendix-a");
+    let nested = example("errors-appendix-b");
+    for asked in [&["--envelope-version=2.0"][..], &["--envelope-version", "2.0"]] {
+        let words = [&["load-session", "nonexistent"], asked].concat();
+        let (contract, musts) = judged("claw", "claw-flat", &words, &flat);
+        assert_eq!(contract, "claw-2.0");
+        assert!(musts.contains(&"claw-2.0/common-fields".into()), "a flat answer is a finding: {musts:?}");
+        assert_eq!(judged("claw", "claw-flat", &words, &nested), ("claw-2.0".into(), vec![]));
+    }
+    let other = ["load-session", "nonexistent", "--envelope-version=1.0"];
+    assert_eq!(judged("claw", "claw-flat", &other, &flat), ("claw-flat".into(), vec![]));
+    // Another program may mean something else by it.
+    let (contract, _) = judged("mine", "claude-json", &["--envelope-version=2.0"], &flat);
+    assert_eq!(contract, "claude-json");
+}
+
+#[test]
+fn a_bootstrap_whose_turn_timed_out_may_exit_2_or_0() {
+    let set = ContractSet::open("claw-1.0").unwrap();
+    let mut envelope = nested("schemas-bootstrap", "1.0");
+    envelope["turn"]["stop_reason"] = "timeout".into();
+    for (code, is_good) in [(0, true), (1, false), (2, true)] {
+        envelope["exit_code"] = code.into();
+        let musts = broken(&set, &envelope, Some((&["bootstrap", "hello"], code)));
+        assert_eq!(musts.is_empty(), is_good, "exit {code}: {musts:?}");
     }
 }
