@@ -89,5 +89,6 @@ fn summary(envelope: &Value) -> String {
 /// What an envelope says, for people: a line for each member.
 pub(super) fn plain(envelope: &Value) -> String {
     let members = envelope.as_object().into_iter().flatten();
-    members.map(|(name, value)| format!("{name}={value}\n")).collect()
+    let lines: Vec<_> = members.map(|(name, value)| format!("{name}={value}\n")).collect();
+    lines.concat()
 }
