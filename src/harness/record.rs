@@ -19,14 +19,13 @@ use super::capture::{self, Captured, Outlets, Watch};
 use super::command_line::CommandLine;
 use super::exchanges::Exchanges;
 use super::live::{Listener, Live, Printed};
-use super::mock::fault::FaultKind;
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
 use super::partial::{KEPT_FILES, Partial, copy_written};
 use super::room::{Room, RoomError, RoomFile};
 use super::secrets::Masker;
 use super::stop::Stop;
 use super::supervise::{
-    Isolation, NetworkMode, Pool, Start, Streams, SuperviseError, Supervisor, end_strays,
+    Demands, Isolation, NetworkMode, Place, Pool, Start, Streams, SuperviseError, Supervisor, View,
 };
 use super::terminal;
 use super::timers::Limits;
@@ -45,8 +44,10 @@ pub(crate) struct Recorder<'r> {
     pub(crate) runtime: Handle,
     /// What holds the targets.
     pub(crate) pool: Arc<Pool>,
-    /// Whether they are kept away from the network.
-    pub(crate) network: NetworkMode,
+    /// What they must be kept apart from.
+    pub(crate) demands: Demands,
+    /// How much a target may write, into its room and around it.
+    pub(crate) disk_bytes: u64,
     /// Where recordings are made.
     pub(crate) out: &'r Path,
     pub(crate) stop: &'r Stop,
@@ -72,12 +73,23 @@ pub(crate) struct Job<'j> {
     pub(crate) until_asked: Option<Limits>,
     /// The most that the target may print.
     pub(crate) most_stdout: u64,
+    pub(crate) bounds: Bounds,
     /// What is known of the run before its command line is.
     pub(crate) facts: Facts,
     /// Where the recording goes once it is whole.
     pub(crate) place: PathBuf,
     /// Whether what the target wrote into its working directory is kept beside the recording.
     pub(crate) keep_files: bool,
+}
+
+/// What a target may use of the machine; what is left open is bounded only where everything is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bounds {
+    /// How much it may write, into its room and around it.
+    pub(crate) disk_bytes: Option<u64>,
+    pub(crate) memory_bytes: Option<u64>,
+    /// How many files it may have open at once.
+    pub(crate) descriptors: Option<u64>,
 }
 
 /// Why a run could not be recorded: not the target's doing.
@@ -112,7 +124,7 @@ pub(crate) struct Prepared<'r> {
     outlets: Outlets,
     /// The target's end of standard input, and the user's.
     stdin: (Option<OwnedFd>, Option<OwnedFd>),
-    mode: NetworkMode,
+    view: View,
     supervisor: Supervisor,
     isolation: Isolation,
     api: Option<MockApi>,
@@ -161,7 +173,7 @@ impl Recorder<'_> {
         job: Job<'r>,
         command_line: impl FnOnce(&Room, Option<&str>) -> Result<CommandLine, String>,
     ) -> Result<Prepared<'r>, RecordError> {
-        let room = Room::new(job.files)?;
+        let mut room = Room::new()?;
         let (streams, outlets, screen) = if job.terminal {
             let (streams, outlets, line, keyboard) = capture::terminal()?;
             (streams, outlets, Some((line, keyboard)))
@@ -169,16 +181,16 @@ impl Recorder<'_> {
             let (streams, outlets) = capture::pipes()?;
             (streams, outlets, None)
         };
-        let keeps_network = job.script.is_none_or(|script| needs_own_socket(script, job.faults));
-        let network = if keeps_network { NetworkMode::Off } else { self.network };
-        let prepared = self.pool.prepare(network, room.root())?;
-        let mode = prepared.mode();
-        let options = Options {
-            listener: prepared.listener,
-            faults: job.faults.to_vec(),
-            keep_bodies: true,
-            ..Options::default()
-        };
+        // The real API is somewhere else.
+        let network = if job.script.is_none() { NetworkMode::Off } else { self.demands.network };
+        let demands = Demands { network, ..self.demands };
+        let prepared =
+            self.pool.prepare(demands, room.root(), job.bounds.disk_bytes.unwrap_or(self.disk_bytes))?;
+        let view = prepared.view();
+        let Place { isolation, listener, room: inside } = prepared.place;
+        room.furnish(inside, job.files)?;
+        let options =
+            Options { listener, faults: job.faults.to_vec(), keep_bodies: true, ..Options::default() };
         let start = |script: &Script| self.runtime.block_on(MockApi::start(script.clone(), options));
         let api = job.script.map(start).transpose()?;
         let requests = self.requests(&job, api.as_ref())?;
@@ -202,9 +214,9 @@ impl Recorder<'_> {
             streams,
             outlets,
             stdin,
-            mode,
+            view,
             supervisor: prepared.supervisor,
-            isolation: prepared.isolation,
+            isolation,
             api,
             requests,
             line,
@@ -250,10 +262,15 @@ impl<'r> Prepared<'r> {
             requests: self.requests,
             cancel: recorder.stop.as_fd(),
         };
-        let captured = capture::watch(&mut supervisor, self.outlets, watch, &mut live)
-            .inspect_err(|_| end_strays(room.root()))?;
+        let captured = match capture::watch(&mut supervisor, self.outlets, watch, &mut live) {
+            Ok(captured) => captured,
+            Err(error) => {
+                supervisor.give_up(room.root());
+                return Err(error.into());
+            }
+        };
         if !captured.ended.survivors {
-            recorder.pool.give_back(self.mode, supervisor);
+            recorder.pool.give_back(self.view, supervisor);
         }
         let printed = live.finish()?;
         facts.exit = captured.exit.clone();
@@ -375,12 +392,6 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
     facts
 }
 
-/// A port that refuses for a while has to be made again, which only its own network can do.
-fn needs_own_socket(script: &Script, faults: &[Fault]) -> bool {
-    let mut faults = faults.iter().chain(&script.server_faults);
-    faults.any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
-}
-
 /// The target's working directory.
 fn cwd(job: &Job<'_>, room: &Room) -> PathBuf {
     let work = room.work();
@@ -397,6 +408,8 @@ fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start 
         leftover_grace_ms: GRACE.1,
         api_port,
         terminal: job.terminal,
+        memory_bytes: job.bounds.memory_bytes,
+        descriptors: job.bounds.descriptors,
         first: line.first,
     }
 }

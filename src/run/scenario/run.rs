@@ -1,6 +1,7 @@
 //! `[run]`: what a target is made to do.
 
 use crate::document::{FileError, Item, Table};
+use crate::harness::Bounds;
 use crate::harness::room::RoomFile;
 use crate::harness::user::{Action, Cue, Step};
 
@@ -34,6 +35,8 @@ pub struct RunPart {
     pub timers: [Option<u64>; 4],
     /// The most that it may print.
     pub most_stdout: Option<u64>,
+    /// What it may use of the machine.
+    pub(crate) bounds: Bounds,
     /// Another program than the target's.
     pub program: Option<String>,
     /// Another working directory, relative to the usual one.
@@ -112,6 +115,9 @@ impl RunPart {
             *timer = table.unsigned(name)?.or(*timer);
         }
         run.most_stdout = table.unsigned("most_stdout")?.or(run.most_stdout);
+        run.bounds.disk_bytes = table.unsigned("disk_bytes")?.or(run.bounds.disk_bytes);
+        run.bounds.memory_bytes = table.unsigned("memory_bytes")?.or(run.bounds.memory_bytes);
+        run.bounds.descriptors = table.unsigned("descriptors")?.or(run.bounds.descriptors);
         run.program = table.string("program")?.or(run.program);
         run.cwd = table.string("cwd")?.or(run.cwd);
         table.finish()?;
