@@ -181,6 +181,9 @@ fn the_page_of_the_statements_is_current() {
     assert!(stored == fresh, "{PAGE} is out of date: INSTA_UPDATE=always cargo test --test judge statements");
 }
 
+/// A clause by its id, and the runs that break it.
+type Held<'a> = (&'a String, &'a Clause, &'a Vec<String>);
+
 /// The page: how much is held how firmly, and a table for each document.
 fn page(documents: &[Document], contracts: &Contracts) -> String {
     let mut tables = String::new();
@@ -202,16 +205,15 @@ fn page(documents: &[Document], contracts: &Contracts) -> String {
             let strongest = clauses.iter().map(|(_, clause, _)| clause.level).max();
             let column = LEVELS.iter().position(|level| Some(*level) == strongest);
             count[column.unwrap_or(LEVELS.len())] += 1;
-            let cells = |cell: &dyn Fn(&(&String, &Clause, &Vec<String>)) -> String| {
-                clauses.iter().map(cell).collect::<Vec<_>>().join("<br>")
-            };
+            let cells =
+                |cell: &dyn Fn(&Held) -> String| clauses.iter().map(cell).collect::<Vec<_>>().join("<br>");
             let mut held = cells(&|(id, ..)| format!("`{id}`"));
             if let Some(reason) = &statement.none {
                 held = format!("none: {reason}");
             }
             let mut level = cells(&|(_, clause, _)| clause.level.name().to_string());
             if let Some(against) = &statement.against {
-                level += &format!(": {against}");
+                let _ = write!(level, ": {against}");
             }
             let runs = cells(&|(id, clause, runs)| {
                 let (contract, _) = id.split_once('/').unwrap();
