@@ -178,11 +178,6 @@ impl Drop for Room {
     }
 }
 
-/// A path without what would lead out of where it begins.
-fn inside(path: &Path) -> PathBuf {
-    path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
-}
-
 /// Where rooms are made: in memory where there is enough of it, which saves most of what a room costs, unless the user
 /// names another place for temporary files.
 fn ground() -> PathBuf {
