@@ -6,12 +6,18 @@
 #[cfg(feature = "cli")]
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::difference::{Difference, difference};
-use super::normalise::Normal;
-use super::snapshot::SnapshotError;
+use super::parts::{Head, Parts};
+#[cfg(feature = "cli")]
+use super::parts::{Normal, Part};
+use super::reading::Go;
+use super::snapshot::{
+    LineReader, LineWriter, ReadError, SnapshotError, SnapshotLines, SnapshotReader, write_content,
+    write_head,
+};
 
 /// How the name of a snapshot ends.
 pub(crate) const SNAP: &str = "snap";
@@ -81,6 +87,12 @@ pub enum StoreError {
         /// What is wrong with it.
         source: SnapshotError,
     },
+    /// What was recorded of a run cannot be read.
+    #[error("cannot be compared: {source}")]
+    Unread {
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// It holds a credential.
     #[error("{}: refused: it holds what looks like a credential; mask it in the target, or run again", path.display())]
     Secret {
@@ -121,41 +133,76 @@ impl Store {
         path.with_file_name(format!("{name}.{SNAP}"))
     }
 
-    /// Compares a run with its snapshot, and does what `mode` says about a difference.
-    pub(crate) fn check(&self, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
-        let path = self.path(&normal.target, &normal.scenario);
-        let found = normal.to_snapshot();
-        if (self.is_secret)(&found) {
-            return Err(StoreError::Secret { path });
-        }
+    /// Compares a run with its snapshot, and does what `mode` says about a difference. Both are read as streams; what differs
+    /// is written to a file before it is looked at.
+    pub(crate) fn check(&self, run: &dyn Parts, mode: Mode) -> Result<Outcome, StoreError> {
+        let path = self.path(&run.head().target, &run.head().scenario);
         let pending = pending_of(&path);
-        let known = match open(&path) {
+        let known = match Known::open(&path) {
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
-            Err(error @ StoreError::Io { .. }) => return Err(error),
-            known => Some(known),
+            Err(StoreError::Snapshot { .. }) if mode == Mode::Update => None,
+            known => Some(known?),
         };
-        // A scenario that moved, and a header that another tool has written differently, are no difference.
-        let as_owned = |known: &Normal| Normal { owner: normal.owner.clone(), ..known.clone() }.to_snapshot();
-        if mode == Mode::Update {
-            let known = known.and_then(Result::ok);
-            let is_same = known.as_ref().is_some_and(|known| as_owned(known) == found);
-            if !is_same || known.is_some_and(|known| known.owner != normal.owner) {
-                self.write(&path, &found)?;
-            }
-            self.forget(&pending)?;
-            return Ok(if is_same { Outcome::Same } else { Outcome::Updated });
-        }
-        let expected = known.transpose()?.map(|known| as_owned(&known));
-        if expected.as_deref() == Some(found.as_str()) {
-            if mode == Mode::Check {
+        if let Some(known) = &known
+            && (mode != Mode::Update || known.head.owner == run.head().owner)
+            && self.is_as_written(known, run, &path)?
+        {
+            if mode != Mode::ReadOnly {
                 self.forget(&pending)?;
             }
             return Ok(Outcome::Same);
         }
-        if mode == Mode::Check {
-            self.write(&pending, &found)?;
+        let written = self.written(run, &path)?;
+        let compared = known.as_ref().map(|known| known.difference(run.head(), &written)).transpose();
+        let difference = match compared {
+            Err(StoreError::Snapshot { .. }) if mode == Mode::Update => None,
+            compared => compared?,
+        };
+        let is_same = difference.as_ref().is_some_and(Option::is_none);
+        match mode {
+            Mode::Update => {
+                // A scenario that moved, and a header that another tool has written differently, are no difference.
+                if !is_same || known.is_some_and(|known| known.head.owner != run.head().owner) {
+                    self.put(&written, &path)?;
+                }
+                self.forget(&pending)?;
+                Ok(if is_same { Outcome::Same } else { Outcome::Updated })
+            }
+            Mode::Check if is_same => self.forget(&pending).map(|()| Outcome::Same),
+            Mode::Check | Mode::ReadOnly => {
+                if mode == Mode::Check {
+                    self.put(&written, &pending)?;
+                }
+                Ok(match difference {
+                    None => Outcome::New,
+                    Some(None) => Outcome::Same,
+                    Some(Some(difference)) => Outcome::Changed(difference),
+                })
+            }
         }
-        Ok(expected.map_or(Outcome::New, |expected| Outcome::Changed(difference(&expected, &found))))
+    }
+
+    /// Whether a snapshot has exactly the lines of a run. A scenario that moved is no difference.
+    fn is_as_written(&self, known: &Known, run: &dyn Parts, path: &Path) -> Result<bool, StoreError> {
+        let owner = run.head().owner.clone();
+        if *run.head() != (Head { owner, ..known.head.clone() }) {
+            return Ok(false);
+        }
+        let mut reader = known.reader()?;
+        let mut result = Ok(true);
+        let mut see = |line: &str| {
+            if (self.is_secret)(line) {
+                result = Err(StoreError::Secret { path: path.to_owned() });
+            } else {
+                match reader.next_line() {
+                    Ok(known) => result = Ok(known.as_deref() == Some(line)),
+                    Err(error) => result = Err(at(path)(error)),
+                }
+            }
+            if matches!(result, Ok(true)) { Go::Continue(()) } else { Go::Break(()) }
+        };
+        write_content(run, &mut LineWriter::new(&mut see)).map_err(unread)?;
+        Ok(result? && reader.next_line().map_err(at(path))?.is_none())
     }
 
     /// What waits for a decision, in the order of the paths.
@@ -199,8 +246,8 @@ impl Store {
         let known: BTreeSet<PathBuf> = cases.into_iter().map(|case| self.path(target, case)).collect();
         let mut orphans = Vec::new();
         for path in self.snapshots(target)?.into_iter().filter(|path| !known.contains(path)) {
-            let normal = open(&path)?;
-            let Some(owner) = normal.owner else {
+            let head = head_of(&path)?;
+            let Some(owner) = head.owner else {
                 orphans.push(Orphan { path, kept_for: None });
                 continue;
             };
@@ -208,7 +255,7 @@ impl Store {
             // Beside the snapshots, a file that is not there is gone; elsewhere it may be on another machine.
             let is_ours = !Path::new(&owner).starts_with("../..");
             let kept_for = (!scenario.exists() && !is_ours).then_some(owner);
-            if !has(&scenario, &normal.scenario) {
+            if !has(&scenario, &head.scenario) {
                 orphans.push(Orphan { path, kept_for });
             }
         }
@@ -264,12 +311,37 @@ impl Store {
         }
     }
 
-    fn write(&self, path: &Path, text: &str) -> Result<(), StoreError> {
+    /// A file that nobody finds with the snapshot of a run. What is secret is never in it.
+    fn written(&self, run: &dyn Parts, path: &Path) -> Result<File, StoreError> {
+        let mut file = tempfile::tempfile().map_err(at(path))?;
+        let mut out = io::BufWriter::new(&mut file);
+        let mut result = Ok(());
+        let mut take = |line: &str| {
+            result = if (self.is_secret)(line) {
+                Err(StoreError::Secret { path: path.to_owned() })
+            } else {
+                out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).map_err(at(path))
+            };
+            if result.is_ok() { Go::Continue(()) } else { Go::Break(()) }
+        };
+        let mut lines = LineWriter::new(&mut take);
+        if write_head(run.head(), &mut lines).is_ok() {
+            write_content(run, &mut lines).map_err(unread)?;
+        }
+        result?;
+        out.flush().map_err(at(path))?;
+        drop(out);
+        Ok(file)
+    }
+
+    /// Copies a file into the store, whole or not at all.
+    fn put(&self, mut written: &File, path: &Path) -> Result<(), StoreError> {
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(at(folder))?;
         let _lock = self.lock()?;
         let mut file = tempfile::Builder::new().prefix(".golden-").tempfile_in(folder).map_err(at(folder))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_data()).map_err(at(path))?;
+        let copied = written.rewind().and_then(|()| io::copy(&mut written, &mut file));
+        copied.and_then(|_| file.as_file().sync_data()).map_err(at(path))?;
         // A temporary file is for its owner alone; a snapshot is for everybody.
         let readable = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
         file.as_file().set_permissions(readable).map_err(at(path))?;
@@ -324,16 +396,68 @@ pub(crate) fn snapshot_of(pending: &Path) -> PathBuf {
 }
 
 /// Reads a snapshot's text.
+#[cfg(feature = "cli")]
 pub(crate) fn read(path: &Path) -> Result<String, StoreError> {
     let bytes = fs::read(path).map_err(at(path))?;
     // What is not UTF-8 is not a snapshot of ours, and says so when it is read as one.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads the snapshot in a file.
-pub(crate) fn open(path: &Path) -> Result<Normal, StoreError> {
-    let text = read(path)?;
-    Normal::from_snapshot(&text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+/// A snapshot that is there.
+struct Known {
+    head: Head,
+    file: File,
+    path: PathBuf,
+}
+
+impl Known {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = File::open(path).map_err(at(path))?;
+        let head = SnapshotReader::new(&file).map_err(unusable(path))?.head;
+        Ok(Self { head, file, path: path.to_owned() })
+    }
+
+    /// From its start; only one at a time can be read.
+    fn reader(&self) -> Result<SnapshotReader<&File>, StoreError> {
+        let mut file = &self.file;
+        file.rewind().map_err(at(&self.path))?;
+        SnapshotReader::new(file).map_err(unusable(&self.path))
+    }
+
+    /// How what a run did differs from it, if it does.
+    fn difference(&self, head: &Head, mut found: &File) -> Result<Option<Difference>, StoreError> {
+        let as_owned = Head { owner: head.owner.clone(), ..self.head.clone() };
+        let mut old = SnapshotLines::new(self.reader()?, &as_owned);
+        found.rewind().map_err(at(&self.path))?;
+        let mut new = LineReader::new(found);
+        difference(&mut || old.next(), &mut || Ok(new.next()?)).map_err(unusable(&self.path))
+    }
+}
+
+/// Whose snapshot the one in a file is.
+#[cfg(feature = "cli")]
+pub(crate) fn head_of(path: &Path) -> Result<Head, StoreError> {
+    Known::open(path).map(|known| known.head)
+}
+
+/// Shows every part of the snapshot in a file.
+#[cfg(feature = "cli")]
+pub(crate) fn visit_snapshot(path: &Path, each: &mut dyn FnMut(Part<'_>) -> Go) -> Result<Head, StoreError> {
+    let known = Known::open(path)?;
+    known.reader()?.visit(each).map_err(unusable(path))?;
+    Ok(known.head)
+}
+
+fn unusable(path: &Path) -> impl FnOnce(ReadError) -> StoreError {
+    let path = path.to_owned();
+    move |error| match error {
+        ReadError::Io(source) => StoreError::Io { path, source },
+        ReadError::Snapshot(source) => StoreError::Snapshot { path, source },
+    }
+}
+
+fn unread(source: io::Error) -> StoreError {
+    StoreError::Unread { source }
 }
 
 #[cfg(feature = "cli")]
@@ -369,8 +493,8 @@ mod tests {
     use serde_json::json;
 
     fn normal(case: &str, code: i32) -> Normal {
-        let exit = Some(json!({ "code": code }));
-        Normal { target: "t".into(), scenario: case.into(), exit, ..Normal::default() }
+        let head = Head { target: "t".into(), scenario: case.into(), ..Head::default() };
+        Normal { head, exit: Some(json!({ "code": code })), ..Normal::default() }
     }
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -456,7 +580,9 @@ mod tests {
         let (folder, store) = store();
         let owned = |case: &str, file: &str| {
             let owner = Some(store.owner(&folder.path().join(file)));
-            store.check(&Normal { owner, ..normal(case, 0) }, Mode::Update).unwrap();
+            let mut owned = normal(case, 0);
+            owned.head.owner = owner;
+            store.check(&owned, Mode::Update).unwrap();
         };
         fs::write(folder.path().join("here.toml"), "").unwrap();
         for (case, file) in
