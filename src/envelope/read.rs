@@ -42,13 +42,13 @@ impl Envelope {
         })
     }
 
-    /// As [`read_with`](Self::read_with), but the middle of long lists in a large document is left out of `value`: whoever
-    /// judges all of it does so where it stands.
+    /// As [`read_with`](Self::read_with), but of a large document the middle of long lists and texts of more than so many
+    /// bytes are left out of `value`: whoever judges all of it does so where it stands.
     #[cfg(feature = "contracts")]
-    pub(crate) fn outline(output: &[u8], see: &mut dyn FnMut(Node<'_>)) -> Self {
+    pub(crate) fn outline(output: &[u8], longest: usize, see: &mut dyn FnMut(Node<'_>)) -> Self {
         Self::read_as(output, &mut |root| {
             see(root);
-            if root.raw().len() > LARGE { outline(root) } else { root.to_value() }
+            if root.raw().len() > LARGE { outline(root, longest) } else { root.to_value() }
         })
     }
 
@@ -154,19 +154,20 @@ impl Envelope {
     }
 }
 
-/// A value without the middle of its long lists.
+/// A value without the middle of its long lists, and without long texts.
 #[cfg(feature = "contracts")]
-fn outline(node: Node<'_>) -> Value {
+fn outline(node: Node<'_>, longest: usize) -> Value {
     match node.kind() {
+        Kind::String if node.raw().len() > longest => Value::String(String::new()),
         Kind::Array if !node.is_opaque() => {
             let count = node.items().count();
             let is_end = |at: usize| at < ENDS || at + ENDS >= count;
             let kept = node.items().enumerate().filter(|(at, _)| is_end(*at));
-            Value::Array(kept.map(|(_, item)| outline(item)).collect())
+            Value::Array(kept.map(|(_, item)| outline(item, longest)).collect())
         }
         Kind::Object if !node.is_opaque() => {
             let member = |(key, value): (Node<'_>, Node<'_>)| {
-                (key.text().unwrap_or_default().into_owned(), outline(value))
+                (key.text().unwrap_or_default().into_owned(), outline(value, longest))
             };
             Value::Object(node.members().map(member).collect())
         }
@@ -258,7 +259,8 @@ mod tests {
             format!("{{\"list\":[{}],\"text\":\"{}\"}}\n", items.join(","), "x".repeat(LARGE))
         };
         let (short, long) = (list(2 * ENDS), list(5000));
-        let value = |output: &str| Envelope::outline(output.as_bytes(), &mut |_| {}).value.unwrap();
+        let value =
+            |output: &str| Envelope::outline(output.as_bytes(), usize::MAX, &mut |_| {}).value.unwrap();
         assert_eq!(value(&short), Envelope::read(short.as_bytes()).value.unwrap());
         let value = value(&long);
         assert_eq!(value["list"].as_array().unwrap().len(), 2 * ENDS);

@@ -143,16 +143,15 @@ impl Store {
             Err(StoreError::Snapshot { .. }) if mode == Mode::Update => None,
             known => Some(known?),
         };
-        if let Some(known) = &known
-            && (mode != Mode::Update || known.head.owner == run.head().owner)
-            && self.is_as_written(known, run, &path)?
-        {
+        // A scenario that moved is no difference, and is noted.
+        let has_moved =
+            mode == Mode::Update && known.as_ref().is_some_and(|known| known.head.owner != run.head().owner);
+        let Some(written) = self.written(run, known.as_ref().filter(|_| !has_moved), &path)? else {
             if mode != Mode::ReadOnly {
                 self.forget(&pending)?;
             }
             return Ok(Outcome::Same);
-        }
-        let written = self.written(run, &path)?;
+        };
         let compared = known.as_ref().map(|known| known.difference(run.head(), &written)).transpose();
         let difference = match compared {
             Err(StoreError::Snapshot { .. }) if mode == Mode::Update => None,
@@ -161,8 +160,7 @@ impl Store {
         let is_same = difference.as_ref().is_some_and(Option::is_none);
         match mode {
             Mode::Update => {
-                // A scenario that moved, and a header that another tool has written differently, are no difference.
-                if !is_same || known.is_some_and(|known| known.head.owner != run.head().owner) {
+                if !is_same || has_moved {
                     self.put(&written, &path)?;
                 }
                 self.forget(&pending)?;
@@ -180,29 +178,6 @@ impl Store {
                 })
             }
         }
-    }
-
-    /// Whether a snapshot has exactly the lines of a run. A scenario that moved is no difference.
-    fn is_as_written(&self, known: &Known, run: &dyn Parts, path: &Path) -> Result<bool, StoreError> {
-        let owner = run.head().owner.clone();
-        if *run.head() != (Head { owner, ..known.head.clone() }) {
-            return Ok(false);
-        }
-        let mut reader = known.reader()?;
-        let mut result = Ok(true);
-        let mut see = |line: &str| {
-            if (self.is_secret)(line) {
-                result = Err(StoreError::Secret { path: path.to_owned() });
-            } else {
-                match reader.next_line() {
-                    Ok(known) => result = Ok(known.as_deref() == Some(line)),
-                    Err(error) => result = Err(at(path)(error)),
-                }
-            }
-            if matches!(result, Ok(true)) { Go::Continue(()) } else { Go::Break(()) }
-        };
-        write_content(run, &mut LineWriter::new(&mut see)).map_err(unread)?;
-        Ok(result? && reader.next_line().map_err(at(path))?.is_none())
     }
 
     /// What waits for a decision, in the order of the paths.
@@ -311,27 +286,27 @@ impl Store {
         }
     }
 
-    /// A file that nobody finds with the snapshot of a run. What is secret is never in it.
-    fn written(&self, run: &dyn Parts, path: &Path) -> Result<File, StoreError> {
-        let mut file = tempfile::tempfile().map_err(at(path))?;
-        let mut out = io::BufWriter::new(&mut file);
+    /// A file that nobody finds with the snapshot of a run; none when the one that is known has the same lines. What is
+    /// secret is never in it.
+    fn written(
+        &self,
+        run: &dyn Parts,
+        known: Option<&Known>,
+        path: &Path,
+    ) -> Result<Option<File>, StoreError> {
+        let mut out = Spool::new(run.head(), known).map_err(unusable(path))?;
         let mut result = Ok(());
         let mut take = |line: &str| {
             result = if (self.is_secret)(line) {
                 Err(StoreError::Secret { path: path.to_owned() })
             } else {
-                out.write_all(line.as_bytes()).and_then(|()| out.write_all(b"\n")).map_err(at(path))
+                out.line(line).map_err(unusable(path))
             };
             if result.is_ok() { Go::Continue(()) } else { Go::Break(()) }
         };
-        let mut lines = LineWriter::new(&mut take);
-        if write_head(run.head(), &mut lines).is_ok() {
-            write_content(run, &mut lines).map_err(unread)?;
-        }
+        write_content(run, &mut LineWriter::new(&mut take)).map_err(unread)?;
         result?;
-        out.flush().map_err(at(path))?;
-        drop(out);
-        Ok(file)
+        out.finish().map_err(unusable(path))
     }
 
     /// Copies a file into the store, whole or not at all.
@@ -403,6 +378,72 @@ pub(crate) fn read(path: &Path) -> Result<String, StoreError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Writes a snapshot from where it begins to differ from the one that is known.
+struct Spool<'k> {
+    head: &'k Head,
+    known: Option<(&'k Known, SnapshotReader<&'k File>)>,
+    /// How many lines are the same so far.
+    same: usize,
+    file: Option<io::BufWriter<File>>,
+}
+
+impl<'k> Spool<'k> {
+    fn new(head: &'k Head, known: Option<&'k Known>) -> Result<Self, ReadError> {
+        let as_owned = |known: &Known| Head { owner: head.owner.clone(), ..known.head.clone() };
+        let known = known.filter(|known| as_owned(known) == *head);
+        let known = known.map(|known| Ok::<_, ReadError>((known, known.reader()?))).transpose()?;
+        let mut spool = Self { head, known, same: 0, file: None };
+        if spool.known.is_none() {
+            spool.begin()?;
+        }
+        Ok(spool)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), ReadError> {
+        if self.file.is_none() {
+            let next = self.known.as_mut().map(|(_, reader)| reader.next_line()).transpose()?.flatten();
+            if next.as_deref() == Some(line) {
+                self.same += 1;
+                return Ok(());
+            }
+            self.begin()?;
+        }
+        if let Some(file) = &mut self.file {
+            file.write_all(line.as_bytes())?;
+            file.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is the same so far.
+    fn begin(&mut self) -> Result<(), ReadError> {
+        let mut file = io::BufWriter::new(tempfile::tempfile()?);
+        let mut head = String::new();
+        // Writing to a string cannot fail.
+        _ = write_head(self.head, &mut head);
+        file.write_all(head.as_bytes())?;
+        if let Some((known, _)) = self.known.take() {
+            let mut reader = known.reader()?;
+            for _ in 0..self.same {
+                file.write_all(reader.next_line()?.unwrap_or_default().as_bytes())?;
+                file.write_all(b"\n")?;
+            }
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// The file, unless all was the same.
+    fn finish(mut self) -> Result<Option<File>, ReadError> {
+        let rest = self.known.as_mut().map(|(_, reader)| reader.next_line()).transpose()?.flatten();
+        if rest.is_some() {
+            self.begin()?;
+        }
+        let file = self.file.map(io::BufWriter::into_inner).transpose();
+        Ok(file.map_err(io::IntoInnerError::into_error)?)
+    }
+}
+
 /// A snapshot that is there.
 struct Known {
     head: Head,
@@ -418,16 +459,17 @@ impl Known {
     }
 
     /// From its start; only one at a time can be read.
-    fn reader(&self) -> Result<SnapshotReader<&File>, StoreError> {
+    fn reader(&self) -> Result<SnapshotReader<&File>, ReadError> {
         let mut file = &self.file;
-        file.rewind().map_err(at(&self.path))?;
-        SnapshotReader::new(file).map_err(unusable(&self.path))
+        file.rewind()?;
+        SnapshotReader::new(file)
     }
 
     /// How what a run did differs from it, if it does.
     fn difference(&self, head: &Head, mut found: &File) -> Result<Option<Difference>, StoreError> {
         let as_owned = Head { owner: head.owner.clone(), ..self.head.clone() };
-        let mut old = SnapshotLines::new(self.reader()?, &as_owned);
+        let reader = self.reader().map_err(unusable(&self.path))?;
+        let mut old = SnapshotLines::new(reader, &as_owned);
         found.rewind().map_err(at(&self.path))?;
         let mut new = LineReader::new(found);
         difference(&mut || old.next(), &mut || Ok(new.next()?)).map_err(unusable(&self.path))
@@ -444,7 +486,7 @@ pub(crate) fn head_of(path: &Path) -> Result<Head, StoreError> {
 #[cfg(feature = "cli")]
 pub(crate) fn visit_snapshot(path: &Path, each: &mut dyn FnMut(Part<'_>) -> Go) -> Result<Head, StoreError> {
     let known = Known::open(path)?;
-    known.reader()?.visit(each).map_err(unusable(path))?;
+    known.reader().and_then(|mut reader| reader.visit(each)).map_err(unusable(path))?;
     Ok(known.head)
 }
 
@@ -516,6 +558,40 @@ mod tests {
         // It is as it was again: what waited is stale.
         assert_eq!(store.check(&normal("a/b", 0), Mode::Check).unwrap(), Outcome::Same);
         assert!(store.pending().unwrap().is_empty());
+    }
+
+    #[test]
+    fn how_a_snapshot_is_laid_out_is_no_difference() {
+        let (_folder, store) = store();
+        let mut run = normal("a", 0);
+        run.files = vec![json!({"path": "work/a", "bytes": 1}), json!({"path": "x".repeat(2 << 20)})];
+        store.check(&run, Mode::Update).unwrap();
+        let path = store.path("t", "a");
+        let text = read(&path).unwrap();
+        let laid_out = text.replace(", \"bytes\"", ",\n  \"bytes\"");
+        assert_ne!(laid_out, text);
+        for other in [text.replace('\n', "\r\n"), text.replace("source: clawgate\n", ""), laid_out] {
+            fs::write(&path, other).unwrap();
+            for mode in [Mode::ReadOnly, Mode::Check, Mode::Update] {
+                assert_eq!(store.check(&run, mode).unwrap(), Outcome::Same);
+            }
+        }
+        let cases = [
+            (text.replace("== end", "{\"path\": \"b\"}\n== end"), 1),
+            (text.replace("{\"path\": \"work/a\", \"bytes\": 1}\n", ""), 1),
+            (text.replace("xx\"", "xy\""), 1),
+        ];
+        for (other, lines) in cases {
+            assert_ne!(other, text);
+            fs::write(&path, other).unwrap();
+            let Outcome::Changed(found) = store.check(&run, Mode::Check).unwrap() else {
+                panic!("it differs")
+            };
+            assert_eq!(found.removed.max(found.added), lines);
+            assert_eq!(read(&pending_of(&path)).unwrap(), text);
+        }
+        fs::write(&path, text.replace("\"code\": 0", "\"code\": ")).unwrap();
+        assert!(matches!(store.check(&run, Mode::Check), Err(StoreError::Snapshot { .. })));
     }
 
     #[test]

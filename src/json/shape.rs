@@ -350,6 +350,19 @@ mod tests {
     }
 
     #[test]
+    fn places_beyond_the_room_are_told_as_one() {
+        let (mut shape, mut room) = (Shape::default(), 3);
+        for name in ["a", "b", "c", "d", "e", "a"] {
+            shape.add_within(&json!({ name: 1 }), 1, &mut room);
+        }
+        let counts: Vec<_> = shape.fields.iter().map(|(name, shape)| (name.as_str(), shape.count)).collect();
+        assert_eq!(counts, [("a", 2), ("b", 1), ("c", 1), (REST, 2)]);
+        let long = json!({"type": "x", "list": (0..1000).collect::<Vec<_>>()});
+        assert_eq!(sample(&long)["list"].as_array().unwrap().len(), ELEMENTS);
+        assert_eq!(sample(&long)["type"], "x");
+    }
+
+    #[test]
     fn evidence_is_bounded() {
         let large: Value = (0..1000).map(|n| json!({"number": n, "text": "x".repeat(500)})).collect();
         assert!(shortened(&large).to_string().len() < 1000);

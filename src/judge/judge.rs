@@ -185,7 +185,7 @@ impl<'c> Judge<'c> {
     /// Whether what was printed so far holds a whole document.
     #[cfg(feature = "testing")]
     pub(crate) fn has_document(&self) -> bool {
-        matches!(&self.body, Body::Document(_, bytes) if Envelope::outline(bytes, &mut |_| {}).value.is_some())
+        matches!(&self.body, Body::Document(_, bytes) if Envelope::outline(bytes, 0, &mut |_| {}).value.is_some())
     }
 
     /// Reads the next bytes of the output. `watch` sees each line of a stream as it ends.
@@ -378,7 +378,9 @@ fn judge_document(
     is_guessed: bool,
 ) -> Result<Judgement, FileError> {
     let mut session = (protocol == Protocol::ClaudeJson).then(|| Session::new(options.limits));
-    let envelope = Envelope::outline(bytes, &mut |root| {
+    // The verdict on a claw carries whole texts of its document; that on a Claude CLI has them from its session.
+    let longest = if session.is_some() { 1 << 10 } else { usize::MAX };
+    let envelope = Envelope::outline(bytes, longest, &mut |root| {
         if let Some(session) = &mut session {
             see_messages(root, session);
         }
