@@ -76,7 +76,9 @@ fn main() {
         measure(root, "judge of a stream", megabytes, &["judge", &sides[0]]);
         measure(root, "diff of two streams", megabytes, &["diff", &sides[0], &sides[1]]);
         golden(root, megabytes);
-        sides.iter().for_each(|side| fs::remove_dir_all(side).expect("the recording is there"));
+        for side in &sides {
+            fs::remove_dir_all(side).expect("the recording is there");
+        }
     }
     documents(root);
 }

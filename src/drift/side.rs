@@ -65,7 +65,7 @@ impl Default for Said {
 
 impl PartialEq for Said {
     fn eq(&self, other: &Self) -> bool {
-        self.length == other.length && self.digest.clone().finalize() == other.digest.clone().finalize()
+        self.length == other.length && self.digest.finalize() == other.digest.finalize()
     }
 }
 

@@ -279,7 +279,8 @@ mod tests {
     fn hunks_are_those_of_the_review() {
         let text = |changed: &[usize], gone: &[usize]| -> String {
             let lines = (0..60).filter(|line| !gone.contains(line));
-            lines.map(|line| format!("{line}{}\n", if changed.contains(&line) { "!" } else { "" })).collect()
+            let mark = |line: usize| if changed.contains(&line) { "!\n" } else { "\n" };
+            lines.flat_map(|line| [line.to_string(), mark(line).to_owned()]).collect()
         };
         for (changed, gone) in [(&[0, 7, 15][..], &[59][..]), (&[3, 10, 18], &[30, 31, 38]), (&[], &[0, 58])]
         {

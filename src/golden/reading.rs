@@ -23,6 +23,7 @@ const CHUNK: usize = 64 << 10;
 const MOST_ATTEMPTS: usize = 16;
 
 /// One thing that a program printed, where it stands in its output.
+#[derive(Clone, Copy)]
 pub(super) enum Printed<'a> {
     /// A JSON value on lines of its own, with its text.
     Message { value: JsonView<'a>, text: &'a str, line: usize },
