@@ -1,12 +1,12 @@
 //! What changed between two sets of recordings, and what that does to a reader.
 //!
 //! ```text
-//! OLD ─► cases ─► Normal ─► Shape ─┐
-//!                                  ├─► compare, case by case ─► Changes: one row each, with all its cases
-//! NEW ─► cases ─► Normal ─► Shape ─┘
+//! OLD ─► cases ─► parts ─► Side ─┐
+//!                                ├─► compare, case by case ─► Changes: one row each, with all its cases
+//! NEW ─► cases ─► parts ─► Side ─┘
 //! ```
 //!
-//! Only one case of each side is in memory at a time.
+//! Of one case at a time, the shapes of its messages are in memory, and one message.
 
 mod change;
 mod compare;
@@ -15,6 +15,7 @@ mod known;
 mod matrix;
 mod policy;
 mod rows;
+mod side;
 mod source;
 mod versions;
 

@@ -7,12 +7,10 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::golden::{Entry, Normal, Volatile};
+use super::side::Side;
+use crate::golden::Volatile;
 use crate::schema::policy::{Kind, Policy};
 use crate::schema::{Bundle, Contract, Detector, FileError, built_in, bundle, family_of};
-
-/// So many messages are enough to recognise a contract by its shape.
-const ENOUGH: usize = 8;
 
 /// What differs from run to run, by a target's name and the contract that a recording names.
 type Rules<'t> = dyn Fn(&str, Option<&str>) -> Volatile + 't;
@@ -101,11 +99,11 @@ impl<'t> ComparePolicy<'t> {
     }
 
     /// The contract that the runs of a case speak: the one that they name, else the one that their messages look like.
-    pub(super) fn of_case(&self, runs: &[(String, Normal)]) -> Result<CasePolicy, FileError> {
+    pub(super) fn of_case(&self, runs: &Side) -> Result<CasePolicy, FileError> {
         if let Some(forced) = &self.forced {
             return Ok(forced.clone());
         }
-        let named = runs.iter().find_map(|(_, normal)| normal.contract.as_deref());
+        let named = runs.contract.as_deref();
         let Some(name) = named.or_else(|| self.detected(runs)) else { return Ok(self.standard.clone()) };
         if let Some(known) = self.known.borrow().get(name) {
             return Ok(known.clone());
@@ -124,13 +122,7 @@ impl<'t> ComparePolicy<'t> {
         Ok(policy)
     }
 
-    fn detected(&self, runs: &[(String, Normal)]) -> Option<&'static str> {
-        let entries = runs.iter().flat_map(|(_, normal)| normal.stdout.iter().chain(&normal.stderr));
-        let messages = entries.filter_map(|entry| match entry {
-            Entry::Message { value, .. } => Some(value),
-            Entry::Text { .. } => None,
-        });
-        let messages: Vec<&Value> = messages.take(ENOUGH).collect();
-        self.detector.detect(&messages)
+    fn detected(&self, runs: &Side) -> Option<&'static str> {
+        self.detector.detect(&runs.first.iter().collect::<Vec<_>>())
     }
 }

@@ -10,7 +10,7 @@
 
 use serde_json::Value;
 
-use super::entry::Entry;
+use super::reading::LARGEST;
 use crate::recording::Facts;
 use crate::text::glob;
 
@@ -49,28 +49,49 @@ impl Interleave {
         self.groups.is_empty()
     }
 
-    fn group(&self, entry: &Entry) -> Option<usize> {
-        let kind = entry.kind()?;
+    /// The group of a kind of message.
+    pub(super) fn group(&self, kind: &str) -> Option<usize> {
         self.groups.iter().position(|group| group.iter().any(|pattern| glob(pattern, kind)))
     }
+}
 
-    /// Puts messages of different groups that stand next to each other into the order of their groups.
-    pub(super) fn sort(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
-        if self.is_empty() {
-            return entries;
-        }
-        let runs = entries.chunk_by_mut(|a, b| self.group(a).is_some() && self.group(b).is_some());
-        for run in runs {
-            run.sort_by_key(|entry| self.group(entry));
-        }
-        entries
+/// Messages of groups that stand next to each other, until they are put into the order of their groups. Of very many,
+/// only those that stand within [`LARGEST`] bytes of each other change places.
+#[derive(Debug, Default)]
+pub(super) struct Neighbours {
+    held: Vec<Held>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    group: usize,
+    text: String,
+    line: usize,
+}
+
+impl Neighbours {
+    /// Takes the next one; whether they are to be released now.
+    pub(super) fn hold(&mut self, group: usize, text: &str, line: usize) -> bool {
+        self.bytes += text.len();
+        self.held.push(Held { group, text: text.to_owned(), line });
+        self.bytes > LARGEST
+    }
+
+    /// All of them, as text with its line.
+    pub(super) fn release(&mut self) -> impl Iterator<Item = (String, usize)> + use<> {
+        self.bytes = 0;
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_by_key(|held| held.group);
+        held.into_iter().map(|held| (held.text, held.line))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::read_entries;
     use super::*;
+    use crate::golden::{Volatile, normalise};
+    use crate::recording::Recording;
 
     #[test]
     fn groups_interleave_and_nothing_else_moves() {
@@ -81,8 +102,11 @@ mod tests {
                 None => format!("{{\"type\":\"{kind}\"}}\n"),
             };
             let stream: String = kinds.iter().map(line).collect();
-            let entries = groups.sort(read_entries(stream.as_bytes()));
-            entries.iter().map(|entry| entry.kind().unwrap().to_owned()).collect::<Vec<_>>()
+            let mut facts = Facts::default();
+            facts.other.insert(INTERLEAVE.into(), groups.to_value());
+            let recording = Recording::new(facts, stream.into_bytes(), Vec::new());
+            let normal = normalise(&recording, &Volatile::default()).unwrap();
+            normal.stdout.iter().map(|entry| entry.kind().unwrap().to_owned()).collect::<Vec<_>>()
         };
         let a = sorted(&["result", "system/task_a", "user", "system/task_b", "result"]);
         assert_eq!(a, ["system/task_a", "result", "user", "system/task_b", "result"]);

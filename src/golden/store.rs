@@ -6,12 +6,18 @@
 #[cfg(feature = "cli")]
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Seek as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use super::difference::{Difference, difference};
-use super::normalise::Normal;
-use super::snapshot::SnapshotError;
+use super::parts::{Head, Parts};
+#[cfg(feature = "cli")]
+use super::parts::{Normal, Part};
+use super::reading::Go;
+use super::snapshot::{
+    LineReader, LineWriter, ReadError, SnapshotError, SnapshotLines, SnapshotReader, write_content,
+    write_head,
+};
 
 /// How the name of a snapshot ends.
 pub(crate) const SNAP: &str = "snap";
@@ -81,6 +87,12 @@ pub enum StoreError {
         /// What is wrong with it.
         source: SnapshotError,
     },
+    /// What was recorded of a run cannot be read.
+    #[error("cannot be compared: {source}")]
+    Unread {
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// It holds a credential.
     #[error("{}: refused: it holds what looks like a credential; mask it in the target, or run again", path.display())]
     Secret {
@@ -121,41 +133,51 @@ impl Store {
         path.with_file_name(format!("{name}.{SNAP}"))
     }
 
-    /// Compares a run with its snapshot, and does what `mode` says about a difference.
-    pub(crate) fn check(&self, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
-        let path = self.path(&normal.target, &normal.scenario);
-        let found = normal.to_snapshot();
-        if (self.is_secret)(&found) {
-            return Err(StoreError::Secret { path });
-        }
+    /// Compares a run with its snapshot, and does what `mode` says about a difference. Both are read as streams; what differs
+    /// is written to a file before it is looked at.
+    pub(crate) fn check(&self, run: &dyn Parts, mode: Mode) -> Result<Outcome, StoreError> {
+        let path = self.path(&run.head().target, &run.head().scenario);
         let pending = pending_of(&path);
-        let known = match open(&path) {
+        let known = match Known::open(&path) {
             Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
-            Err(error @ StoreError::Io { .. }) => return Err(error),
-            known => Some(known),
+            Err(StoreError::Snapshot { .. }) if mode == Mode::Update => None,
+            known => Some(known?),
         };
-        // A scenario that moved, and a header that another tool has written differently, are no difference.
-        let as_owned = |known: &Normal| Normal { owner: normal.owner.clone(), ..known.clone() }.to_snapshot();
-        if mode == Mode::Update {
-            let known = known.and_then(Result::ok);
-            let is_same = known.as_ref().is_some_and(|known| as_owned(known) == found);
-            if !is_same || known.is_some_and(|known| known.owner != normal.owner) {
-                self.write(&path, &found)?;
-            }
-            self.forget(&pending)?;
-            return Ok(if is_same { Outcome::Same } else { Outcome::Updated });
-        }
-        let expected = known.transpose()?.map(|known| as_owned(&known));
-        if expected.as_deref() == Some(found.as_str()) {
-            if mode == Mode::Check {
+        // A scenario that moved is no difference, and is noted.
+        let has_moved =
+            mode == Mode::Update && known.as_ref().is_some_and(|known| known.head.owner != run.head().owner);
+        let Some(written) = self.written(run, known.as_ref().filter(|_| !has_moved), &path)? else {
+            if mode != Mode::ReadOnly {
                 self.forget(&pending)?;
             }
             return Ok(Outcome::Same);
+        };
+        let compared = known.as_ref().map(|known| known.difference(run.head(), &written)).transpose();
+        let difference = match compared {
+            Err(StoreError::Snapshot { .. }) if mode == Mode::Update => None,
+            compared => compared?,
+        };
+        let is_same = difference.as_ref().is_some_and(Option::is_none);
+        match mode {
+            Mode::Update => {
+                if !is_same || has_moved {
+                    self.put(&written, &path)?;
+                }
+                self.forget(&pending)?;
+                Ok(if is_same { Outcome::Same } else { Outcome::Updated })
+            }
+            Mode::Check if is_same => self.forget(&pending).map(|()| Outcome::Same),
+            Mode::Check | Mode::ReadOnly => {
+                if mode == Mode::Check {
+                    self.put(&written, &pending)?;
+                }
+                Ok(match difference {
+                    None => Outcome::New,
+                    Some(None) => Outcome::Same,
+                    Some(Some(difference)) => Outcome::Changed(difference),
+                })
+            }
         }
-        if mode == Mode::Check {
-            self.write(&pending, &found)?;
-        }
-        Ok(expected.map_or(Outcome::New, |expected| Outcome::Changed(difference(&expected, &found))))
     }
 
     /// What waits for a decision, in the order of the paths.
@@ -199,8 +221,8 @@ impl Store {
         let known: BTreeSet<PathBuf> = cases.into_iter().map(|case| self.path(target, case)).collect();
         let mut orphans = Vec::new();
         for path in self.snapshots(target)?.into_iter().filter(|path| !known.contains(path)) {
-            let normal = open(&path)?;
-            let Some(owner) = normal.owner else {
+            let head = head_of(&path)?;
+            let Some(owner) = head.owner else {
                 orphans.push(Orphan { path, kept_for: None });
                 continue;
             };
@@ -208,7 +230,7 @@ impl Store {
             // Beside the snapshots, a file that is not there is gone; elsewhere it may be on another machine.
             let is_ours = !Path::new(&owner).starts_with("../..");
             let kept_for = (!scenario.exists() && !is_ours).then_some(owner);
-            if !has(&scenario, &normal.scenario) {
+            if !has(&scenario, &head.scenario) {
                 orphans.push(Orphan { path, kept_for });
             }
         }
@@ -264,12 +286,37 @@ impl Store {
         }
     }
 
-    fn write(&self, path: &Path, text: &str) -> Result<(), StoreError> {
+    /// A file that nobody finds with the snapshot of a run; none when the one that is known has the same lines. What is
+    /// secret is never in it.
+    fn written(
+        &self,
+        run: &dyn Parts,
+        known: Option<&Known>,
+        path: &Path,
+    ) -> Result<Option<File>, StoreError> {
+        let mut out = Spool::new(run.head(), known).map_err(unusable(path))?;
+        let mut result = Ok(());
+        let mut take = |line: &str| {
+            result = if (self.is_secret)(line) {
+                Err(StoreError::Secret { path: path.to_owned() })
+            } else {
+                out.line(line).map_err(unusable(path))
+            };
+            if result.is_ok() { Go::Continue(()) } else { Go::Break(()) }
+        };
+        write_content(run, &mut LineWriter::new(&mut take)).map_err(unread)?;
+        result?;
+        out.finish().map_err(unusable(path))
+    }
+
+    /// Copies a file into the store, whole or not at all.
+    fn put(&self, mut written: &File, path: &Path) -> Result<(), StoreError> {
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(at(folder))?;
         let _lock = self.lock()?;
         let mut file = tempfile::Builder::new().prefix(".golden-").tempfile_in(folder).map_err(at(folder))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_data()).map_err(at(path))?;
+        let copied = written.rewind().and_then(|()| io::copy(&mut written, &mut file));
+        copied.and_then(|_| file.as_file().sync_data()).map_err(at(path))?;
         // A temporary file is for its owner alone; a snapshot is for everybody.
         let readable = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
         file.as_file().set_permissions(readable).map_err(at(path))?;
@@ -324,16 +371,135 @@ pub(crate) fn snapshot_of(pending: &Path) -> PathBuf {
 }
 
 /// Reads a snapshot's text.
+#[cfg(feature = "cli")]
 pub(crate) fn read(path: &Path) -> Result<String, StoreError> {
     let bytes = fs::read(path).map_err(at(path))?;
     // What is not UTF-8 is not a snapshot of ours, and says so when it is read as one.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads the snapshot in a file.
-pub(crate) fn open(path: &Path) -> Result<Normal, StoreError> {
-    let text = read(path)?;
-    Normal::from_snapshot(&text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+/// Writes a snapshot from where it begins to differ from the one that is known.
+struct Spool<'k> {
+    head: &'k Head,
+    known: Option<(&'k Known, SnapshotReader<&'k File>)>,
+    /// How many lines are the same so far.
+    same: usize,
+    file: Option<io::BufWriter<File>>,
+}
+
+impl<'k> Spool<'k> {
+    fn new(head: &'k Head, known: Option<&'k Known>) -> Result<Self, ReadError> {
+        let as_owned = |known: &Known| Head { owner: head.owner.clone(), ..known.head.clone() };
+        let known = known.filter(|known| as_owned(known) == *head);
+        let known = known.map(|known| Ok::<_, ReadError>((known, known.reader()?))).transpose()?;
+        let mut spool = Self { head, known, same: 0, file: None };
+        if spool.known.is_none() {
+            spool.begin()?;
+        }
+        Ok(spool)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), ReadError> {
+        if self.file.is_none() {
+            let next = self.known.as_mut().map(|(_, reader)| reader.next_line()).transpose()?.flatten();
+            if next.as_deref() == Some(line) {
+                self.same += 1;
+                return Ok(());
+            }
+            self.begin()?;
+        }
+        if let Some(file) = &mut self.file {
+            file.write_all(line.as_bytes())?;
+            file.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is the same so far.
+    fn begin(&mut self) -> Result<(), ReadError> {
+        let mut file = io::BufWriter::new(tempfile::tempfile()?);
+        let mut head = String::new();
+        // Writing to a string cannot fail.
+        _ = write_head(self.head, &mut head);
+        file.write_all(head.as_bytes())?;
+        if let Some((known, _)) = self.known.take() {
+            let mut reader = known.reader()?;
+            for _ in 0..self.same {
+                file.write_all(reader.next_line()?.unwrap_or_default().as_bytes())?;
+                file.write_all(b"\n")?;
+            }
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// The file, unless all was the same.
+    fn finish(mut self) -> Result<Option<File>, ReadError> {
+        let rest = self.known.as_mut().map(|(_, reader)| reader.next_line()).transpose()?.flatten();
+        if rest.is_some() {
+            self.begin()?;
+        }
+        let file = self.file.map(io::BufWriter::into_inner).transpose();
+        Ok(file.map_err(io::IntoInnerError::into_error)?)
+    }
+}
+
+/// A snapshot that is there.
+struct Known {
+    head: Head,
+    file: File,
+    path: PathBuf,
+}
+
+impl Known {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = File::open(path).map_err(at(path))?;
+        let head = SnapshotReader::new(&file).map_err(unusable(path))?.head;
+        Ok(Self { head, file, path: path.to_owned() })
+    }
+
+    /// From its start; only one at a time can be read.
+    fn reader(&self) -> Result<SnapshotReader<&File>, ReadError> {
+        let mut file = &self.file;
+        file.rewind()?;
+        SnapshotReader::new(file)
+    }
+
+    /// How what a run did differs from it, if it does.
+    fn difference(&self, head: &Head, mut found: &File) -> Result<Option<Difference>, StoreError> {
+        let as_owned = Head { owner: head.owner.clone(), ..self.head.clone() };
+        let reader = self.reader().map_err(unusable(&self.path))?;
+        let mut old = SnapshotLines::new(reader, &as_owned);
+        found.rewind().map_err(at(&self.path))?;
+        let mut new = LineReader::new(found);
+        difference(&mut || old.next(), &mut || Ok(new.next()?)).map_err(unusable(&self.path))
+    }
+}
+
+/// Whose snapshot the one in a file is.
+#[cfg(feature = "cli")]
+pub(crate) fn head_of(path: &Path) -> Result<Head, StoreError> {
+    Known::open(path).map(|known| known.head)
+}
+
+/// Shows every part of the snapshot in a file.
+#[cfg(feature = "cli")]
+pub(crate) fn visit_snapshot(path: &Path, each: &mut dyn FnMut(Part<'_>) -> Go) -> Result<Head, StoreError> {
+    let known = Known::open(path)?;
+    known.reader().and_then(|mut reader| reader.visit(each)).map_err(unusable(path))?;
+    Ok(known.head)
+}
+
+fn unusable(path: &Path) -> impl FnOnce(ReadError) -> StoreError {
+    let path = path.to_owned();
+    move |error| match error {
+        ReadError::Io(source) => StoreError::Io { path, source },
+        ReadError::Snapshot(source) => StoreError::Snapshot { path, source },
+    }
+}
+
+fn unread(source: io::Error) -> StoreError {
+    StoreError::Unread { source }
 }
 
 #[cfg(feature = "cli")]
@@ -369,8 +535,8 @@ mod tests {
     use serde_json::json;
 
     fn normal(case: &str, code: i32) -> Normal {
-        let exit = Some(json!({ "code": code }));
-        Normal { target: "t".into(), scenario: case.into(), exit, ..Normal::default() }
+        let head = Head { target: "t".into(), scenario: case.into(), ..Head::default() };
+        Normal { head, exit: Some(json!({ "code": code })), ..Normal::default() }
     }
 
     fn store() -> (tempfile::TempDir, Store) {
@@ -392,6 +558,40 @@ mod tests {
         // It is as it was again: what waited is stale.
         assert_eq!(store.check(&normal("a/b", 0), Mode::Check).unwrap(), Outcome::Same);
         assert!(store.pending().unwrap().is_empty());
+    }
+
+    #[test]
+    fn how_a_snapshot_is_laid_out_is_no_difference() {
+        let (_folder, store) = store();
+        let mut run = normal("a", 0);
+        run.files = vec![json!({"path": "work/a", "bytes": 1}), json!({"path": "x".repeat(2 << 20)})];
+        store.check(&run, Mode::Update).unwrap();
+        let path = store.path("t", "a");
+        let text = read(&path).unwrap();
+        let laid_out = text.replace(", \"bytes\"", ",\n  \"bytes\"");
+        assert_ne!(laid_out, text);
+        for other in [text.replace('\n', "\r\n"), text.replace("source: clawgate\n", ""), laid_out] {
+            fs::write(&path, other).unwrap();
+            for mode in [Mode::ReadOnly, Mode::Check, Mode::Update] {
+                assert_eq!(store.check(&run, mode).unwrap(), Outcome::Same);
+            }
+        }
+        let cases = [
+            (text.replace("== end", "{\"path\": \"b\"}\n== end"), 1),
+            (text.replace("{\"path\": \"work/a\", \"bytes\": 1}\n", ""), 1),
+            (text.replace("xx\"", "xy\""), 1),
+        ];
+        for (other, lines) in cases {
+            assert_ne!(other, text);
+            fs::write(&path, other).unwrap();
+            let Outcome::Changed(found) = store.check(&run, Mode::Check).unwrap() else {
+                panic!("it differs")
+            };
+            assert_eq!(found.removed.max(found.added), lines);
+            assert_eq!(read(&pending_of(&path)).unwrap(), text);
+        }
+        fs::write(&path, text.replace("\"code\": 0", "\"code\": ")).unwrap();
+        assert!(matches!(store.check(&run, Mode::Check), Err(StoreError::Snapshot { .. })));
     }
 
     #[test]
@@ -456,7 +656,9 @@ mod tests {
         let (folder, store) = store();
         let owned = |case: &str, file: &str| {
             let owner = Some(store.owner(&folder.path().join(file)));
-            store.check(&Normal { owner, ..normal(case, 0) }, Mode::Update).unwrap();
+            let mut owned = normal(case, 0);
+            owned.head.owner = owner;
+            store.check(&owned, Mode::Update).unwrap();
         };
         fs::write(folder.path().join("here.toml"), "").unwrap();
         for (case, file) in

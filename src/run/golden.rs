@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::compare::{Failure, FailureKind};
 use super::plan::Planned;
-use crate::golden::{Difference, Mode, Outcome, Store, StoreError, normalise};
+use crate::golden::{Difference, Mode, Normalised, Outcome, Store, StoreError};
 #[cfg(feature = "cli")]
 use crate::harness::secrets::Masker;
 use crate::recording::Recording;
@@ -66,16 +66,12 @@ impl Golden {
             mode => mode,
         };
         let failure = |message: String| Some(Failure::new(FailureKind::Golden, message));
-        let normal = match normalise(recording, &target.volatile) {
-            Ok(normal) => normal.owned_by(
-                planned.case.source.as_ref().map(|source| self.store.owner(Path::new(&source.file))),
-            ),
-            Err(error) => return failure(format!("cannot be compared: {}", printable(&error.to_string()))),
-        };
-        let path = self.store.path(&normal.target, &normal.scenario);
-        let outcome = self.store.check(&normal, mode).or_else(|error| match error {
+        let owner = planned.case.source.as_ref().map(|source| self.store.owner(Path::new(&source.file)));
+        let run = Normalised::new(recording, &target.volatile).owned_by(owner);
+        let path = self.store.path(&recording.facts.target, &recording.facts.scenario);
+        let outcome = self.store.check(&run, mode).or_else(|error| match error {
             // The difference matters more than where it could be noted.
-            StoreError::Io { .. } if mode == Mode::Check => self.store.check(&normal, Mode::ReadOnly),
+            StoreError::Io { .. } if mode == Mode::Check => self.store.check(&run, Mode::ReadOnly),
             other => Err(other),
         });
         let next = match mode {
@@ -89,7 +85,7 @@ impl Golden {
                 Some(Failure { diff: difference.lines, ..Failure::new(FailureKind::Golden, message) })
             }
             Ok(_) => None,
-            Err(error) => failure(error.to_string()),
+            Err(error) => failure(printable(&error.to_string()).into_owned()),
         }
     }
 }

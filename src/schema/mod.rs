@@ -57,6 +57,7 @@ pub(crate) use declared::Declared;
 pub(crate) use diff::{Diff, Effect};
 #[cfg(feature = "cli")]
 pub(crate) use events::EventWatch;
+pub(crate) use frame::see_document;
 pub(crate) use judge::Judge;
 #[cfg(feature = "cli")]
 pub(crate) use known_failures::KnownFailures;
