@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::context::Context;
-use super::problem::{Weight, problems};
+use super::problem::{STALE, Weight, digest, problems};
 use super::run_report::RunReport;
 use crate::text::printable;
 
@@ -30,6 +30,16 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
                 "path": place.as_ref().map_or("clawgate.toml", |place| place.file.as_str()),
                 "lines": {"begin": place.as_ref().map_or(1, |place| place.line)},
             },
+        }));
+    }
+    for entry in run.finished.failing_entries() {
+        let path = context.in_repository(&entry.file).unwrap_or_else(|| entry.file.clone());
+        issues.push(json!({
+            "description": printable(&entry.message),
+            "check_name": STALE,
+            "fingerprint": digest(&[STALE, &entry.file, &entry.message]),
+            "severity": "critical",
+            "location": {"path": path, "lines": {"begin": entry.line}},
         }));
     }
     format!("{:#}\n", Value::Array(issues))

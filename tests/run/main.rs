@@ -11,6 +11,7 @@ mod containment;
 mod files;
 mod gate;
 mod golden;
+mod known_failures;
 mod misbehaviours;
 mod own_files;
 mod recordings;

@@ -41,7 +41,7 @@ enum What {
 }
 
 /// Whether this is a build server, where nothing is written into the sources.
-fn is_ci() -> bool {
+pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "false")))
 }
 
