@@ -36,13 +36,18 @@ impl CaseName {
 
     /// Whether its target goes by a name that fits.
     pub(super) fn is_on(&self, fits: impl Fn(&str) -> bool) -> bool {
-        fits(&self.label) || self.names.iter().any(|name| fits(name))
+        fits(&self.label) || fits(self.chosen()) || self.names.iter().any(|name| fits(name))
+    }
+
+    /// The target as it was chosen, without where it is on this machine.
+    fn chosen(&self) -> &str {
+        self.label.split_once('=').map_or(self.label.as_str(), |(name, _)| name)
     }
 
     /// What its target is called in a list that others use too: where it is on this machine is left out.
     #[cfg(feature = "cli")]
     pub(super) fn target(&self) -> &str {
-        let chosen = self.label.split_once('=').map_or(self.label.as_str(), |(name, _)| name);
+        let chosen = self.chosen();
         let name = self.names.first().map_or(chosen, String::as_str);
         if chosen.starts_with(name) { chosen } else { name }
     }
@@ -190,6 +195,23 @@ mod tests {
         let set = |names: &[&str]| names.iter().map(|name| case(name)).collect();
         let project = all.iter().map(|name| (*name).to_owned()).collect();
         Scope { all: set(all), selected: set(selected), part: set(part), project: Some(project) }
+    }
+
+    #[cfg(feature = "cli")]
+    #[test]
+    fn a_target_goes_by_names_that_others_know() {
+        for (label, name, listed) in [
+            ("claw=./target/release/claw", "claw", "claw"),
+            ("reference+hang=/bin/x", "reference", "reference+hang"),
+            ("claude@2.1.3", "claude", "claude@2.1.3"),
+            ("own/mine.toml", "mine", "mine"),
+        ] {
+            let case = CaseName { label: label.into(), ..CaseName::new("a", name, "2.1.3") };
+            assert_eq!(case.target(), listed);
+            for fits in [listed, label, name, &format!("{name}@2.1.3")] {
+                assert!(case.is_on(|known| known == fits), "{label} {fits}");
+            }
+        }
     }
 
     #[test]
