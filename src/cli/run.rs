@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::cases::{JobsArg, start};
 use super::fail_on::{FailOn, FailOnArg};
+use super::golden::advice::SnapshotAdvice;
 use super::golden::flag::tell_orphans;
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
 use super::project::{OUT, Project};
@@ -21,8 +22,8 @@ use crate::harness::supervise::NetworkMode;
 use crate::report::{Context, Progress};
 use crate::run::target::Located;
 use crate::run::{
-    Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Scope, Shard, Suite, Touched, cut, idle_filter,
-    plan, run as run_cases, select,
+    Event, Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Scope, Shard, Suite, Touched, cut,
+    idle_filter, plan, run as run_cases, select,
 };
 use crate::schema;
 use crate::text::nearest;
@@ -229,7 +230,7 @@ impl RunArgs {
         let mut options = RunOptions::default();
         options.jobs = project.jobs(args.jobs.jobs).unwrap_or(options.jobs);
         (options.plan, options.scope) = (whole, scope);
-        outcome.add(args.perform(planned, options, golden, known.as_ref(), &mut last)?);
+        outcome.add(args.perform(planned, options, golden, known.as_ref(), &mut last, project)?);
         Ok(outcome)
     }
 
@@ -308,6 +309,7 @@ impl RunArgs {
         golden: Option<Golden>,
         known: Option<&KnownFailuresFile>,
         last: &mut LastRun,
+        project: &Project,
     ) -> Result<Outcome, CommandError> {
         let mut sinks = self.reports.open(self.out())?;
         let session = start()?;
@@ -331,8 +333,13 @@ impl RunArgs {
         options.fail_fast = self.fail_fast;
         options.started_at = time::rfc3339(time::now());
         let progress = Progress::start(self.reports.shows_progress());
+        let snapshots = SnapshotAdvice::new(self.golden.folder(), project);
         let finished = run_cases(planned, &context, &options, last, &mut |event| {
-            progress.around(event, || sinks.on_event(event));
+            let mut event = event.clone();
+            if let Event::CaseFinished(case) = &mut event {
+                snapshots.add_to(case);
+            }
+            progress.around(&event, || sinks.on_event(&event));
         });
         drop(progress);
         if let Err(error) = last.save(self.out()) {

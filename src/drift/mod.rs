@@ -8,6 +8,7 @@
 //!
 //! Only one case of each side is in memory at a time.
 
+mod bump;
 mod change;
 mod compare;
 mod consumer;
@@ -30,6 +31,28 @@ pub(crate) use source::SourceError;
 pub(crate) use versions::{RecordedVersions, VersionsError};
 
 pub(crate) use crate::schema::policy::{Effect, Kind};
+
+use std::path::Path;
+
+use crate::recording::Recording;
+use source::Place;
+
+/// Compares what a golden snapshot holds with a run of the same case: a recording, or a snapshot that waits to be accepted.
+/// [`Drift::advice`] says what it means and which version bump it asks for.
+pub(crate) fn diff_snapshot(
+    snapshot: &Path,
+    new: &Path,
+    policy: &ComparePolicy<'_>,
+) -> Result<Drift, SourceError> {
+    let old = Place::Snapshot(snapshot.to_owned()).load("", policy)?;
+    let place = if Recording::is_at(new) { Place::Recording } else { Place::Snapshot };
+    let new = place(new.to_owned()).load("", policy)?;
+    let case = new.1.scenario.clone();
+    let (old, new) = ([old], [new]);
+    let mut rows = Rows::default();
+    compare_case(&case, &policy.of_case(&old)?, &old, &new, &mut rows);
+    Ok(rows.finish(policy.standard()))
+}
 
 /// Compares the cases that both sides have. What a change does is for the contract of the old side to say.
 pub fn diff(old: &CaseSet, new: &CaseSet, policy: &ComparePolicy<'_>) -> Result<Drift, SourceError> {

@@ -155,7 +155,11 @@ impl Place {
         }
     }
 
-    fn load(&self, case: &str, policy: &ComparePolicy<'_>) -> Result<(String, Normal), SourceError> {
+    pub(super) fn load(
+        &self,
+        case: &str,
+        policy: &ComparePolicy<'_>,
+    ) -> Result<(String, Normal), SourceError> {
         let at = |source| SourceError::Io { path: self.path().to_owned(), source };
         let normal = match self {
             Self::Recording(path) => {

@@ -69,6 +69,12 @@ pub enum InputError {
     Recording(#[from] RecordingError),
 }
 
+/// What a file is named after: `list-sessions` for `fixtures/list-sessions.json` and `list-sessions.empty.json`.
+pub(crate) fn named_after(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
 /// A directory tree deeper than this is not walked.
 const MAX_DEPTH: usize = 64;
 

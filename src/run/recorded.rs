@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 use super::compare::Failure;
 use super::event::{CaseFinished, Status, TargetInfo};
-use crate::judge::{self, Contracts, Input, InputError, JudgeError, Options, Source, find};
+use crate::judge::{self, Contracts, InputError, JudgeError, Options, Source, find};
 use crate::recording::{Facts, Recording};
 use crate::schema::{FileError, Finding};
 
-/// A folder of recordings and the contract that they are held to: `claw-flat=recordings/claw`.
+/// A folder of recordings, or of fixtures, and the contract that they are held to: `claw-flat=recordings/claw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordedFolder {
     pub(crate) contract: String,
@@ -49,7 +49,7 @@ pub(crate) enum RecordedError {
     Contract(#[from] FileError),
     #[error(transparent)]
     Judge(#[from] JudgeError),
-    #[error("{}: there is no recording (a folder with a recording.json) in it", .0.display())]
+    #[error("{}: there is no recording (a folder with a recording.json) and no file of JSON in it", .0.display())]
     None(PathBuf),
 }
 
@@ -60,7 +60,18 @@ impl RecordedFolder {
         let mut cases = Vec::new();
         let mut targets = BTreeMap::new();
         for input in find(&self.folder)? {
-            let Input { source: Source::Recording(path), .. } = input else { continue };
+            let path = match &input.source {
+                Source::Recording(path) => path.clone(),
+                Source::File(path) => {
+                    let findings = judge::file(path, &contracts, &Options::default())?.findings;
+                    // Files say nothing of the target that printed them: they are a column by where they are.
+                    let target = self.folder.display().to_string();
+                    targets.insert(target.clone(), String::new());
+                    cases.push(self.case(input.origin().2, target, path, findings));
+                    continue;
+                }
+                Source::Segments(_) | Source::Stdin => continue,
+            };
             let recording = Recording::open(&path).map_err(InputError::from)?;
             let target = label(&recording.facts);
             targets.insert(target.clone(), recording.facts.target_version.clone());

@@ -1,6 +1,6 @@
 //! `clawgate run --golden`: whether runs are compared with their snapshots.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -46,6 +46,11 @@ pub(crate) fn is_ci() -> bool {
 }
 
 impl GoldenArgs {
+    /// Where snapshots are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.dir.golden_dir
+    }
+
     /// What runs are compared with.
     pub(crate) fn golden(&self, targets: &[String]) -> Result<Option<Golden>, CommandError> {
         let check = if is_ci() { Mode::ReadOnly } else { Mode::Check };

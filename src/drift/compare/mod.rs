@@ -5,14 +5,16 @@ mod shapes;
 mod streams;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::change::{Change, Evidence};
 use super::policy::CasePolicy;
 use super::rows::Rows;
-use crate::golden::Normal;
+use crate::golden::{Entry, Normal};
 use crate::json::shape::Shape;
+use crate::judge::named_after;
 use crate::schema::policy::{Effect, Kind};
 
 /// A run of a case, and the name of its file.
@@ -24,10 +26,12 @@ pub(crate) fn compare_case(case: &str, policy: &CasePolicy, old: &[Run], new: &[
     let inputs = (input(old), input(new));
     let mut comparison = Comparison { case, policy, rows, place: Place::default(), inputs };
     comparison.rows.compared(policy.name());
+    comparison.rows.versions.note(case, policy.name(), policy.policy(), [old, new]);
     comparison.exits(old, new);
     comparison.channels(old, new);
     comparison.requests(old, new);
     comparison.files(old, new);
+    comparison.commands(new);
 }
 
 struct Comparison<'r> {
@@ -118,6 +122,23 @@ impl Comparison<'_> {
         let summary = format!("exit code {} becomes {}", plain(first), plain(other));
         let identity = format!("{first} {other}");
         self.add(Kind::ExitCode, None, &identity, Sides::values(first.clone(), other.clone()), summary);
+    }
+
+    /// A file that is named after a command is held to that command.
+    fn commands(&mut self, new: &[Run]) {
+        let name = named_after(Path::new(self.case));
+        for (_, normal) in new.iter().filter(|(_, normal)| normal.target.is_empty()) {
+            for entry in &normal.stdout {
+                let Entry::Message { value, line, .. } = entry else { continue };
+                let said = self.policy.command_in(value, &name).filter(|said| *said != name);
+                let Some(said) = said else { continue };
+                self.place = Place::default();
+                let summary = format!("the file is named after `{name}`, and holds the answer of `{said}`");
+                let sides =
+                    Sides { new_line: Some(*line), ..Sides::values(name.as_str().into(), said.into()) };
+                self.add(Kind::OtherCommand, None, "", sides, summary);
+            }
+        }
     }
 
     fn files(&mut self, old: &[Run], new: &[Run]) {

@@ -110,6 +110,7 @@ impl Learner {
                     Some(value) => format!("\"/{field}\" = {}", quoted(value)),
                     None => format!("\"/{field}\" = {{ present = false }}"),
                 })
+                .chain(key.error.map(|is_there| format!("\"/error\" = {{ present = {is_there} }}")))
                 .collect();
             return format!("{{ {} }}", terms.join(", "));
         }
@@ -146,8 +147,12 @@ impl Learner {
 
 fn unique_name(key: &Key, taken: &[String]) -> String {
     let values: Vec<_> = key.named.iter().filter_map(|(_, value)| value.as_deref()).collect();
-    let words =
-        if values.is_empty() { format!("plain-{}-fields", key.fields.len()) } else { values.join("-") };
+    let error = if key.error == Some(true) { "-error" } else { "" };
+    let words = if values.is_empty() {
+        format!("plain-{}-fields", key.fields.len())
+    } else {
+        values.join("-") + error
+    };
     let mut name: String = words
         .to_lowercase()
         .chars()
@@ -200,7 +205,7 @@ fn run(sample: &Sample) -> String {
 fn fixture(name: &str, group: &Group, own: Option<&String>, line: usize) -> String {
     let required = shape::required(&group.shape);
     // The fields that name a kind are no use for a bad run: without them it is another kind.
-    let names = ["type", "subtype", "kind", "action", "status"];
+    let names = ["type", "subtype", "kind", "action", "status", "command", "error"];
     let tells = |field: &str| names.contains(&field) || own.is_some_and(|own| own == field);
     let lost = required.iter().find(|field| !tells(field) && !field.contains(['/', '~']));
     let edit = match lost {
