@@ -35,8 +35,8 @@ impl Drift {
             Effect::Additive => "additive",
             Effect::Info => return None,
         };
-        let bumps: String = self.bumps.iter().map(|bump| format!("; {bump}")).collect();
-        Some(format!("{word}{bumps}"))
+        let bumps = self.bumps.iter().map(ToString::to_string);
+        Some(std::iter::once(word.to_owned()).chain(bumps).collect::<Vec<_>>().join("; "))
     }
 
     /// How many changes have this effect.

@@ -108,7 +108,7 @@ impl Scenarios {
             return Err(ScenariosError::Nothing(self.directory.clone()));
         }
         let known = match &self.known_failures {
-            Some(path) => Some(Arc::new(self.read_known(path, &targets)?)),
+            Some(path) => Some(Arc::new(read_known(path, &targets)?)),
             None => None,
         };
         let several = targets.len() > 1;
@@ -116,15 +116,15 @@ impl Scenarios {
         let trial = |planned| trial(planned, several, known.clone(), Arc::clone(&scope));
         Ok(planned.into_iter().map(trial).collect())
     }
+}
 
-    fn read_known(&self, path: &Path, targets: &[Arc<Located>]) -> Result<KnownFailures, ScenariosError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ScenariosError::Unreadable { path: path.to_owned(), source })?;
-        let contracts = contracts_of(targets)?;
-        let has_clause = |clause: &str| contracts.iter().any(|contracts| contracts.has_clause(clause));
-        let today = time::date(time::now());
-        Ok(KnownFailures::parse(&path.display().to_string(), &text, today, &has_clause)?)
-    }
+fn read_known(path: &Path, targets: &[Arc<Located>]) -> Result<KnownFailures, ScenariosError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| ScenariosError::Unreadable { path: path.to_owned(), source })?;
+    let contracts = contracts_of(targets)?;
+    let has_clause = |clause: &str| contracts.iter().any(|contracts| contracts.has_clause(clause));
+    let today = time::date(time::now());
+    Ok(KnownFailures::parse(&path.display().to_string(), &text, today, &has_clause)?)
 }
 
 fn trial(planned: Planned, several: bool, known: Option<Arc<KnownFailures>>, scope: Arc<Scope>) -> Trial {

@@ -276,8 +276,8 @@ mod tests {
 
     #[test]
     fn only_what_the_target_does_is_adopted() {
-        let known = list("[[known-failure]]\nfailure = \"exit\"\nreason = \"r\"\nexpires = 2001-01-01\n");
         use FailureKind::{Exit, Golden, Harness, Secret, Verdict};
+        let known = list("[[known-failure]]\nfailure = \"exit\"\nreason = \"r\"\nexpires = 2001-01-01\n");
         let kinds = [Verdict, Harness, Golden, Secret, Exit];
         let mut case = failed(kinds.map(|kind| Failure::new(kind, "expected ok, found api: x 1")).to_vec());
         known.adopt(&CaseName::new("a", "t", "1"), &mut case);
