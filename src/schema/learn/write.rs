@@ -70,7 +70,7 @@ impl Learner {
             files.push((format!("fixtures/base/{name}.toml"), run(&group.sample)));
             files.push((
                 format!("fixtures/{name}.toml"),
-                fixture(&name, group, self.own_field(key), self.line_of(key, group)),
+                fixture(&name, key, group, self.own_field(key), self.line_of(key, group)),
             ));
             names.push(name);
         }
@@ -202,11 +202,13 @@ fn run(sample: &Sample) -> String {
     text
 }
 
-fn fixture(name: &str, group: &Group, own: Option<&String>, line: usize) -> String {
+fn fixture(name: &str, key: &Key, group: &Group, own: Option<&String>, line: usize) -> String {
     let required = shape::required(&group.shape);
     // The fields that name a kind are no use for a bad run: without them it is another kind.
-    let names = ["type", "subtype", "kind", "action", "status", "command", "error"];
-    let tells = |field: &str| names.contains(&field) || own.is_some_and(|own| own == field);
+    let names = ["type", "subtype", "kind", "action", "status"];
+    let by_command = |field: &str| key.error.is_some() && ["command", "error"].contains(&field);
+    let tells =
+        |field: &str| names.contains(&field) || by_command(field) || own.is_some_and(|own| own == field);
     let lost = required.iter().find(|field| !tells(field) && !field.contains(['/', '~']));
     let edit = match lost {
         Some(field) => format!("{{ line = {line}, remove = \"/{field}\" }}"),
