@@ -10,10 +10,12 @@ use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::broken::BrokenClause;
 use super::compare::Failure;
 #[cfg(feature = "cli")]
 use super::compare::FailureKind;
 use super::known::ListedFailure;
+use super::process::Process;
 use crate::classify::{self, Advisory, Basis, Blame, Class};
 #[cfg(feature = "cli")]
 use crate::exit_code;
@@ -144,6 +146,12 @@ pub struct CaseFinished {
     /// What is wrong and accepted for now: a case in which nothing else is has passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<Failure>,
+    /// What the clauses say that it fails on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clauses: Vec<BrokenClause>,
+    /// How the target was started and how it ended, where the case failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     /// Why it was not run.
     #[serde(default)]
     pub reason: Option<String>,
@@ -395,6 +403,9 @@ impl Source {
 #[non_exhaustive]
 pub struct EarlierAttempt {
     pub failures: Vec<Failure>,
+    /// How the target was started and how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     /// How long the target ran.
     pub duration_ms: f64,
     /// Where the recording is.

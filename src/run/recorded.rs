@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::broken::broken;
 use super::compare::Failure;
 use super::event::{CaseFinished, Status, TargetInfo};
+use super::process::Process;
 use crate::judge::{self, Contracts, InputError, JudgeError, Options, Source, find};
 use crate::recording::{Facts, Recording};
 use crate::schema::{FileError, Finding};
@@ -67,7 +69,7 @@ impl RecordedFolder {
                     // Files say nothing of the target that printed them: they are a column by where they are.
                     let target = self.folder.display().to_string();
                     targets.insert(target.clone(), String::new());
-                    cases.push(self.case(input.origin().2, target, path, findings));
+                    cases.push(self.case(input.origin().2, target, path, findings, &contracts));
                     continue;
                 }
                 Source::Segments(_) | Source::Stdin => continue,
@@ -76,7 +78,10 @@ impl RecordedFolder {
             let target = label(&recording.facts);
             targets.insert(target.clone(), recording.facts.target_version.clone());
             let findings = judge::recording(&recording, &contracts, &Options::default())?.findings;
-            cases.push(self.case(recording.facts.scenario, target, &path, findings));
+            let scenario = recording.facts.scenario.clone();
+            let mut case = self.case(scenario, target, &path, findings, &contracts);
+            case.process = (case.status == Status::Fail).then(|| Process::of(&recording));
+            cases.push(case);
         }
         if cases.is_empty() {
             return Err(RecordedError::None(self.folder.clone()));
@@ -86,7 +91,14 @@ impl RecordedFolder {
         Ok(Recorded { folder: self.folder.clone(), targets, cases })
     }
 
-    fn case(&self, case: String, target: String, path: &Path, findings: Vec<Finding>) -> CaseFinished {
+    fn case(
+        &self,
+        case: String,
+        target: String,
+        path: &Path,
+        findings: Vec<Finding>,
+        contracts: &Contracts,
+    ) -> CaseFinished {
         let failing = findings.iter().filter(|finding| finding.fails());
         let failures: Vec<Failure> = failing.map(Failure::finding).collect();
         CaseFinished {
@@ -97,6 +109,7 @@ impl RecordedFolder {
             attempts: 1,
             contract: self.contract.clone(),
             findings: findings.into_iter().map(Into::into).collect(),
+            clauses: broken(&failures, contracts),
             failures,
             recording: Some(path.display().to_string()),
             ..CaseFinished::default()

@@ -188,6 +188,8 @@ fn perform(
                 case.failures = attempt.failures;
                 case.known = attempt.known;
                 is_measured = attempt.is_measured;
+                case.clauses = attempt.clauses;
+                case.process = attempt.process;
                 case.duration_ms = milliseconds(attempt.duration);
                 case.verdict_ms = milliseconds(attempt.to_verdict);
             }
@@ -210,6 +212,7 @@ fn perform(
         }
         earlier.push(EarlierAttempt {
             failures: case.failures,
+            process: case.process,
             duration_ms: case.duration_ms,
             recording: case.recording,
         });

@@ -32,7 +32,7 @@ impl<'p> SnapshotAdvice<'p> {
         let Some(recording) = case.recording.as_deref().map(Path::new) else { return };
         let Some(failure) = case.failures.iter_mut().find(differs) else { return };
         if let Some(advice) = self.advice(recording) {
-            failure.message = format!("{advice}: {}", failure.message);
+            failure.message = format!("{} ({advice})", failure.message);
         }
     }
 
