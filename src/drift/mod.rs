@@ -8,6 +8,7 @@
 //!
 //! Of one case at a time, the shapes of its messages are in memory, and one message.
 
+mod bump;
 mod change;
 mod compare;
 mod consumer;
@@ -31,6 +32,28 @@ pub(crate) use source::SourceError;
 pub(crate) use versions::{RecordedVersions, VersionsError};
 
 pub(crate) use crate::schema::policy::{Effect, Kind};
+
+use std::path::Path;
+
+use crate::golden::head_of;
+use crate::recording::Recording;
+use source::Place;
+
+/// Compares what a golden snapshot holds with a run of the same case: a recording, or a snapshot that waits to be accepted.
+/// [`Drift::advice`] says what it means and which version bump it asks for.
+pub(crate) fn diff_snapshot(
+    snapshot: &Path,
+    new: &Path,
+    policy: &ComparePolicy<'_>,
+) -> Result<Drift, SourceError> {
+    let case = head_of(snapshot)?.scenario;
+    let old = Place::Snapshot(snapshot.to_owned()).load(policy)?;
+    let place = if Recording::is_at(new) { Place::Recording } else { Place::Snapshot };
+    let new = place(new.to_owned()).load(policy)?;
+    let mut rows = Rows::default();
+    compare_case(&case, &policy.of_case(&old)?, &old, &new, &mut rows);
+    Ok(rows.finish(policy.standard()))
+}
 
 /// Compares the cases that both sides have. What a change does is for the contract of the old side to say.
 pub fn diff(old: &CaseSet, new: &CaseSet, policy: &ComparePolicy<'_>) -> Result<Drift, SourceError> {

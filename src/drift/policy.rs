@@ -52,6 +52,11 @@ impl CasePolicy {
         self.contract.as_ref().map_or(&self.standard, |contract| contract.policy())
     }
 
+    /// The command that a message says it answers, where a file of this name should answer that one.
+    pub(super) fn command_in(&self, message: &Value, named_after: &str) -> Option<String> {
+        self.contract.as_ref()?.command_in(message, named_after)
+    }
+
     /// Whether the contract promises what a change takes away; without a contract everything is promised.
     pub(super) fn promises(&self, message: &Value, pointer: &str, kind: Kind) -> bool {
         self.contract.as_ref().is_none_or(|contract| contract.promises(message, pointer, kind))
@@ -123,6 +128,6 @@ impl<'t> ComparePolicy<'t> {
     }
 
     fn detected(&self, runs: &Side) -> Option<&'static str> {
-        self.detector.detect(&runs.first.iter().collect::<Vec<_>>())
+        self.detector.detect(&runs.first.iter().map(|(value, _)| value).collect::<Vec<_>>())
     }
 }

@@ -34,8 +34,12 @@ pub(crate) struct Side {
     pub requests: Groups,
     /// The paths of the files that runs wrote.
     pub files: BTreeSet<String>,
-    /// The first messages of all.
-    pub first: Vec<Value>,
+    /// The first messages of all, with their lines.
+    pub first: Vec<(Value, usize)>,
+    /// How many messages there are.
+    messages: usize,
+    /// Whether it is a file of messages and no run: what it holds is known by its name.
+    pub is_fixture: bool,
 }
 
 /// What the runs printed to one stream.
@@ -191,10 +195,11 @@ impl Side {
         match part {
             Part::Exit(exit) => self.exits.push(exit.clone()),
             Part::Stdout(entry) | Part::Stderr(entry) => {
-                if let Entry::Message { value, .. } = entry
-                    && self.first.len() < ENOUGH
-                {
-                    self.first.push(sample(value));
+                if let Entry::Message { value, line, .. } = entry {
+                    self.messages += 1;
+                    if self.first.len() < ENOUGH {
+                        self.first.push((sample(value), *line));
+                    }
                 }
                 let is_stdout = matches!(part, Part::Stdout(_));
                 if is_stdout { &mut self.stdout } else { &mut self.stderr }.add(entry);
@@ -209,6 +214,14 @@ impl Side {
                 self.files.extend(file.get("path").and_then(Value::as_str).map(str::to_owned));
             }
         }
+    }
+
+    /// The versions that its messages name at a pointer. None stands for a message that names none, and for those of very
+    /// many that are not kept.
+    pub(crate) fn versions(&self, at: &str) -> BTreeSet<Option<String>> {
+        let told = |(value, _): &(Value, usize)| value.pointer(at).and_then(Value::as_str).map(str::to_owned);
+        let beyond = (self.messages > self.first.len()).then_some(None);
+        self.first.iter().map(told).chain(beyond).collect()
     }
 
     pub(crate) fn end_run(&mut self) {

@@ -142,9 +142,7 @@ impl CaseSet {
     pub(super) fn load(&self, case: &str, policy: &ComparePolicy<'_>) -> Result<Side, SourceError> {
         let mut side = Side::default();
         for place in self.cases.get(case).into_iter().flatten() {
-            side.begin_run(&place.path().display().to_string());
-            place.read(policy, &mut side)?;
-            side.end_run();
+            place.add_to(&mut side, policy)?;
         }
         Ok(side)
     }
@@ -155,6 +153,21 @@ impl Place {
         match self {
             Self::Recording(path) | Self::Snapshot(path) | Self::Fixture(path) => path,
         }
+    }
+
+    /// What one run holds.
+    pub(super) fn load(&self, policy: &ComparePolicy<'_>) -> Result<Side, SourceError> {
+        let mut side = Side::default();
+        self.add_to(&mut side, policy)?;
+        Ok(side)
+    }
+
+    fn add_to(&self, side: &mut Side, policy: &ComparePolicy<'_>) -> Result<(), SourceError> {
+        side.begin_run(&self.path().display().to_string());
+        side.is_fixture |= matches!(self, Self::Fixture(_));
+        self.read(policy, side)?;
+        side.end_run();
+        Ok(())
     }
 
     fn read(&self, policy: &ComparePolicy<'_>, side: &mut Side) -> Result<(), SourceError> {

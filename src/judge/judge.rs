@@ -16,6 +16,7 @@ use crate::stream_json::documented::{self, Run};
 use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
 
 use super::contracts::{Choice, WEAKEST_CONTRACT};
+use super::inputs::named_after;
 use super::{Contracts, Protocol};
 
 /// Bytes looked at to tell what a bare output is, in steps of so many.
@@ -165,9 +166,10 @@ impl<'c> Judge<'c> {
         Ok(Self { contracts, options, run, is_guessed: false, body })
     }
 
-    /// A judge of an output of which nothing is known but its name, if it has one.
+    /// A judge of an output of which nothing is known but its name, if it has one. One that is named after a command of
+    /// the contract, such as `list-sessions.json`, is held to that command.
     pub fn of_output(name: Option<&Path>, contracts: &'c Contracts, options: &Options) -> Self {
-        let run = schema::Run::default();
+        let run = schema::Run { named_after: name.map(named_after), ..schema::Run::default() };
         let body = match options.protocol {
             Some(protocol) => Body::new(protocol, contracts, options, &run).unwrap_or_else(Body::Failed),
             None => Body::Unknown(name.map(Path::to_owned), Vec::new()),

@@ -4,6 +4,8 @@ mod messages;
 mod shapes;
 mod streams;
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::change::{Change, Evidence};
@@ -11,6 +13,7 @@ use super::policy::CasePolicy;
 use super::rows::Rows;
 use super::side::{Groups, Side};
 use crate::json::shape::Shape;
+use crate::judge::named_after;
 use crate::schema::policy::{Effect, Kind};
 
 /// Compares the runs of a case on the old side with those on the new, by the contract that the old ones speak.
@@ -19,10 +22,12 @@ pub(crate) fn compare_case(case: &str, policy: &CasePolicy, old: &Side, new: &Si
     let mut comparison =
         Comparison { case, policy, rows, place: Place::default(), inputs, nothing: &nothing };
     comparison.rows.compared(policy.name());
+    comparison.rows.versions.note(case, policy.name(), policy.policy(), [old, new]);
     comparison.exits(old, new);
     comparison.channels(old, new);
     comparison.requests(old, new);
     comparison.files(old, new);
+    comparison.commands(new);
 }
 
 struct Comparison<'r> {
@@ -112,6 +117,19 @@ impl Comparison<'_> {
         let summary = format!("exit code {} becomes {}", plain(first), plain(other));
         let identity = format!("{first} {other}");
         self.add(Kind::ExitCode, None, &identity, Sides::values(first.clone(), other.clone()), summary);
+    }
+
+    /// A file that is named after a command is held to that command.
+    fn commands(&mut self, new: &Side) {
+        let name = named_after(Path::new(self.case));
+        for (value, line) in new.first.iter().filter(|_| new.is_fixture) {
+            let said = self.policy.command_in(value, &name).filter(|said| *said != name);
+            let Some(said) = said else { continue };
+            self.place = Place::default();
+            let summary = format!("the file is named after `{name}`, and holds the answer of `{said}`");
+            let sides = Sides { new_line: Some(*line), ..Sides::values(name.as_str().into(), said.into()) };
+            self.add(Kind::OtherCommand, None, "", sides, summary);
+        }
     }
 
     fn files(&mut self, old: &Side, new: &Side) {
