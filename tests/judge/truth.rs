@@ -5,6 +5,7 @@
 //! as well, and must stay unnoticed.
 
 mod benign;
+mod naive;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -132,4 +133,89 @@ fn what_means_nothing_stays_green() {
         }
     }
     assert!(all > 100, "only {all} changes");
+}
+
+#[test]
+#[ignore = "a tool: changes the recordings below the directory that TRUTH_RECORDINGS names, and lists what is not noticed"]
+fn survey() {
+    let contracts = Contracts::built_in();
+    let root = std::env::var("TRUTH_RECORDINGS").unwrap();
+    let only = std::env::var("TRUTH_HAND").unwrap_or_default();
+    let mut tally: BTreeMap<(String, String), (usize, usize)> = BTreeMap::new();
+    let mut places: BTreeMap<(String, String), (usize, usize, String)> = BTreeMap::new();
+    let mut stack = vec![std::path::PathBuf::from(root)];
+    let mut dice = naive::Dice::new(7);
+    while let Some(place) = stack.pop() {
+        if !place.join("recording.json").exists() {
+            stack.extend(
+                std::fs::read_dir(&place)
+                    .unwrap()
+                    .flatten()
+                    .map(|entry| entry.path())
+                    .filter(|path| path.is_dir()),
+            );
+            continue;
+        }
+        let name = place.to_string_lossy().into_owned();
+        let Ok(base) = Recording::open(&place)
+            .map_err(|e| e.to_string())
+            .and_then(|r| Sample::of_recording(&r).map_err(|e| format!("{e:?}")))
+        else {
+            eprintln!("no {name}");
+            continue;
+        };
+        if base.stdout.len() > 300_000
+            || base.recorded.get("requests").is_some_and(|r| r.to_string().len() > 3_000_000)
+        {
+            continue;
+        }
+        let good = said(&base, &contracts);
+        let mut all = Vec::new();
+        if only != "naive" {
+            all.extend(harms(&base).into_iter().map(|harm| {
+                (
+                    "harm",
+                    naive::Change {
+                        place: harm.place,
+                        what: harm.what,
+                        in_request: harm.in_request,
+                        sample: harm.sample,
+                    },
+                )
+            }));
+        }
+        if only != "harm" {
+            all.extend(naive::changes(&base, &mut dice).into_iter().map(|change| ("naive", change)));
+        }
+        for (hand, change) in all {
+            let is = |word: &str| base.argv.iter().flatten().any(|argument| argument == word);
+            let family = match () {
+                () if change.in_request => "requests",
+                () if is("stream-json") => "stream",
+                () if is("json") => "json",
+                () => "text",
+            };
+            let seen = notices(&good, &said(&change.sample, &contracts));
+            let (noticed, all) = tally.entry((hand.to_string(), family.to_string())).or_default();
+            *all += 1;
+            *noticed += usize::from(seen);
+            let entry = places.entry((format!("{hand} {family}"), change.place.clone())).or_default();
+            entry.1 += 1;
+            if !seen {
+                entry.0 += 1;
+                entry.2 = format!("{name}: {}", change.what);
+                if std::env::var("TRUTH_ALL").is_ok() {
+                    println!("SURVIVOR\t{hand}\t{family}\t{}\t{name}\t{}", change.place, change.what);
+                }
+            }
+        }
+    }
+    let mut lost: Vec<_> = places.into_iter().filter(|(_, (lost, ..))| *lost > 0).collect();
+    lost.sort_by_key(|(_, (lost, ..))| std::cmp::Reverse(*lost));
+    for ((hand, place), (lost, all, example)) in lost {
+        println!("{lost}/{all}\t{hand}\t{place}\t{example}");
+    }
+    for ((hand, family), (noticed, all)) in tally {
+        println!("{hand} {family}: {noticed} of {all}, {:.1} %", 100.0 * noticed as f64 / all as f64);
+    }
 }
