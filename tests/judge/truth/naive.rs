@@ -1,10 +1,12 @@
 //! A second hand that changes recordings, and knows nothing of the first (`Harm`) nor of any clause: it takes any value of
 //! any line that is printed, or of what was said in a request, and makes it another one of its kind.
 
+use std::collections::BTreeMap;
+
 use clawgate::internals::schema::Sample;
 use serde_json::{Value, json};
 
-/// What nobody but the program can know: made up for each message, and how long its own steps took.
+/// What nobody but the program can know: made up for each message, how long its own steps took, and what it can do.
 const UNKNOWABLE: &[&str] = &[
     "uuid",
     "timestamp",
@@ -28,7 +30,25 @@ const UNKNOWABLE: &[&str] = &[
     "retry_delay_ms",
     "estimated_tokens",
     "estimated_tokens_delta",
+    // What the installation can do, and settings that nobody gave it.
+    "agents",
+    "skills",
+    "slash_commands",
+    "terminal_slash_commands",
+    "plugins",
+    "capabilities",
+    "messaging_socket_path",
+    "output_style",
+    "view_mode",
+    "per_turn_effort_active",
+    "ultrathink_available",
+    "ultrathink_typed_raises",
+    "noOutputExpected",
+    "reason_type",
 ];
+
+/// The program's own words to the model.
+const REMINDER: &str = "<system-reminder>";
 
 /// A change: what was changed (without numbers), how, whether it stands in a request, and the changed run.
 #[derive(Debug, Clone)]
@@ -60,8 +80,8 @@ impl Dice {
     }
 }
 
-/// Changes of one run, each to another place.
-pub(crate) fn changes(base: &Sample, dice: &mut Dice) -> Vec<Change> {
+/// So many changes of one run, each to another place and as far as there are so many, and as many of its requests.
+pub(crate) fn changes(base: &Sample, some: usize, dice: &mut Dice) -> Vec<Change> {
     let mut all = Vec::new();
     let text = String::from_utf8_lossy(&base.stdout).into_owned();
     let lines: Vec<&str> = text.lines().collect();
@@ -75,7 +95,14 @@ pub(crate) fn changes(base: &Sample, dice: &mut Dice) -> Vec<Change> {
         }
         None => of_text(base, &text, dice, &mut all),
     }
-    of_requests(base, dice, &mut all);
+    let mut sent = Vec::new();
+    of_requests(base, dice, &mut sent);
+    for list in [&mut all, &mut sent] {
+        while list.len() > some {
+            list.swap_remove(dice.below(list.len()));
+        }
+    }
+    all.append(&mut sent);
     all
 }
 
@@ -87,10 +114,13 @@ fn printed(base: &Sample, lines: &[String]) -> Sample {
 
 /// One change to a value for each place of each kind of message.
 fn of_messages(base: &Sample, messages: &[Value], dice: &mut Dice, all: &mut Vec<Change>) {
-    let mut seen: std::collections::BTreeMap<String, Vec<(usize, String)>> =
-        std::collections::BTreeMap::new();
+    let mut seen: BTreeMap<String, Vec<(usize, String)>> = std::collections::BTreeMap::new();
     for (index, message) in messages.iter().enumerate() {
         leaves(message, "", &mut |pointer, _| {
+            // What the program says itself has an id of its own making.
+            if pointer == "/message/id" && message["message"]["model"] == "<synthetic>" {
+                return;
+            }
             let inner = pointer.split('/').nth(1).and_then(|at| message.get(at.parse::<usize>().ok()?));
             let head = inner.filter(|_| message.is_array()).unwrap_or(message);
             seen.entry(format!("{} {}", kind(head), general(&pointer, message)))
@@ -267,16 +297,18 @@ fn of_text(base: &Sample, text: &str, dice: &mut Dice, all: &mut Vec<Change>) {
     }
 }
 
-/// What was said to the API: the messages, the model, the tools by name, whether it streams.
+/// What was said to the API: the messages and the model, and where the first message names them the tools.
 fn of_requests(base: &Sample, dice: &mut Dice, all: &mut Vec<Change>) {
+    let has_init = base.argv.iter().flatten().any(|argument| argument == "stream-json");
     let requests = base.recorded.get("requests").and_then(Value::as_array).cloned().unwrap_or_default();
     for (number, request) in requests.iter().enumerate().filter(|(_, request)| request["json"].is_object()) {
-        let mut found: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
-        for part in ["messages", "model", "tools", "system", "max_tokens", "stream"] {
+        let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let parts: &[&str] = if has_init { &["messages", "model", "tools"] } else { &["messages", "model"] };
+        for part in parts {
             leaves(&request["json"][part], &format!("/json/{part}"), &mut |pointer, value| {
-                let is_own = value.as_str().is_some_and(|text| text.contains("<system-reminder>"));
-                let is_name = part != "tools" || pointer.ends_with("/name") || pointer == "/json/tools";
-                if is_name && !is_own && !pointer.contains("cache_control") {
+                let is_own = value.to_string().contains(REMINDER) || pointer.contains("/cache_control");
+                let is_name = *part != "tools" || pointer.ends_with("/name") || pointer == "/json/tools";
+                if is_name && !is_own {
                     let general = general(&pointer, &Value::Null);
                     let role = pointer.split('/').take(4).collect::<Vec<_>>().join("/");
                     let role =
