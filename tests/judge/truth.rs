@@ -20,6 +20,9 @@ use crate::command::ROOT;
 /// The least part of the changes that has to be noticed, over all and in each family.
 const LEAST: f64 = 0.95;
 
+/// The same of changes to any value whatever, of which some are the program's own affair.
+const LEAST_OF_ANY: f64 = 0.85;
+
 /// At most so many changes to one place of one recording: they are spread over the ways in which it can be wrong. A plain
 /// text has one place only, and gets them all.
 const EACH: usize = 2;
@@ -126,7 +129,7 @@ impl Tally {
     }
 
     /// Fails unless enough was changed, and enough of it noticed in every family.
-    fn check(&self) {
+    fn check(&self, least: f64) {
         println!("{}", self.survivors.join("\n"));
         for (family, (noticed, all)) in &self.noticed {
             let part = *noticed as f64 / *all as f64;
@@ -137,7 +140,7 @@ impl Tally {
             let (noticed, all) = self.noticed[family];
             let part = noticed as f64 / all as f64;
             assert!(
-                part >= LEAST,
+                part >= least,
                 "{family}: {noticed} of {all} noticed; not:\n{}",
                 self.survivors.join("\n")
             );
@@ -158,7 +161,7 @@ fn what_is_printed_and_sent_is_held_against_what_was_served_and_asked() {
             tally.add(family(&base, harm.in_request), is_noticed, what);
         }
     }
-    tally.check();
+    tally.check(LEAST);
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn any_other_value_is_noticed() {
             tally.add(family(&base, change.in_request), is_noticed, what);
         }
     }
-    tally.check();
+    tally.check(LEAST_OF_ANY);
 }
 
 #[test]

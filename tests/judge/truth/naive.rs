@@ -114,7 +114,7 @@ fn printed(base: &Sample, lines: &[String]) -> Sample {
 
 /// One change to a value for each place of each kind of message.
 fn of_messages(base: &Sample, messages: &[Value], dice: &mut Dice, all: &mut Vec<Change>) {
-    let mut seen: BTreeMap<String, Vec<(usize, String)>> = std::collections::BTreeMap::new();
+    let mut seen: BTreeMap<String, Vec<(usize, String)>> = BTreeMap::new();
     for (index, message) in messages.iter().enumerate() {
         leaves(message, "", &mut |pointer, _| {
             // What the program says itself has an id of its own making.
@@ -306,13 +306,15 @@ fn of_requests(base: &Sample, dice: &mut Dice, all: &mut Vec<Change>) {
         let parts: &[&str] = if has_init { &["messages", "model", "tools"] } else { &["messages", "model"] };
         for part in parts {
             leaves(&request["json"][part], &format!("/json/{part}"), &mut |pointer, value| {
-                let is_own = value.to_string().contains(REMINDER) || pointer.contains("/cache_control");
+                let message = pointer.split('/').take(4).collect::<Vec<_>>().join("/");
+                let is_system = request.pointer(&message).is_some_and(|message| message["role"] == "system");
+                let is_own =
+                    is_system || value.to_string().contains(REMINDER) || pointer.contains("/cache_control");
                 let is_name = *part != "tools" || pointer.ends_with("/name") || pointer == "/json/tools";
                 if is_name && !is_own {
                     let general = general(&pointer, &Value::Null);
-                    let role = pointer.split('/').take(4).collect::<Vec<_>>().join("/");
                     let role =
-                        request.pointer(&role).and_then(|message| message["role"].as_str()).unwrap_or("");
+                        request.pointer(&message).and_then(|message| message["role"].as_str()).unwrap_or("");
                     found
                         .entry(format!("request {} {general} {role}", request["kind"].as_str().unwrap_or("")))
                         .or_default()
