@@ -49,12 +49,24 @@ impl Contracts {
     }
 
     /// The contract that a run is known to be about before it prints anything: the one that the user named, else the
-    /// one that its target promises.
+    /// one that a flag asks for or that its target promises.
     pub(super) fn named(&self, facts: &Facts) -> Result<Option<&ContractSet>, FileError> {
-        match (&self.chosen, facts.contract()) {
-            (None, Some(promised)) => self.promised(promised).map(Some),
-            (chosen, _) => Ok(chosen.as_ref()),
+        match &self.chosen {
+            None => self.asked_or_promised(&schema::Run::of(facts)),
+            chosen => Ok(chosen.as_ref()),
         }
+    }
+
+    /// The contract that a flag of the command line asks for, else the one that the target promises. A flag only
+    /// chooses within a family: another program may mean something else by it.
+    fn asked_or_promised(&self, run: &schema::Run) -> Result<Option<&ContractSet>, FileError> {
+        let promised = run.contract.as_deref();
+        if let Some(asked) = schema::asked_for(run)?
+            && (promised.is_none() || family_of(promised)? == family_of(Some(asked))?)
+        {
+            return self.get(asked).map(Some);
+        }
+        promised.map(|name| self.promised(name)).transpose()
     }
 
     /// Whether such a run is held against a contract of event logs.
@@ -119,10 +131,10 @@ impl Contracts {
         if let Some(set) = &self.chosen {
             return Ok(Some((set, false)));
         }
-        if let Some(name) = run.contract.as_deref()
-            && protocol != Protocol::ClaudeText
+        if protocol != Protocol::ClaudeText
+            && let Some(set) = self.asked_or_promised(run)?
         {
-            return Ok(Some((self.promised(name)?, false)));
+            return Ok(Some((set, false)));
         }
         let (name, detected) = match protocol {
             Protocol::ClaudeStream => (STREAM_CONTRACT, false),
@@ -139,4 +151,8 @@ impl Contracts {
         };
         Ok(Some((self.get(name)?, detected)))
     }
+}
+
+fn family_of(contract: Option<&str>) -> Result<Option<Family>, FileError> {
+    contract.map_or(Ok(None), schema::family_of)
 }

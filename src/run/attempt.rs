@@ -19,8 +19,9 @@ use super::scenario::{OutputMode, Requests};
 use super::target::Transform;
 use crate::golden::INTERLEAVE;
 use crate::harness::capture::Seen;
+use crate::harness::memory;
 use crate::harness::stop::Stop;
-use crate::harness::supervise::{Containment, NetworkMode, Pool};
+use crate::harness::supervise::{Containment, Demands, Pool};
 use crate::harness::timers::Limits;
 use crate::harness::{Job, Listener, RecordError, Recorder};
 use crate::judge::{Contracts, Ending, Judge, Judgement, OUTPUT, Options, TEXT};
@@ -87,7 +88,14 @@ impl<'r> RunContext<'r> {
     pub(crate) fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
         let pool = Arc::new(Pool::new(containment));
         Self {
-            recorder: Recorder { runtime, pool, network: NetworkMode::Auto, out, stop },
+            recorder: Recorder {
+                runtime,
+                pool,
+                demands: Demands::default(),
+                disk_bytes: memory::bytes_for_a_room(),
+                out,
+                stop,
+            },
             wall: None,
             fail_on: Level::Must,
             golden: None,
@@ -108,11 +116,13 @@ impl<'r> RunContext<'r> {
             terminal: run.terminal,
             steps: &run.steps,
             cwd: run.cwd.as_deref(),
+            stdout_full: run.stdout_full,
             script: planned.real_api.is_none().then_some(planned.script.as_ref()),
             faults: &planned.case.faults,
             limits: limits(planned, self.wall),
             until_asked: until_asked(planned, self.wall),
             most_stdout: run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
+            bounds: run.bounds,
             facts: facts(planned, contracts)?,
             place: planned.place.clone().unwrap_or_else(|| place(self.recorder.out, planned, number)),
             keep_files: planned.keep_files,
@@ -197,6 +207,9 @@ fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
     let transforms = &planned.target.choice.target.transforms;
     if !transforms.is_empty() {
         facts.other.insert("transforms".into(), transforms.iter().map(Transform::to_value).collect());
+    }
+    if let Some(flags) = &planned.speaks.flags {
+        facts.other.insert("flags".into(), flags.clone().into());
     }
     if let Some(prices) = &planned.target.choice.target.prices {
         facts.other.insert("prices".into(), prices.to_value());

@@ -1,6 +1,9 @@
 //! What was expected against what was observed: a pure function.
 
 use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -206,8 +209,8 @@ fn verdict(expect: &Expect, verdict: &Verdict, failures: &mut Vec<Failure>) {
         None => class.to_string(),
     };
     let detail_differs = expect.detail.is_some() && expect.detail != verdict.detail;
-    if verdict.class != expect.verdict || detail_differs {
-        let wanted = named(expect.verdict, expect.detail.as_deref());
+    if !expect.is_met_by(verdict.class) || detail_differs {
+        let wanted = expect.outcome();
         let found = named(verdict.class, verdict.detail.as_deref());
         let why = verdict
             .evidence
@@ -293,11 +296,35 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
     }
 }
 
+/// More of a file that is expected is not looked at.
+const MOST_FILE_BYTES: u64 = 64 << 20;
+
+/// Reads a file that a target left. What is none could be waited for or read for ever, or belong to somebody else.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    if !kind.is_file() {
+        let what = match () {
+            () if kind.is_dir() => "directory",
+            () if kind.is_symlink() => "link",
+            () if kind.is_fifo() => "pipe",
+            () if kind.is_socket() => "socket",
+            () => "device",
+        };
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("no file but a {what}")));
+    }
+    let mut content = Vec::new();
+    fs::File::open(path)?.take(MOST_FILE_BYTES).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 fn check_file(file: &ExpectedFile, room: &Room) -> Option<Failure> {
-    let content = fs::read(room.place(&file.path));
+    let content = read_file(&room.place(&file.path));
     let message = match (&file.contains, content) {
-        (None, Err(_)) => return None,
-        (None, Ok(_)) => format!("{} exists and should not", file.path),
+        (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => return None,
+        (None, _) => format!("{} exists and should not", file.path),
+        (Some(_), Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {
+            format!("{} is {error}", file.path)
+        }
         (Some(_), Err(error)) => format!("{}: {error}", file.path),
         (Some(text), Ok(content)) if memchr::memmem::find(&content, text.as_bytes()).is_some() => {
             return None;

@@ -48,6 +48,11 @@ impl FactPath {
         Ok(Self { text: text.to_string(), fact, at })
     }
 
+    /// Whether the fact itself is meant, not a place in it.
+    fn is_whole(&self) -> bool {
+        self.at.text().is_empty()
+    }
+
     /// The value; none when the fact is not known, or has nothing at that place.
     pub(crate) fn get<'f>(&self, facts: &'f Facts) -> Option<JsonView<'f>> {
         self.at.get(facts.get(self.fact)?.into())
@@ -317,6 +322,8 @@ impl Term {
             (Test::Version(range), version) => {
                 range.holds(version.and_then(Value::as_str).filter(|_| !facts.unreleased))
             }
+            // Whether a fact is known at all can always be told; what it would hold cannot.
+            (Test::Present(false), None) if path.is_whole() => true,
             (_, None) => return Some(Truth::Unknown),
             (Test::Present(wanted), Some(_)) => path.get(facts).is_some() == *wanted,
             (test, Some(_)) => path.get(facts).is_some_and(|value| test.holds(value)),
@@ -466,6 +473,8 @@ mod tests {
         let asks_exit = condition("{ exit = 0 }");
         let mut facts = Facts::default();
         assert_eq!(asks_exit.of_run(&facts), Truth::Unknown);
+        assert_eq!(condition("{ exit = { present = false } }").of_run(&facts), Truth::Holds);
+        assert_eq!(condition(r#"{ "flags/--x" = { present = false } }"#).of_run(&facts), Truth::Unknown);
         facts.set(Fact::Exit, 0);
         assert_eq!(asks_exit.of_run(&facts), Truth::Holds);
         facts.set(Fact::Exit, 1);

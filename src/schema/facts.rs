@@ -22,6 +22,7 @@ named_enum! {
         Version = "version",
         Flags = "flags",
         Prompt = "prompt",
+        Operands = "operands",
         Cwd = "cwd",
         Exit = "exit",
         Signal = "signal",
@@ -92,6 +93,9 @@ impl Facts {
             facts.set(Fact::Flags, call.flags);
             if let Some(prompt) = call.prompt {
                 facts.set(Fact::Prompt, prompt);
+            }
+            if let Some(operands) = call.operands {
+                facts.set(Fact::Operands, operands);
             }
             facts.set(Fact::Argv, words.to_vec());
         } else {
@@ -238,9 +242,11 @@ pub struct Run {
     pub version: Option<String>,
     /// The contract that the target promises, if it is known.
     pub contract: Option<String>,
+    /// The flags that the target declares to have, each as its help writes it, if they are known.
+    pub flags: Option<Vec<String>>,
     /// The working directory, if it is known.
     pub cwd: Option<String>,
-    /// Whether what the scripted API served is known, or will be when the run is over.
+    /// Whether what the scripted API served, or when the run began, is known or will be when the run is over.
     pub is_recorded: bool,
 }
 
@@ -254,8 +260,9 @@ impl Run {
             env_values: facts.env_public.clone(),
             version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),
             contract: facts.contract().map(str::to_owned),
+            flags: facts.other.get("flags").and_then(|flags| serde_json::from_value(flags.clone()).ok()),
             cwd: facts.other.get("cwd").and_then(Value::as_str).map(str::to_owned),
-            is_recorded: facts.other.contains_key("served"),
+            is_recorded: ["served", "started_at"].iter().any(|name| facts.other.contains_key(*name)),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
 use crate::harness::KEPT_FILES;
 use crate::judge::Judgement;
-use crate::recording::{Exit, Recording};
+use crate::recording::{Exit, Facts, Recording};
 use crate::run::{Attempt, FailureKind};
 use crate::schema::{Finding, Level};
 use crate::stream_json::StreamReader;
@@ -98,6 +98,11 @@ impl Outcome {
     /// The clauses that were broken, the gravest first.
     pub fn findings(&self) -> &[Finding] {
         &self.judgement.findings
+    }
+
+    /// What was recorded besides the output.
+    pub(super) fn facts(&self) -> &Facts {
+        &self.recording.facts
     }
 
     /// How the process ended.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use super::cli::{Error, context, rescue};
+use crate::harness::supervise::Demands;
 use crate::run::target::Choice;
 use crate::run::{ContractCache, Planned, Stop, Suite, SuiteError, plan};
 
@@ -74,7 +75,8 @@ impl Scenarios {
         let mut targets = Vec::new();
         for typed in &self.targets {
             let choice = Choice::parse(typed, None).map_err(Error::from)?;
-            let located = choice.locate(|name| std::env::var_os(name)).map_err(Error::from)?;
+            let located =
+                choice.locate(|name| std::env::var_os(name), Demands::default()).map_err(Error::from)?;
             targets.push(Arc::new(located));
         }
         let planned = plan(&suite, &targets, 1);
