@@ -108,7 +108,7 @@ pub(crate) fn changes(base: &Sample, some: usize, dice: &mut Dice) -> Vec<Change
 
 fn printed(base: &Sample, lines: &[String]) -> Sample {
     let mut sample = base.clone();
-    sample.stdout = lines.iter().map(|line| format!("{line}\n")).collect::<String>().into_bytes();
+    sample.stdout = (lines.join("\n") + "\n").into_bytes();
     sample
 }
 
