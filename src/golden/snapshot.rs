@@ -254,6 +254,7 @@ impl<R: Read> SnapshotReader<R> {
     }
 
     /// Shows every part, until `each` has seen enough.
+    #[cfg(feature = "cli")]
     pub(super) fn visit(&mut self, each: &mut dyn FnMut(Part<'_>) -> Go) -> Result<(), ReadError> {
         while let Some(block) = self.block(usize::MAX)? {
             if self.show(&block, each)?.is_break() {

@@ -28,6 +28,10 @@ pub(super) const WEAKEST_CONTRACT: &str = "claw-stdout";
 pub struct Contracts {
     chosen: Option<ContractSet>,
     /// What the chosen one was named by.
+    #[cfg_attr(
+        not(feature = "testing"),
+        expect(dead_code, reason = "only runs name where a clause is found")
+    )]
     chosen_at: String,
     built_in: Vec<(&'static str, OnceCell<ContractSet>)>,
 }

@@ -1,7 +1,7 @@
 //! A recording on disk.
 
 use std::fs::{self, File};
-use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use super::input::Input;
@@ -124,6 +124,7 @@ impl Recording {
     /// The last bytes of standard error, at most so many, and whether there are more before them.
     #[cfg(feature = "testing")]
     pub(crate) fn stderr_tail(&self, most: u64) -> io::Result<(Vec<u8>, bool)> {
+        use std::io::{Seek, SeekFrom};
         fn tail(mut from: impl Read + Seek, most: u64) -> io::Result<(Vec<u8>, bool)> {
             let length = from.seek(SeekFrom::End(0))?;
             from.seek(SeekFrom::Start(length.saturating_sub(most)))?;

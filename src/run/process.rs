@@ -1,5 +1,6 @@
 //! How a target was started and how it ended, as whoever has to mend it wants to see it.
 
+#[cfg(feature = "cli")]
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};

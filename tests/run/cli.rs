@@ -69,7 +69,7 @@ fn a_failure_says_why_and_how_to_see_it_again() {
         .assert()
         .code(100)
         .stdout(contains("expected rate_limit, found ok"))
-        .stdout(contains("never.txt: "))
+        .stdout(contains("never.txt was not written"))
         .stdout(contains("clawgate run wrong.toml mine/wrong --target reference"))
         .stdout(contains("recording: clawgate-out/reference/mine/wrong"));
 }

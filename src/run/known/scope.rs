@@ -154,6 +154,7 @@ impl ListedFailure {
     }
 
     /// Whether the run fails for it.
+    #[cfg(feature = "cli")]
     pub(crate) fn fails(&self) -> bool {
         self.state >= ListedState::Stale
     }
