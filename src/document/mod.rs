@@ -14,11 +14,19 @@ mod accepted;
 mod error;
 #[cfg(feature = "cli")]
 mod json;
+#[cfg(feature = "contracts")]
+mod volatile;
 
 #[cfg(feature = "cli")]
 pub(crate) use accepted::Accepted;
 pub use error::FileError;
 use error::FilePlace;
+#[cfg(feature = "contracts")]
+pub use volatile::Class;
+#[cfg(feature = "contracts")]
+pub(crate) use volatile::VolatileEntry;
+#[cfg(feature = "testing")]
+pub(crate) use volatile::is_reserved;
 
 use std::cell::RefCell;
 use std::fmt::Display;

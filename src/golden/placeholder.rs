@@ -8,21 +8,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::document::is_reserved;
 use crate::time;
-
-/// The placeholders that are built in.
-const RESERVED: [&str; 14] = [
-    "uuid", "time", "date", "ms", "number", "text", "cwd", "home", "tmp", "room", "api", "loopback",
-    "literal", "cut",
-];
-
-/// Whether a user's own placeholder cannot have this name.
-pub(super) fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name) || PREFIXES.contains(&name)
-}
-
-/// Ids of the Messages API are known by how they begin.
-const PREFIXES: [&str; 4] = ["toolu", "srvtoolu", "msg", "req"];
 
 static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pattern = [

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::compare::{Failure, FailureKind};
 use super::plan::Planned;
-use crate::golden::{Difference, Mode, Outcome, Store, StoreError, normalise};
+use crate::golden::{Difference, Mode, Outcome, Store, StoreError, Volatile, normalise};
 #[cfg(feature = "cli")]
 use crate::harness::secrets::Masker;
 use crate::recording::Recording;
@@ -53,6 +53,7 @@ impl Golden {
         &self,
         planned: &Planned,
         recording: &Recording,
+        volatile: &Volatile,
         as_expected: bool,
     ) -> Option<Failure> {
         let target = &planned.target.choice.target;
@@ -66,7 +67,7 @@ impl Golden {
             mode => mode,
         };
         let failure = |message: String| Some(Failure::new(FailureKind::Golden, message));
-        let normal = match normalise(recording, &target.volatile) {
+        let normal = match normalise(recording, volatile) {
             Ok(normal) => normal.owned_by(
                 planned.case.source.as_ref().map(|source| self.store.owner(Path::new(&source.file))),
             ),

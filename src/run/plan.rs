@@ -14,7 +14,10 @@ use super::suite::Suite;
 use super::target::{Located, Speaks};
 #[cfg(feature = "cli")]
 use crate::classify::Class;
+use crate::golden::Volatile;
 use crate::harness::mock::Script;
+use crate::judge::Contracts;
+use crate::schema::FileError;
 use crate::shell::shell_word;
 
 /// A case on a target.
@@ -108,6 +111,11 @@ impl Planned {
     #[cfg(feature = "cli")]
     pub(crate) fn key(&self) -> (String, String) {
         (self.target_label().to_owned(), self.case.name.clone())
+    }
+
+    /// What differs from run to run: by the target's file, and by the contract that it keeps.
+    pub(crate) fn volatile(&self, contracts: &Contracts) -> Result<Volatile, FileError> {
+        Ok(self.target.choice.target.volatile.and(contracts.volatile(&self.case.contract)?))
     }
 
     /// The command that runs exactly this case again.

@@ -15,7 +15,7 @@ use super::policy::Policy;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{Document, FileError, Item, Table};
+use crate::document::{Document, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -127,6 +127,7 @@ impl Contract {
         let kinds = load_kinds(&top, protocol, &schemas)?;
         let clauses = load_clauses(&top, &kinds, &schemas)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
+        let list = |key| top.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.list());
         load_detect(&top)?;
         let contract = Self {
             name: contract_name(&head, bundle.directory.as_deref())?,
@@ -140,6 +141,7 @@ impl Contract {
             releases: load_releases(&head)?,
             root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
             policy: Policy::load(top.get("policy"))?,
+            volatile: VolatileEntry::read_all(list("volatile")?)?,
             invocation: top.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)?,
             by_kind: Self::index(&kinds, &clauses),
             kinds,

@@ -12,10 +12,10 @@ use crate::cli::output::{note, tell};
 use crate::cli::project::{Project, variable};
 use crate::cli::{CommandError, Format, complain};
 use crate::exit_code::Outcome;
-use crate::golden::{Normal, learn, normalise};
+use crate::golden::{Normal, Volatile, learn, normalise};
 use crate::harness::environment::Environment;
 use crate::recording::Recording;
-use crate::run::{Event, cases_on};
+use crate::run::{ContractCache, Event, cases_on};
 
 /// Run cases several times in different surroundings, and print what to normalise as a patch to the target's file
 ///
@@ -47,7 +47,12 @@ pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     for planned in &mut cases {
         planned.run.env.extend(surroundings.env(planned.repetition));
     }
-    let volatile = located.choice.target.volatile.clone();
+    let mut contracts = ContractCache::new();
+    let mut volatile: BTreeMap<String, Volatile> = BTreeMap::new();
+    for planned in &cases {
+        let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
+        volatile.insert(planned.case.name.clone(), planned.volatile(contracts)?);
+    }
     let folder = Workspace::new(None)?;
     let mut recordings: Vec<(String, String)> = Vec::new();
     let mut on_event = |event: &Event| {
@@ -62,7 +67,7 @@ pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let mut runs: BTreeMap<String, Vec<Normal>> = BTreeMap::new();
     for (case, path) in recordings {
         let recording = Recording::open(Path::new(&path))?;
-        let normal = normalise(&recording, &volatile)
+        let normal = normalise(&recording, &volatile.get(&case).cloned().unwrap_or_default())
             .map_err(|error| CommandError::Usage(format!("{path}: {error}")))?;
         runs.entry(case).or_default().push(normal);
     }
