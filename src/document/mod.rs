@@ -21,7 +21,7 @@ mod volatile;
 pub(crate) use accepted::Accepted;
 pub use error::FileError;
 use error::FilePlace;
-#[cfg(feature = "contracts")]
+#[cfg(feature = "testing")]
 pub use volatile::Class;
 #[cfg(feature = "contracts")]
 pub(crate) use volatile::VolatileEntry;

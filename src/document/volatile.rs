@@ -17,7 +17,7 @@
 //! A field is a name, wherever it stands, or a pointer from the message's root in which `*` stands for any element.
 //! UUIDs, times of day, ids of the API, the room's paths and the API's address need no entry.
 
-use super::{FileError, Item, Table};
+use super::{FileError, Item};
 
 /// One entry: what it is, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +31,7 @@ pub(crate) struct VolatileEntry {
 /// What a volatile field has to hold; anything else stays as it is, and so is a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "only who compares runs needs it"))]
 pub enum Class {
     /// A duration: a number, zero or more.
     Milliseconds,
@@ -56,6 +57,7 @@ const RESERVED: [&str; 18] = [
 
 impl Class {
     /// Its name in files.
+    #[cfg(feature = "testing")]
     pub fn name(&self) -> String {
         match self {
             Self::Milliseconds => "ms".into(),
@@ -93,34 +95,28 @@ pub(crate) fn is_reserved(label: &str) -> bool {
 
 impl VolatileEntry {
     /// Reads the `[[volatile]]` tables of a file.
-    pub(crate) fn read_all(items: Vec<Item<'_>>) -> Result<Vec<Self>, FileError> {
-        items.into_iter().map(|item| Self::read(item.into_table()?)).collect()
+    pub(crate) fn read_all(items: &[Item<'_>]) -> Result<Vec<Self>, FileError> {
+        items.iter().map(Self::read).collect()
     }
 
-    fn read(mut table: Table<'_>) -> Result<Self, FileError> {
-        let class = table.require("as", CLASSES)?;
-        let place = class.place();
-        let name = class.into_string()?;
+    fn read(item: &Item<'_>) -> Result<Self, FileError> {
+        let table = item.table()?;
+        let node = table.need("as")?;
+        let name = node.text()?;
         let class = Class::parse(&name)
-            .ok_or_else(|| place.complain(format!("expected {CLASSES}, found {name:?}")))?;
-        let places = if class == Class::File {
-            listed(&mut table, "paths", "paths of files in the room, such as \"tmp/probe-*\"")?
-        } else {
-            listed(&mut table, "fields", "names of fields, or pointers to them")?
+            .ok_or_else(|| node.complain(format_args!("expected {CLASSES}, found {name:?}")))?;
+        let (key, what) = match class {
+            Class::File => ("paths", "paths of files in the room, such as \"tmp/probe-*\""),
+            _ => ("fields", "names of fields, or pointers to them"),
         };
+        let node = table.need(key)?;
+        let places = node.strings()?;
+        if places.is_empty() || places.iter().any(String::is_empty) {
+            return Err(node.complain(format_args!("expected at least one of the {what}")));
+        }
         table.finish()?;
         Ok(Self { class, places })
     }
-}
-
-fn listed(table: &mut Table<'_>, key: &'static str, what: &str) -> Result<Vec<String>, FileError> {
-    let list = table.require(key, what)?;
-    let place = list.place();
-    let list = list.into_list()?.into_iter().map(Item::into_string).collect::<Result<Vec<_>, _>>()?;
-    if list.is_empty() || list.iter().any(String::is_empty) {
-        return Err(place.complain(format!("expected at least one of the {what}")));
-    }
-    Ok(list)
 }
 
 #[cfg(test)]
@@ -131,7 +127,7 @@ mod tests {
     fn read(text: &str) -> Result<Vec<VolatileEntry>, String> {
         let mut root = Document::parse("t.toml", text).unwrap();
         let items = root.list("volatile").unwrap();
-        VolatileEntry::read_all(items).map_err(|error| error.to_string())
+        VolatileEntry::read_all(&items).map_err(|error| error.to_string())
     }
 
     #[test]

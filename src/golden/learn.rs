@@ -271,7 +271,7 @@ mod tests {
         // What is proposed can be read, and hides what it was proposed for.
         let text = proposal.to_toml();
         let mut root = crate::document::Document::parse("t.toml", &text).unwrap();
-        let volatile = Volatile::new(VolatileEntry::read_all(root.list("volatile").unwrap()).unwrap());
+        let volatile = Volatile::new(VolatileEntry::read_all(&root.list("volatile").unwrap()).unwrap());
         let normal = |output: &str| normalise_output("c", output.as_bytes(), &volatile).to_snapshot();
         assert_eq!(normal(a), normal(b));
     }

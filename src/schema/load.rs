@@ -141,7 +141,7 @@ impl Contract {
             releases: load_releases(&head)?,
             root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
             policy: Policy::load(top.get("policy"))?,
-            volatile: VolatileEntry::read_all(list("volatile")?)?,
+            volatile: VolatileEntry::read_all(&list("volatile")?)?,
             invocation: top.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)?,
             by_kind: Self::index(&kinds, &clauses),
             kinds,

@@ -36,7 +36,7 @@ impl Target {
             limits: Limits::default(),
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
-            volatile: Volatile::new(VolatileEntry::read_all(root.list("volatile")?)?),
+            volatile: Volatile::new(VolatileEntry::read_all(&root.list("volatile")?)?),
             transforms: root.list("transform")?.into_iter().map(Transform::read).collect::<Result<_, _>>()?,
             prices: root.take("prices").map(Prices::read).transpose()?,
         };
