@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::cases::{JobsArg, start};
 use super::fail_on::{FailOn, FailOnArg};
-use super::golden::flag::tell_orphans;
+use super::golden::flag::{tell_orphans, tell_summary, unreadable_snapshot};
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
 use super::{CommandError, Format, complain};
@@ -209,12 +209,14 @@ impl RunArgs {
         if args.list {
             return list(&planned, args.reports.format());
         }
-        let golden = args.golden.golden(&args.target)?;
+        let golden = args.golden.options(&targets)?;
         let mut outcome = match &golden {
             // A scenario file alone says nothing about the cases of the others.
-            Some(golden) if filters.len() == args.filters.len() => tell_orphans(golden, &suite, &targets)?,
+            Some(_) if filters.len() == args.filters.len() => tell_orphans(&args.golden, &suite, &targets)?,
             _ => Outcome::Ok,
         };
+        let golden = golden.map(|options| Golden::start(options, &planned)).transpose();
+        let golden = golden.map_err(|error| unreadable_snapshot(&error))?;
         outcome.add(args.perform(planned, whole, golden, &mut last, project.jobs(args.jobs.jobs))?);
         Ok(outcome)
     }
@@ -327,6 +329,7 @@ impl RunArgs {
             complain(&format!("{}: {error}", self.out().display()));
         }
         let mut outcome = Outcome::from(finished.exit_code);
+        outcome.add(context.golden.as_ref().map_or(Outcome::Ok, tell_summary));
         outcome.add(super::reports::finish(&self.reports, sinks));
         Ok(outcome)
     }

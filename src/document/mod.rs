@@ -23,10 +23,10 @@ pub use error::FileError;
 use error::FilePlace;
 #[cfg(feature = "testing")]
 pub use volatile::Class;
-#[cfg(feature = "contracts")]
-pub(crate) use volatile::VolatileEntry;
 #[cfg(feature = "testing")]
 pub(crate) use volatile::is_reserved;
+#[cfg(feature = "contracts")]
+pub(crate) use volatile::{By, VolatileEntry};
 
 use std::cell::RefCell;
 use std::fmt::Display;

@@ -10,6 +10,10 @@
 //! fields = ["task_id"]
 //!
 //! [[volatile]]
+//! as = "number"                          # what stands in a text: the group of the expression is the value
+//! matches = ['thread \'[^\']*\' \((\d+)\)']
+//!
+//! [[volatile]]
 //! as = "file"                            # a file that is there or not by chance, and is not compared
 //! paths = ["tmp/probe-*/*"]              # in the room; `*` is anything within a name
 //! ```
@@ -24,8 +28,30 @@ use super::{FileError, Item};
 pub(crate) struct VolatileEntry {
     /// What the values have to be.
     pub(crate) class: Class,
-    /// Names of fields or pointers to them; of [`Class::File`] paths in the room.
+    pub(crate) by: By,
+    /// Names, pointers, expressions or paths, as `by` says.
     pub(crate) places: Vec<String>,
+}
+
+/// How an entry says where the values stand; its name is the key in files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// Names of fields, or pointers to them.
+    Fields,
+    /// Regular expressions, whose one group is the value, wherever it stands in a text or a path.
+    Matches,
+    /// Paths of files in the room.
+    Paths,
+}
+
+impl By {
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Fields => "fields",
+            Self::Matches => "matches",
+            Self::Paths => "paths",
+        }
+    }
 }
 
 /// What a volatile field has to hold; anything else stays as it is, and so is a change.
@@ -105,18 +131,32 @@ impl VolatileEntry {
         let name = node.text()?;
         let class = Class::parse(&name)
             .ok_or_else(|| node.complain(format_args!("expected {CLASSES}, found {name:?}")))?;
-        let (key, what) = match class {
-            Class::File => ("paths", "paths of files in the room, such as \"tmp/probe-*\""),
-            _ => ("fields", "names of fields, or pointers to them"),
+        let by = match class {
+            Class::File => By::Paths,
+            // Whether a time goes back is told of whole values only.
+            Class::Time => By::Fields,
+            _ if table.get(By::Matches.key()).is_some() => By::Matches,
+            _ => By::Fields,
         };
-        let node = table.need(key)?;
+        let node = table.need(by.key())?;
+        let what = match by {
+            By::Fields => "names of fields, or pointers to them",
+            By::Matches => "regular expressions with one group, such as \"pid (\\\\d+)\"",
+            By::Paths => "paths of files in the room, such as \"tmp/probe-*\"",
+        };
         let places = node.strings()?;
-        if places.is_empty() || places.iter().any(String::is_empty) {
+        let is_wrong = |place: &String| place.is_empty() || (by == By::Matches && !has_one_group(place));
+        if places.is_empty() || places.iter().any(is_wrong) {
             return Err(node.complain(format_args!("expected at least one of the {what}")));
         }
         table.finish()?;
-        Ok(Self { class, places })
+        Ok(Self { class, by, places })
     }
+}
+
+/// Whether an expression compiles and says which part of what it finds is the value.
+fn has_one_group(pattern: &str) -> bool {
+    regex::Regex::new(pattern).is_ok_and(|pattern| pattern.captures_len() == 2)
 }
 
 #[cfg(test)]
@@ -133,13 +173,19 @@ mod tests {
     #[test]
     fn an_entry_has_a_class_and_places() {
         let text = "[[volatile]]\nas = \"id:task\"\nfields = [\"/a/*\"]\n[[volatile]]\nas = \"file\"\npaths = [\"tmp/x\"]";
-        let entry = |class, place: &str| VolatileEntry { class, places: vec![place.to_owned()] };
+        let entry = |class, by, place: &str| VolatileEntry { class, by, places: vec![place.to_owned()] };
         assert_eq!(
             read(text).unwrap(),
-            [entry(Class::Id("task".into()), "/a/*"), entry(Class::File, "tmp/x")]
+            [entry(Class::Id("task".into()), By::Fields, "/a/*"), entry(Class::File, By::Paths, "tmp/x")]
         );
         let no_paths = read("[[volatile]]\nas = \"file\"\nfields = [\"x\"]").unwrap_err();
         assert!(no_paths.contains("missing key `paths`"), "{no_paths}");
+        let matching =
+            |pattern: &str| read(&format!("[[volatile]]\nas = \"number\"\nmatches = ['{pattern}']"));
+        assert_eq!(matching("pid ([0-9]+)").unwrap()[0].by, By::Matches);
+        for wrong in ["pid [0-9]+", "(pid) ([0-9]+)", "pid ("] {
+            assert!(matching(wrong).unwrap_err().contains("with one group"), "{wrong}");
+        }
     }
 
     #[test]

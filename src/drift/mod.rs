@@ -31,6 +31,22 @@ pub(crate) use versions::{RecordedVersions, VersionsError};
 
 pub(crate) use crate::schema::policy::{Effect, Kind};
 
+use crate::golden::Normal;
+use crate::schema::FileError;
+
+/// Compares two runs of one case, each with the name of its file.
+pub(crate) fn diff_runs(
+    case: &str,
+    old: (String, Normal),
+    new: (String, Normal),
+    policy: &ComparePolicy<'_>,
+) -> Result<Drift, FileError> {
+    let mut rows = Rows::default();
+    let (old, new) = ([old], [new]);
+    compare_case(case, &policy.of_case(&old)?, &old, &new, &mut rows);
+    Ok(rows.finish(policy.standard()))
+}
+
 /// Compares the cases that both sides have. What a change does is for the contract of the old side to say.
 pub fn diff(old: &CaseSet, new: &CaseSet, policy: &ComparePolicy<'_>) -> Result<Drift, SourceError> {
     let mut rows = Rows::default();

@@ -22,6 +22,8 @@ pub(crate) struct Difference {
     pub first_added: Option<String>,
     /// What differs with the lines around it, each after `-`, `+` or a space as a diff shows it; of very many the first.
     pub lines: Vec<String>,
+    /// Whether it is where somebody accepted a difference the last time.
+    pub is_repeated: bool,
 }
 
 /// How many lines of a difference are kept for reports, and how many stand around each change.
@@ -58,6 +60,7 @@ pub(crate) fn difference(old: &str, new: &str) -> Difference {
         first_removed: None,
         first_added: None,
         lines: as_diff(&hunks),
+        is_repeated: false,
     };
     let mut at = 1;
     for line in hunks.iter().flatten() {

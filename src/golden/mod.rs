@@ -6,6 +6,7 @@
 //!                             └────────► Store::check ◄─┘ ─► Same | New | Changed
 //! ```
 
+mod accepted;
 mod difference;
 mod entry;
 mod interleave;
@@ -20,7 +21,7 @@ mod volatile;
 
 pub(crate) use difference::Difference;
 #[cfg(feature = "cli")]
-pub(crate) use difference::{DiffLine, Tag, hunks};
+pub(crate) use difference::{DiffLine, Tag, difference, hunks};
 #[cfg(feature = "cli")]
 pub(crate) use entry::{DOCUMENT, Entry, read_entries};
 pub(crate) use interleave::{INTERLEAVE, Interleave};
@@ -31,7 +32,7 @@ pub(crate) use normalise::normalise;
 pub(crate) use normalise::{Normal, normalise_output};
 pub(crate) use store::Store;
 pub use store::StoreError;
-pub(crate) use store::{Mode, Outcome};
+pub(crate) use store::{Checked, Fingerprint, Mode, Outcome};
 #[cfg(feature = "cli")]
-pub(crate) use store::{Orphan, SNAP, open, read, snapshot_of};
+pub(crate) use store::{Orphan, SNAP, open, parse, read, snapshot_of};
 pub use volatile::{Class, Volatile};

@@ -213,7 +213,7 @@ struct Normaliser<'v> {
 impl<'v> Normaliser<'v> {
     fn new(facts: &Facts, volatile: &'v Volatile, stdout: &[Entry], stderr: &[Entry]) -> Self {
         let mut places = Placeholders::default();
-        places.know_durations(volatile.durations());
+        places.know_rules(volatile);
         know_paths(&mut places, facts, stdout);
         let requests = facts.other.get("requests").and_then(Value::as_array);
         let host = |request: &Value| Some(request.get("headers")?.get("host")?.as_str()?.to_owned());

@@ -2,6 +2,9 @@
 //!
 //! A file is written whole under another name and then renamed, under a lock of the folder; so whoever reads sees the old
 //! one or the new one, and of two writers none destroys what the other is looking at.
+//!
+//! A run takes the digest of each of its snapshots before its first target starts: a target may be able to write here, and
+//! what it does to a snapshot must not decide what it is compared with.
 
 #[cfg(feature = "cli")]
 use std::collections::BTreeSet;
@@ -9,6 +12,9 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Component, Path, PathBuf};
 
+use hmac_sha256::Hash as Sha256;
+
+use super::accepted;
 use super::difference::{Difference, difference};
 use super::normalise::Normal;
 use super::snapshot::SnapshotError;
@@ -41,15 +47,40 @@ pub(crate) enum Mode {
 }
 
 /// What a run is, beside its snapshot.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Outcome {
     Same,
     /// There is no snapshot yet.
     New,
     /// It did something else than its snapshot says.
     Changed(Difference),
-    /// It is the snapshot now.
-    Updated,
+    /// The snapshot cannot be compared with: it is damaged, or somebody changed it while the run went on.
+    Unusable(StoreError),
+    /// It is the snapshot now; whether there was one before.
+    Updated {
+        replaced: bool,
+    },
+}
+
+/// A run beside its snapshot, and whether it waits for a decision.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub outcome: Outcome,
+    /// Whether what was found now lies beside the snapshot, or why it does not although it should.
+    pub waits: Result<bool, StoreError>,
+}
+
+/// What a file held at some time; none when there was no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fingerprint(Option<[u8; 32]>);
+
+impl Fingerprint {
+    /// There was no file.
+    pub(crate) const NONE: Self = Self(None);
+
+    fn of(text: &str) -> Self {
+        Self(Some(Sha256::hash(text.as_bytes())))
+    }
 }
 
 /// A snapshot that no case has.
@@ -81,8 +112,14 @@ pub enum StoreError {
         /// What is wrong with it.
         source: SnapshotError,
     },
+    /// It was another one when the run began.
+    #[error("{}: was changed, removed or put there while the run went on, so it says nothing; restore it, and run again", path.display())]
+    Touched {
+        /// The snapshot.
+        path: PathBuf,
+    },
     /// It holds a credential.
-    #[error("{}: refused: it holds what looks like a credential; mask it in the target, or run again", path.display())]
+    #[error("{}: refused: it would hold what looks like a credential, which is never written; have the target not print it", path.display())]
     Secret {
         /// The file that was not written.
         path: PathBuf,
@@ -96,6 +133,13 @@ pub enum StoreError {
     },
 }
 
+impl StoreError {
+    /// Whether there is no such file.
+    fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 impl Store {
     /// The snapshots below this folder. A text that `is_secret` is never written.
     #[cfg(feature = "cli")]
@@ -103,7 +147,6 @@ impl Store {
         Self { root: root.into(), is_secret }
     }
 
-    #[cfg(feature = "cli")]
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -121,41 +164,77 @@ impl Store {
         path.with_file_name(format!("{name}.{SNAP}"))
     }
 
-    /// Compares a run with its snapshot, and does what `mode` says about a difference.
-    pub(crate) fn check(&self, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
+    /// What a snapshot holds now.
+    pub(crate) fn fingerprint(snapshot: &Path) -> Result<Fingerprint, StoreError> {
+        match read(snapshot) {
+            Ok(text) => Ok(Fingerprint::of(&text)),
+            Err(error) if error.is_missing() => Ok(Fingerprint::NONE),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Compares a run with its snapshot, which has to be what it was at the beginning, and does what `mode` says about a
+    /// difference.
+    pub(crate) fn check(
+        &self,
+        normal: &Normal,
+        mode: Mode,
+        at_start: Fingerprint,
+    ) -> Result<Checked, StoreError> {
         let path = self.path(&normal.target, &normal.scenario);
         let found = normal.to_snapshot();
         if (self.is_secret)(&found) {
             return Err(StoreError::Secret { path });
         }
-        let pending = pending_of(&path);
-        let known = match open(&path) {
-            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
-            Err(error @ StoreError::Io { .. }) => return Err(error),
-            known => Some(known),
+        let text = match read(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.is_missing() => None,
+            Err(error) => return Err(error),
         };
+        let now = text.as_deref().map_or(Fingerprint::NONE, Fingerprint::of);
+        let known = text.as_deref().map(|text| parse(&path, text)).transpose();
+        if let Err(StoreError::Snapshot { source: SnapshotError::Newer { .. }, .. }) = &known {
+            // Nobody takes over from a newer clawgate what this one cannot read.
+            return known.map(|_| Checked { outcome: Outcome::Same, waits: Ok(false) });
+        }
         // A scenario that moved, and a header that another tool has written differently, are no difference.
         let as_owned = |known: &Normal| Normal { owner: normal.owner.clone(), ..known.clone() }.to_snapshot();
         if mode == Mode::Update {
-            let known = known.and_then(Result::ok);
-            let is_same = known.as_ref().is_some_and(|known| as_owned(known) == found);
-            if !is_same || known.is_some_and(|known| known.owner != normal.owner) {
+            let known = known.ok().flatten();
+            let old = known.as_ref().map(&as_owned);
+            let is_same = old.as_deref() == Some(found.as_str());
+            if !is_same {
+                self.write(&path, &accepted::remember(&found, old.as_deref()))?;
+            } else if known.is_some_and(|known| known.owner != normal.owner) {
                 self.write(&path, &found)?;
             }
-            self.forget(&pending)?;
-            return Ok(if is_same { Outcome::Same } else { Outcome::Updated });
+            self.forget(&pending_of(&path))?;
+            let outcome = if is_same { Outcome::Same } else { Outcome::Updated { replaced: text.is_some() } };
+            return Ok(Checked { outcome, waits: Ok(false) });
         }
-        let expected = known.transpose()?.map(|known| as_owned(&known));
-        if expected.as_deref() == Some(found.as_str()) {
-            if mode == Mode::Check {
-                self.forget(&pending)?;
-            }
-            return Ok(Outcome::Same);
-        }
-        if mode == Mode::Check {
-            self.write(&pending, &found)?;
-        }
-        Ok(expected.map_or(Outcome::New, |expected| Outcome::Changed(difference(&expected, &found))))
+        let outcome = match known {
+            _ if now != at_start => Outcome::Unusable(StoreError::Touched { path: path.clone() }),
+            Err(error) => Outcome::Unusable(error),
+            Ok(None) => Outcome::New,
+            Ok(Some(known)) => match as_owned(&known) {
+                expected if expected == found => Outcome::Same,
+                expected => Outcome::Changed(Difference {
+                    is_repeated: accepted::is_repeated(
+                        text.as_deref().unwrap_or_default(),
+                        &expected,
+                        &found,
+                    ),
+                    ..difference(&expected, &found)
+                }),
+            },
+        };
+        let pending = pending_of(&path);
+        let waits = match (mode, &outcome) {
+            (Mode::Check, Outcome::Same) => self.forget(&pending).map(|()| false),
+            (Mode::Check, _) => self.write(&pending, &found).map(|()| true),
+            _ => Ok(false),
+        };
+        Ok(Checked { outcome, waits })
     }
 
     /// What waits for a decision, in the order of the paths.
@@ -220,13 +299,14 @@ impl Store {
     pub(crate) fn accept(&self, pending: &Path, shown: Option<&str>) -> Result<PathBuf, StoreError> {
         let _lock = self.lock()?;
         let text = Self::take(pending, shown)?;
-        Normal::from_snapshot(&text)
-            .map_err(|source| StoreError::Snapshot { path: pending.to_owned(), source })?;
+        let new = parse(pending, &text)?.to_snapshot();
         if (self.is_secret)(&text) {
             return Err(StoreError::Secret { path: pending.to_owned() });
         }
         let snapshot = snapshot_of(pending);
+        let old = open(&snapshot).ok().map(|old| old.to_snapshot());
         fs::rename(pending, &snapshot).map_err(at(pending))?;
+        self.put(&snapshot, &accepted::remember(&new, old.as_deref()))?;
         Ok(snapshot)
     }
 
@@ -259,7 +339,7 @@ impl Store {
         match read(pending) {
             Ok(text) if shown.is_none_or(|shown| shown == text) => Ok(text),
             Ok(_) => Err(moved()),
-            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Err(moved()),
+            Err(error) if error.is_missing() => Err(moved()),
             Err(error) => Err(error),
         }
     }
@@ -268,6 +348,12 @@ impl Store {
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(at(folder))?;
         let _lock = self.lock()?;
+        self.put(path, text)
+    }
+
+    /// Writes under the lock that the caller holds.
+    fn put(&self, path: &Path, text: &str) -> Result<(), StoreError> {
+        let folder = path.parent().unwrap_or(&self.root);
         let mut file = tempfile::Builder::new().prefix(".golden-").tempfile_in(folder).map_err(at(folder))?;
         file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_data()).map_err(at(path))?;
         // A temporary file is for its owner alone; a snapshot is for everybody.
@@ -332,8 +418,12 @@ pub(crate) fn read(path: &Path) -> Result<String, StoreError> {
 
 /// Reads the snapshot in a file.
 pub(crate) fn open(path: &Path) -> Result<Normal, StoreError> {
-    let text = read(path)?;
-    Normal::from_snapshot(&text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+    parse(path, &read(path)?)
+}
+
+/// Reads a snapshot of which the text is known.
+pub(crate) fn parse(path: &Path, text: &str) -> Result<Normal, StoreError> {
+    Normal::from_snapshot(text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
 }
 
 #[cfg(feature = "cli")]
@@ -373,6 +463,12 @@ mod tests {
         Normal { target: "t".into(), scenario: case.into(), exit, ..Normal::default() }
     }
 
+    /// Compares with the snapshot as it is now.
+    fn check(store: &Store, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
+        let at_start = Store::fingerprint(&store.path(&normal.target, &normal.scenario))?;
+        store.check(normal, mode, at_start).map(|checked| checked.outcome)
+    }
+
     fn store() -> (tempfile::TempDir, Store) {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::new(folder.path().join("golden"), |text| text.contains("sk-"));
@@ -382,42 +478,42 @@ mod tests {
     #[test]
     fn a_new_one_waits_until_it_is_accepted() {
         let (_folder, store) = store();
-        assert_eq!(store.check(&normal("a/b", 0), Mode::Check).unwrap(), Outcome::New);
+        assert!(matches!(check(&store, &normal("a/b", 0), Mode::Check).unwrap(), Outcome::New));
         let pending = store.pending().unwrap();
         assert_eq!(pending, [store.root().join("t/a/b.snap.new")]);
         store.accept(&pending[0], None).unwrap();
-        assert_eq!(store.check(&normal("a/b", 0), Mode::ReadOnly).unwrap(), Outcome::Same);
-        assert!(matches!(store.check(&normal("a/b", 1), Mode::Check).unwrap(), Outcome::Changed(_)));
+        assert!(matches!(check(&store, &normal("a/b", 0), Mode::ReadOnly).unwrap(), Outcome::Same));
+        assert!(matches!(check(&store, &normal("a/b", 1), Mode::Check).unwrap(), Outcome::Changed(_)));
         assert_eq!(store.pending().unwrap().len(), 1);
         // It is as it was again: what waited is stale.
-        assert_eq!(store.check(&normal("a/b", 0), Mode::Check).unwrap(), Outcome::Same);
+        assert!(matches!(check(&store, &normal("a/b", 0), Mode::Check).unwrap(), Outcome::Same));
         assert!(store.pending().unwrap().is_empty());
     }
 
     #[test]
     fn reading_only_writes_nothing() {
         let (_folder, store) = store();
-        assert_eq!(store.check(&normal("a", 0), Mode::ReadOnly).unwrap(), Outcome::New);
+        assert!(matches!(check(&store, &normal("a", 0), Mode::ReadOnly).unwrap(), Outcome::New));
         assert!(!store.root().exists());
     }
 
     #[test]
     fn half_of_one_is_kept_and_not_accepted() {
         let (_folder, store) = store();
-        store.check(&normal("a", 0), Mode::Update).unwrap();
-        store.check(&normal("a", 1), Mode::Check).unwrap();
+        check(&store, &normal("a", 0), Mode::Update).unwrap();
+        check(&store, &normal("a", 1), Mode::Check).unwrap();
         let pending = store.pending().unwrap().remove(0);
         let whole = fs::read_to_string(&pending).unwrap();
         fs::write(&pending, &whole[..whole.len() - 5]).unwrap();
         assert!(matches!(store.accept(&pending, None), Err(StoreError::Snapshot { .. })));
         assert!(pending.exists());
-        assert_eq!(store.check(&normal("a", 0), Mode::ReadOnly).unwrap(), Outcome::Same);
+        assert!(matches!(check(&store, &normal("a", 0), Mode::ReadOnly).unwrap(), Outcome::Same));
     }
 
     #[test]
     fn what_changed_since_it_was_shown_is_not_decided() {
         let (_folder, store) = store();
-        store.check(&normal("a", 1), Mode::Check).unwrap();
+        check(&store, &normal("a", 1), Mode::Check).unwrap();
         let pending = store.pending().unwrap().remove(0);
         assert!(matches!(store.accept(&pending, Some("other")), Err(StoreError::Moved { .. })));
         assert!(matches!(store.reject(&pending, Some("other")), Err(StoreError::Moved { .. })));
@@ -430,9 +526,9 @@ mod tests {
         let (_folder, store) = store();
         let mut leaky = normal("a", 0);
         leaky.files.push(json!({"path": "sk-ant-1"}));
-        assert!(matches!(store.check(&leaky, Mode::Update), Err(StoreError::Secret { .. })));
+        assert!(matches!(check(&store, &leaky, Mode::Update), Err(StoreError::Secret { .. })));
         assert!(!store.root().exists());
-        store.check(&normal("a", 0), Mode::Check).unwrap();
+        check(&store, &normal("a", 0), Mode::Check).unwrap();
         let pending = store.pending().unwrap().remove(0);
         fs::write(&pending, leaky.to_snapshot()).unwrap();
         assert!(matches!(store.accept(&pending, None), Err(StoreError::Secret { .. })));
@@ -442,8 +538,8 @@ mod tests {
     #[test]
     fn orphans_are_found_and_pruned() {
         let (_folder, store) = store();
-        store.check(&normal("a", 0), Mode::Update).unwrap();
-        store.check(&normal("gone/b", 0), Mode::Update).unwrap();
+        check(&store, &normal("a", 0), Mode::Update).unwrap();
+        check(&store, &normal("gone/b", 0), Mode::Update).unwrap();
         let orphans = store.orphans("t", ["a"], |_, _| false).unwrap();
         let path = store.path("t", "gone/b");
         assert_eq!(orphans, [Orphan { path: path.clone(), kept_for: None }]);
@@ -456,7 +552,7 @@ mod tests {
         let (folder, store) = store();
         let owned = |case: &str, file: &str| {
             let owner = Some(store.owner(&folder.path().join(file)));
-            store.check(&Normal { owner, ..normal(case, 0) }, Mode::Update).unwrap();
+            check(&store, &Normal { owner, ..normal(case, 0) }, Mode::Update).unwrap();
         };
         fs::write(folder.path().join("here.toml"), "").unwrap();
         for (case, file) in
@@ -473,8 +569,8 @@ mod tests {
             [("b", None), ("c", None), ("d", away)].map(|(case, kept_for)| (store.path("t", case), kept_for))
         );
         // A file that moves takes its snapshots with it, without a difference.
-        assert_eq!(store.check(&normal("a", 0), Mode::Check).unwrap(), Outcome::Same);
-        assert_eq!(store.check(&normal("a", 0), Mode::Update).unwrap(), Outcome::Same);
+        assert!(matches!(check(&store, &normal("a", 0), Mode::Check).unwrap(), Outcome::Same));
+        assert!(matches!(check(&store, &normal("a", 0), Mode::Update).unwrap(), Outcome::Same));
         assert!(!read(&store.path("t", "a")).unwrap().contains("here.toml"));
     }
 
@@ -486,7 +582,7 @@ mod tests {
                 let store = &store;
                 scope.spawn(move || {
                     for _ in 0..20 {
-                        store.check(&normal("a", code), Mode::Check).unwrap();
+                        check(&store, &normal("a", code), Mode::Check).unwrap();
                     }
                 });
             }

@@ -1,7 +1,9 @@
 //! Which values and files are left out of a comparison, by the entries of a target's file and of its contract.
 
+use regex::Regex;
+
 pub use crate::document::Class;
-use crate::document::VolatileEntry;
+use crate::document::{By, VolatileEntry};
 use crate::json::pointer;
 use crate::text::glob;
 
@@ -34,7 +36,7 @@ impl Volatile {
                 }
             }
         };
-        self.of(&Class::File).any(hits)
+        self.by(By::Paths).flat_map(|entry| &entry.places).any(hits)
     }
 
     /// What a field is: its name, and the keys on the way to it from the message's root.
@@ -44,8 +46,7 @@ impl Volatile {
             Some(pattern) => pointer::fits(pattern, path.iter().map(String::as_str)),
             None => field == name,
         };
-        let fields = self.entries.iter().filter(|entry| entry.class != Class::File);
-        fields.into_iter().find(|entry| entry.places.iter().any(hits)).map(|entry| &entry.class)
+        self.by(By::Fields).find(|entry| entry.places.iter().any(hits)).map(|entry| &entry.class)
     }
 
     /// Whether any field holds ids.
@@ -55,17 +56,30 @@ impl Volatile {
 
     /// The names of fields that hold durations.
     pub(super) fn durations(&self) -> Vec<String> {
-        self.of(&Class::Milliseconds).filter(|field| !field.starts_with('/')).cloned().collect()
+        let durations = self.by(By::Fields).filter(|entry| entry.class == Class::Milliseconds);
+        let fields = durations.flat_map(|entry| &entry.places);
+        fields.filter(|field| !field.starts_with('/')).cloned().collect()
     }
 
-    /// The places of a class.
-    fn of(&self, class: &Class) -> impl Iterator<Item = &String> {
-        self.entries.iter().filter(move |entry| entry.class == *class).flat_map(|entry| &entry.places)
+    /// What is found inside of texts: the expression whose group is the value, and what that is.
+    pub(super) fn patterns(&self) -> Vec<(Regex, Class)> {
+        let of_entry = |entry: &VolatileEntry| {
+            let class = entry.class.clone();
+            // They were compiled once when the file was read.
+            let patterns = entry.places.iter().filter_map(|pattern| Regex::new(pattern).ok());
+            patterns.map(move |pattern| (pattern, class.clone())).collect::<Vec<_>>()
+        };
+        self.by(By::Matches).flat_map(of_entry).collect()
+    }
+
+    fn by(&self, by: By) -> impl Iterator<Item = &VolatileEntry> {
+        self.entries.iter().filter(move |entry| entry.by == by)
     }
 
     /// With one entry more.
-    pub fn add(&mut self, class: Class, fields: Vec<String>) {
-        self.entries.push(VolatileEntry { class, places: fields });
+    pub fn add(&mut self, class: Class, places: Vec<String>) {
+        let by = if class == Class::File { By::Paths } else { By::Fields };
+        self.entries.push(VolatileEntry { class, by, places });
     }
 }
 
@@ -90,9 +104,9 @@ mod tests {
     fn of_two_entries_for_a_field_the_earlier_counts() {
         let mut own = Volatile::default();
         own.add(Class::Text, vec!["at".into()]);
-        let contract =
-            ["at", "end"].map(|field| VolatileEntry { class: Class::Time, places: vec![field.into()] });
-        let both = own.and(&contract);
+        let mut contract = Volatile::default();
+        contract.add(Class::Time, vec!["at".into(), "end".into()]);
+        let both = own.and(&contract.entries);
         assert_eq!(both.class(&["at".to_owned()]), Some(&Class::Text));
         assert_eq!(both.class(&["end".to_owned()]), Some(&Class::Time));
     }

@@ -120,17 +120,27 @@ impl Planned {
 
     /// The command that runs exactly this case again.
     pub(crate) fn replay(&self) -> String {
-        // A scenario of the user's is found by its file, wherever it is.
-        let file = self
-            .case
-            .source
-            .as_ref()
-            .map_or(String::new(), |source| format!("{} ", shell_word(&source.file)));
         format!(
-            "clawgate run {file}{} --target {}",
+            "clawgate run {}{} --target {}",
+            self.file(),
             shell_word(&self.case.name),
             shell_word(self.target_label())
         )
+    }
+
+    /// The arguments that name exactly this case to commands that run cases for a reason of their own.
+    pub(crate) fn as_case(&self) -> String {
+        format!(
+            "{}--target {} --case {}",
+            self.file(),
+            shell_word(self.target_label()),
+            shell_word(&self.case.name)
+        )
+    }
+
+    /// A scenario of the user's is found by its file, wherever it is.
+    fn file(&self) -> String {
+        self.case.source.as_ref().map_or(String::new(), |source| format!("{} ", shell_word(&source.file)))
     }
 
     /// How long it will probably take: as long as the last time, or as the timer that it waits for.

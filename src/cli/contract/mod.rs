@@ -177,14 +177,14 @@ fn write_volatile(out: &mut impl Write, entries: &[VolatileEntry]) -> std::io::R
         let places: Vec<&str> = entry.places.iter().map(String::as_str).collect();
         for (at, line) in wrapped(&places, 100).iter().enumerate() {
             let class = if at == 0 { entry.class.name() } else { String::new() };
-            writeln!(out, "{class:<9} {}", printable(line))?;
+            writeln!(out, "{class:<10} {}", printable(line))?;
         }
     }
     writeln!(out)
 }
 
 fn volatile_json(entry: &VolatileEntry) -> serde_json::Value {
-    json!({ "as": entry.class.name(), "places": entry.places })
+    json!({ "as": entry.class.name(), entry.by.key(): entry.places })
 }
 
 /// Words in lines of at most so many characters.
