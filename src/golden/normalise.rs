@@ -59,14 +59,17 @@ pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Resul
     let mut stdout = interleave.sort(read(recording.stdout()?)?);
     let mut stderr = read(recording.stderr()?)?;
     let mut normaliser = Normaliser::new(facts, volatile, &stdout, &stderr);
-    let requests = requests(facts);
+    let mut requests = requests(facts);
+    if !interleave.is_empty() {
+        // Conversations at the same time ask in any order, and ids are numbered as they come.
+        requests.sort_by_cached_key(|request| request.get("entry").map(ToString::to_string));
+    }
     normaliser.entries(&mut stdout);
     normaliser.entries(&mut stderr);
     let mut requests: Vec<Value> = requests.iter().map(|request| normaliser.value(request)).collect();
     // A program tells the model which day it is.
     requests.iter_mut().filter_map(|request| request.get_mut("body")).for_each(forget_days);
     if !interleave.is_empty() {
-        // Conversations at the same time ask in any order.
         requests.sort_by_cached_key(ToString::to_string);
     }
     let mut files: Vec<Value> = files(facts, volatile).iter().map(|file| normaliser.value(file)).collect();
