@@ -45,12 +45,16 @@ fn places(old: &str, new: &str, number: fn(&DiffLine) -> Option<usize>) -> Vec<u
     let mut places = Vec::new();
     for hunk in hunks(old, new, AROUND) {
         let mut at = hunk.iter().find_map(number).unwrap_or(1);
+        let mut is_replaced = false;
         for line in &hunk {
-            at = number(line).unwrap_or(at);
-            if line.tag != Tag::Same && places.last() != Some(&at) {
+            let own = number(line);
+            at = own.unwrap_or(at);
+            // What comes instead of lines of this side stands where they do.
+            if line.tag != Tag::Same && !(own.is_none() && is_replaced) && places.last() != Some(&at) {
                 places.push(at);
             }
-            at += usize::from(number(line).is_some());
+            is_replaced = line.tag != Tag::Same && (own.is_some() || is_replaced);
+            at += usize::from(own.is_some());
         }
     }
     places
@@ -72,7 +76,9 @@ mod tests {
         let accepted = remember(&second, Some(&first));
         assert!(accepted.contains("\n  accepted: 2\n---\n"), "{accepted}");
         assert!(is_repeated(&accepted, &second, &third));
-        assert!(!is_repeated(&accepted, &second, &snapshot("a\nb 2\nC\n")));
+        for elsewhere in ["a\nb 2\nC\n", "A\nb 2\nc\n"] {
+            assert!(!is_repeated(&accepted, &second, &snapshot(elsewhere)), "{elsewhere}");
+        }
         assert_eq!(remember(&first, None), first);
     }
 

@@ -82,13 +82,27 @@ impl Interleave {
             entry.kind().is_some_and(|kind| self.any_order.iter().any(|pattern| glob(pattern, kind)))
         };
         for run in entries.chunk_by_mut(|a, b| moves(a) && moves(b)).filter(|run| run.len() > 1) {
+            let times: Vec<_> = run.iter_mut().map(|entry| timestamp(entry).map(Value::take)).collect();
             run.sort_by_cached_key(|entry| match entry {
-                // Ids and times say nothing about which is which.
+                // Ids say nothing about which is which.
                 Entry::Message { value, .. } => Placeholders::default().text(&value.to_string()),
                 Entry::Text { text, .. } => text.clone(),
             });
+            // When one came is not when the other came that now stands in its place: time does not go back by sorting.
+            for (entry, time) in run.iter_mut().zip(times) {
+                if let (Some(place), Some(time)) = (timestamp(entry), time) {
+                    *place = time;
+                }
+            }
         }
         entries
+    }
+}
+
+fn timestamp(entry: &mut Entry) -> Option<&mut Value> {
+    match entry {
+        Entry::Message { value, .. } => value.get_mut("timestamp"),
+        Entry::Text { .. } => None,
     }
 }
 
@@ -124,7 +138,10 @@ mod tests {
         let texts = |uuids: [u8; 3], texts: [&str; 3]| {
             let line = |(uuid, text): (&u8, &&str)| {
                 let uuid = format!("0000c1a0-0000-4000-8000-00000000000{uuid}");
-                format!("{{\"type\":\"user\",\"uuid\":\"{uuid}\",\"text\":\"{text}\"}}\n")
+                format!(
+                    "{{\"type\":\"user\",\"timestamp\":{},\"uuid\":\"{uuid}\",\"text\":\"{text}\"}}\n",
+                    texts.iter().position(|other| other == text).unwrap()
+                )
             };
             let stream: String = uuids.iter().zip(&texts).map(line).collect();
             let entries = kept.sort(read_entries(stream.as_bytes())).into_iter();

@@ -172,7 +172,7 @@ fn effects(changes: &[Change], width: usize) -> Vec<String> {
         let place = [change.message.as_deref(), change.pointer.as_deref()];
         let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let text = format!("{place}: {}", change.summary);
-        let text = clip(text.trim_start_matches(": "), width.saturating_sub(10).max(20)).into_owned();
+        let text = clip(text.trim_start_matches(": "), width.saturating_sub(11)).into_owned();
         format!("{style}{:<9}{style:#} {}", change.effect.name(), printable(&text))
     };
     let mut lines: Vec<String> = changes.iter().take(MOST_CHANGES).map(line).collect();

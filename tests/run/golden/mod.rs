@@ -1,6 +1,7 @@
 //! Golden snapshots as a user meets them: `clawgate run --golden`, and `clawgate golden` on a real terminal.
 
 mod learn;
+mod own;
 mod review;
 
 use std::fs;
@@ -32,7 +33,7 @@ fn change(folder: &Path) -> PathBuf {
     let text = fs::read_to_string(&snapshot).unwrap();
     fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
     // The report for people breaks lines; the events do not.
-    let changed = "stream.snap differs in 1 lines, first at ";
+    let changed = "stream.snap differs in 1 line, first at line ";
     let lines = r#"expected `\"num_turns\": 7,`, found `\"num_turns\": 1,`"#;
     let run = clawgate(folder).args(["run", ONE, "--format", "json"]).assert().code(100);
     run.stdout(contains(changed)).stdout(contains(lines));
@@ -132,7 +133,7 @@ fn a_build_server_writes_nothing_and_refuses_orphans() {
     let text = fs::read_to_string(&snapshot).unwrap();
     fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
     let ci = |args: &[&str]| clawgate(folder.path()).args(args).env("CI", "true").assert();
-    ci(&["run", ONE]).code(100).stdout(contains("differs in 1 lines"));
+    ci(&["run", ONE]).code(100).stdout(contains("differs in 1 line, "));
     assert_eq!(files_below(&golden), before);
     ci(&["run", ONE, "--golden", "update"]).code(2).stderr(contains("CI is set"));
     fs::write(&snapshot, &text).unwrap();

@@ -10,15 +10,32 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::TempDir;
 
 use super::{ONE, change, with_snapshots};
-use crate::command::clawgate;
+use crate::command::{clawgate, said};
+use crate::schema::assert_fit;
 use crate::support::process;
 use crate::tree::files_below;
 
 #[test]
-fn review_needs_a_terminal() {
+fn without_a_terminal_everything_is_shown_and_nothing_decided() {
     let folder = with_snapshots(&[ONE]);
-    change(folder.path());
-    clawgate(folder.path()).args(["golden", "review"]).assert().code(2).stderr(contains("needs a terminal"));
+    let pending = change(folder.path());
+    let review = clawgate(folder.path()).args(["golden", "review"]).assert().code(100);
+    review.stdout(contains("info      result/success /num_turns")).stderr(contains("clawgate golden accept"));
+    let snapshot = pending.with_extension("");
+    let text = fs::read_to_string(&snapshot).unwrap();
+    // What a reader loses is breaking, and what comes new is additive.
+    for (old, new, effect) in [
+        ("  \"num_turns\": 7,\n", "  \"num_turns\": 1,\n  \"gone\": 1,\n", "breaking"),
+        ("  \"num_turns\": 7,\n", "", "additive"),
+    ] {
+        fs::write(&snapshot, text.replace(old, new)).unwrap();
+        let (code, lines) = said(clawgate(folder.path()).args(["golden", "review", "--format", "json"]));
+        assert_fit(&lines, "golden");
+        assert_eq!((code, &lines[0]["effect"]), (Some(100), &effect.into()), "{lines:?}");
+        let shown = clawgate(folder.path()).args(["golden", "review"]).assert();
+        shown.stdout(contains(format!("{effect:<9} result/success /")));
+    }
+    assert!(pending.exists());
 }
 
 /// A program on a terminal of its own.
