@@ -6,17 +6,17 @@ use crate::envelope::Envelope;
 
 use super::api_error::blame_connection;
 use super::api_words::{CONNECTION, MISCONFIGURED, UNREACHABLE};
+use super::claw_handler;
 use super::claw_kinds::{KindMeaning, meaning_of};
 use super::process::{before_output, ended_without_result, failed_after_success};
 use super::words::words;
 use super::{Advisory, Basis, Class, ClawFields, Evidence, Process, Verdict};
 
 /// The kind of an error that names none.
-const UNKNOWN: &str = "unknown";
+pub(super) const UNKNOWN: &str = "unknown";
 
 /// Decides the verdict on a run in JSON mode.
 pub fn classify_json(envelope: &Envelope, process: &Process<'_>) -> Verdict {
-    let fields = envelope.value.as_ref().map(claw_fields).unwrap_or_default();
     let mut verdict = decide(envelope, process);
     if envelope.is_one_object()
         && verdict.class != Class::Timeout
@@ -25,15 +25,7 @@ pub fn classify_json(envelope: &Envelope, process: &Process<'_>) -> Verdict {
         verdict.advisories.push(Advisory::LateExit);
         verdict.evidence.push(late);
     }
-    let is_engine_timeout = verdict.class == Class::Timeout && verdict.detail.as_deref() == Some("engine");
-    // The engine did not see the cancel unless it says so.
-    let cancel_observed = is_engine_timeout.then_some(fields.cancel_observed == Some(true));
-    verdict.claw = Some(ClawFields {
-        kind: fields.kind.or_else(|| is_engine_timeout.then(|| "timeout".to_owned())),
-        cancel_observed,
-        safe_to_reuse_session: cancel_observed,
-        ..fields
-    });
+    verdict.claw = Some(claw_handler::fields(envelope, process, &verdict));
     verdict
 }
 
@@ -43,26 +35,26 @@ fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     }
     let object = envelope.value.as_ref().filter(|_| envelope.is_one_object());
     let Some(object) = object else { return no_envelope(envelope, process) };
-    let failure = failure(object);
-    // A process that a timer ended after its envelope says nothing by its exit.
-    let code = process.exit.code.filter(|code| process.exit.timed_out.is_none() && *code != 124);
-    if let Some(code) = code
-        && !(0..=2).contains(&code)
-    {
-        let crashed = code == 101 || code > 127;
+    let failure = Failure::of(object);
+    if process.exits_outside_contract() {
+        let code = process.exit.code;
+        let crashed =
+            process.exit.fatal_signal().is_some() || code.is_some_and(|code| code == 101 || code > 127);
         let crash = failed_after_success(process).filter(|_| crashed && failure.is_none());
         let evidence = process.exit_evidence("exit-code-outside-contract");
         return crash.unwrap_or_else(|| Verdict::by(Class::Protocol, Some("exit-code"), evidence));
     }
-    let stop = object.get("final_stop_reason").or_else(|| object.get("stop_reason")).and_then(Value::as_str);
-    if stop == Some("timeout") {
-        let evidence = Evidence::field("final-stop-reason", "timeout").in_document("/final_stop_reason");
-        return Verdict::of(Class::Timeout, Some("engine"), vec![evidence]);
+    let stops = ["/final_stop_reason", "/stop_reason", "/turn/stop_reason"];
+    let stop_at = |place: &str| object.pointer(place).and_then(Value::as_str);
+    if let Some(place) = stops.into_iter().find(|place| stop_at(place) == Some("timeout")) {
+        let evidence = Evidence::field("final-stop-reason", "timeout").in_document(place);
+        return Verdict::by(Class::Timeout, Some("engine"), evidence);
     }
+    let names_another_end = stops[..2].iter().any(|place| stop_at(place).is_some());
     match failure {
         Some(failure) => reported(object, &failure, process),
         // Exit 2 is the engine's timeout, unless the envelope names another end.
-        None if code == Some(2) && stop.is_none() => {
+        None if process.exit.code == Some(2) && !process.was_ended() && !names_another_end => {
             Verdict::by(Class::Timeout, Some("engine"), process.exit_evidence("exit-code"))
         }
         None => failed_after_success(process).unwrap_or_else(|| succeeded(object)),
@@ -82,7 +74,7 @@ fn succeeded(object: &Value) -> Verdict {
 /// even there, and then the envelope says more than the code; others name their kind, or say what does not exist.
 pub fn classify_text(envelope: &Envelope, text: &str, process: &Process<'_>) -> Verdict {
     let object = envelope.value.as_ref().filter(|_| envelope.is_one_object());
-    if object.is_some_and(|object| failure(object).is_some()) {
+    if object.is_some_and(|object| Failure::of(object).is_some()) {
         return classify_json(envelope, process);
     }
     let by_code = |class, detail| Verdict::of(class, detail, vec![process.exit_evidence("exit-code")]);
@@ -150,7 +142,7 @@ words! {
     HTTP_STATUS = r"returned (\d{3})\b";
     ERROR_KIND = r"\[error-kind: (\w+)\]";
     /// What does not exist, at the start of a line that says so.
-    NOT_FOUND = r"(?im)^\W*(?:error:\ ?|failed\ to\ [\w ]{1,40}:\ ?)*((?:session|skill|command|tool|agent|plugin|server)\b[^\n.;]{0,80}?\b(?:not\ found|does\ not\ exist|doesn't\ exist)|(?:no\ such|unknown)\ (?:session|skill|tool|agent|plugin)\b[^\n]{0,60})";
+    NOT_FOUND = r"(?im)^\W*(?:error:\W*|failed\ to\ [\w ]{1,40}:\W*)*((?:session|skill|command|tool|agent|plugin|server)\b[^\n.;]{0,80}?\b(?:not\ found|does\ not\ exist|doesn't\ exist)|(?:no\ such|unknown)\ (?:session|skill|tool|agent|plugin)\b[^\n]{0,60})";
 }
 
 /// Whether a model was asked and said nothing.
@@ -160,43 +152,46 @@ fn is_silent(object: &Value) -> bool {
 }
 
 /// How an envelope says that it reports a failure, and what it calls it.
-struct Failure {
-    kind: Option<String>,
+pub(super) struct Failure {
+    pub(super) kind: Option<String>,
     kind_pointer: &'static str,
     marker: Evidence,
 }
 
-/// Whether the envelope reports a failure: any of the ways in which claw has ever done so.
-fn failure(object: &Value) -> Option<Failure> {
-    let text = |key: &str| object.get(key).and_then(Value::as_str);
-    let error = object.get("error").filter(|error| !is_empty(error));
-    let marker = if let Some(error) = error {
-        let shown =
-            error.as_str().map_or_else(|| error.get("message").cloned().unwrap_or(Value::Null), Value::from);
-        Some(Evidence::field("error-member", shown).in_document("/error"))
-    } else if let Some((key, value)) = ["type", "status", "kind"]
-        .into_iter()
-        .find_map(|key| text(key).filter(|value| *value == "error").map(|value| (key, value)))
-    {
-        Some(Evidence::field("error-marker", value).in_document(&format!("/{key}")))
-    } else if object.get("ok") == Some(&Value::Bool(false)) {
-        Some(Evidence::field("error-marker", false).in_document("/ok"))
-    } else {
-        // The command did not do what it is there for, unless it says that all is well.
-        let undone = ["found", "loaded", "deleted", "flushed"];
-        let key = undone.into_iter().find(|key| object.get(key) == Some(&Value::Bool(false)));
-        key.filter(|_| object.get("status").is_none())
-            .map(|key| Evidence::field("error-marker", false).in_document(&format!("/{key}")))
-    }?;
-    let nested = object.get("error").and_then(|error| error.get("kind")).and_then(Value::as_str);
-    let (kind, kind_pointer) = match (nested, text("error_kind"), text("kind")) {
-        (Some(kind), ..) => (Some(kind), "/error/kind"),
-        (None, Some(kind), _) => (Some(kind), "/error_kind"),
-        (None, None, Some(kind)) if kind != "error" => (Some(kind), "/kind"),
-        _ if object.get("found") == Some(&Value::Bool(false)) => (Some("not_found"), "/found"),
-        _ => (None, "/kind"),
-    };
-    Some(Failure { kind: kind.map(str::to_owned), kind_pointer, marker })
+impl Failure {
+    /// The failure that an envelope reports, in any of the ways in which claw has ever done so.
+    pub(super) fn of(object: &Value) -> Option<Self> {
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        let error = object.get("error").filter(|error| !is_empty(error));
+        let marker = if let Some(error) = error {
+            let shown = error
+                .as_str()
+                .map_or_else(|| error.get("message").cloned().unwrap_or(Value::Null), Value::from);
+            Some(Evidence::field("error-member", shown).in_document("/error"))
+        } else if let Some((key, value)) = ["type", "status", "kind"]
+            .into_iter()
+            .find_map(|key| text(key).filter(|value| *value == "error").map(|value| (key, value)))
+        {
+            Some(Evidence::field("error-marker", value).in_document(&format!("/{key}")))
+        } else if object.get("ok") == Some(&Value::Bool(false)) {
+            Some(Evidence::field("error-marker", false).in_document("/ok"))
+        } else {
+            // The command did not do what it is there for, unless it says that all is well.
+            let undone = ["found", "loaded", "deleted", "flushed"];
+            let key = undone.into_iter().find(|key| object.get(key) == Some(&Value::Bool(false)));
+            key.filter(|_| object.get("status").is_none())
+                .map(|key| Evidence::field("error-marker", false).in_document(&format!("/{key}")))
+        }?;
+        let nested = object.get("error").and_then(|error| error.get("kind")).and_then(Value::as_str);
+        let (kind, kind_pointer) = match (nested, text("error_kind"), text("kind")) {
+            (Some(kind), ..) => (Some(kind), "/error/kind"),
+            (None, Some(kind), _) => (Some(kind), "/error_kind"),
+            (None, None, Some(kind)) if kind != "error" => (Some(kind), "/kind"),
+            _ if object.get("found") == Some(&Value::Bool(false)) => (Some("not_found"), "/found"),
+            _ => (None, "/kind"),
+        };
+        Some(Self { kind: kind.map(str::to_owned), kind_pointer, marker })
+    }
 }
 
 fn is_empty(value: &Value) -> bool {
@@ -228,10 +223,11 @@ fn reported(object: &Value, failure: &Failure, process: &Process<'_>) -> Verdict
     verdict.retry(retryable)
 }
 
-/// The text of the error, flat or nested.
-fn message(object: &Value) -> Option<&str> {
-    let error = object.get("error")?;
-    error.as_str().or_else(|| error.get("message")?.as_str())
+/// The text of the error, flat or nested; some envelopes that are no error by their type have it as `message`.
+pub(super) fn message(object: &Value) -> Option<&str> {
+    let error =
+        object.get("error").and_then(|error| error.as_str().or_else(|| error.get("message")?.as_str()));
+    error.or_else(|| object.get("message")?.as_str())
 }
 
 /// What the status says that claw puts into the text of an HTTP error.
@@ -248,24 +244,5 @@ fn http_meaning(message: &str) -> KindMeaning {
             api("connection", !MISCONFIGURED.are_in(message))
         }
         _ => api("unknown", false),
-    }
-}
-
-fn claw_fields(object: &Value) -> ClawFields {
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let nested = object.get("error");
-    ClawFields {
-        kind: failure(object).map(|failure| failure.kind.unwrap_or_else(|| UNKNOWN.to_owned())),
-        message: message(object).map(str::to_owned).filter(|_| failure(object).is_some()),
-        operation: text(nested.and_then(|error| error.get("operation")))
-            .or_else(|| text(object.get("operation"))),
-        target: text(nested.and_then(|error| error.get("target"))).or_else(|| text(object.get("target"))),
-        hint: text(nested.and_then(|error| error.get("hint"))).or_else(|| text(object.get("hint"))),
-        session_id: text(object.get("session_id")),
-        cancel_observed: object
-            .get("final_cancel_observed")
-            .or_else(|| object.get("cancel_observed"))
-            .and_then(Value::as_bool),
-        safe_to_reuse_session: None,
     }
 }

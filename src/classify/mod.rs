@@ -9,6 +9,7 @@ mod api_words;
 mod class;
 pub mod claude;
 pub mod claw;
+mod claw_handler;
 mod claw_kinds;
 mod offer;
 mod process;

@@ -62,7 +62,7 @@ impl<'a> Process<'a> {
 
     /// A sign that the process stayed although all was said: a timer fired, or its exit came late.
     pub(super) fn late_exit(&self) -> Option<Evidence> {
-        if self.exit.timed_out.is_some() || self.exit.code == Some(124) {
+        if self.was_ended() {
             let timer = self.exit.timed_out.as_ref().map_or("wall", Timer::name);
             return Some(Evidence::new("timer", Basis::Process, timer));
         }
@@ -73,9 +73,20 @@ impl<'a> Process<'a> {
 
     /// Whether the process says by its exit that it failed, and no timer ended it.
     pub(super) fn failed_by_itself(&self) -> bool {
-        let failed =
-            self.exit.signal.is_some() || self.exit.code.is_some_and(|code| code != 0 && code != 124);
-        failed && self.exit.timed_out.is_none()
+        let failed = self.exit.signal.is_some() || self.exit.code.is_some_and(|code| code != 0);
+        failed && !self.was_ended()
+    }
+
+    /// Whether somebody ended it for taking too long; its exit says nothing then.
+    pub(super) fn was_ended(&self) -> bool {
+        self.exit.timed_out.is_some() || self.exit.code == Some(124)
+    }
+
+    /// Whether it ended by itself in a way that the contract of `claw` does not have: 0, 1 and 2 are all.
+    pub(super) fn exits_outside_contract(&self) -> bool {
+        let outside =
+            self.exit.signal.is_some() || self.exit.code.is_some_and(|code| !(0..=2).contains(&code));
+        outside && !self.was_ended()
     }
 
     pub(super) fn exit_evidence(&self, rule: &'static str) -> Evidence {

@@ -14,6 +14,7 @@ use super::project::{Project, variable};
 use super::{CommandError, Format, complain};
 use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, diff};
 use crate::exit_code::Outcome;
+use crate::harness::supervise::Demands;
 use crate::report::{drift_markdown, drift_text};
 use crate::run::Session;
 use crate::text::glob;
@@ -178,7 +179,7 @@ fn side(
     if let (Some(version), None, Some(_)) = (&choice.version, &choice.program, &choice.target.npm) {
         install(&choice.target, version)?;
     }
-    cases.record(&choice.locate(variable)?, project, session, out)
+    cases.record(&choice.locate(variable, Demands::default())?, project, session, out)
 }
 
 /// Of recordings only the name is known.

@@ -13,6 +13,7 @@ use crate::judge::{Contracts, Judgement, Options, Source, find};
 use crate::recording::{Exit, STDERR_HEAD};
 use crate::report::style::FAINT;
 use crate::report::{judgement_json, live_line, write_judgement};
+use crate::run::Process;
 use crate::schema::KnownFailures;
 use crate::stream_json::Line;
 
@@ -121,7 +122,10 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
                 }
                 match args.format.format {
                     Format::Json => writeln!(out, "{}", judgement_json(&input.name, &judgement)?)?,
-                    Format::Human => write_judgement(&mut out, &input.name, &judgement)?,
+                    Format::Human => {
+                        let process = process(&input.source, &options);
+                        write_judgement(&mut out, &input.name, &judgement, &process, &contracts)?;
+                    }
                 }
                 out.flush()?;
                 outcome.add(args.outcome(&judgement));
@@ -134,6 +138,17 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
         outcome.add(Outcome::Findings);
     }
     Ok(outcome)
+}
+
+/// How the target of an input was started and how it ended, as far as that is known.
+fn process(source: &Source, options: &Options) -> Process {
+    match source {
+        Source::Recording(path) => Process::at(path).unwrap_or_default(),
+        _ => Process::ended(
+            &options.exit.clone().unwrap_or_default(),
+            options.stderr.as_deref().unwrap_or_default(),
+        ),
+    }
 }
 
 fn read_known(path: &Path, contracts: &Contracts) -> Result<KnownFailures, CommandError> {

@@ -13,6 +13,7 @@ use super::project::{Project, variable};
 use super::{CommandError, Format, FormatArg, complain};
 use crate::drift::{CaseSet, Effect, Lookup, RecordedVersions, matrix};
 use crate::exit_code::Outcome;
+use crate::harness::supervise::Demands;
 use crate::report::matrix_text;
 use crate::run::Session;
 use crate::run::target::{Span, Target, cache_folder, installed};
@@ -176,7 +177,7 @@ impl Versions<'_> {
         let folder = cache_folder(variable).map(|cache| installed(&cache, &target.name, version));
         let was_there = folder.as_ref().is_some_and(|folder| folder.exists());
         install(target, version)?;
-        let located = target.clone().at_version(version).locate(variable)?;
+        let located = target.clone().at_version(version).locate(variable, Demands::default())?;
         let cases = self.args.cases.record(&located, self.project, session, &self.folder.join(version));
         if let Some(folder) = folder.filter(|_| self.args.discard && !was_there) {
             // What cannot be removed is only in the way.

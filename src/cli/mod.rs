@@ -68,7 +68,7 @@ enum Command {
 
 /// The strongest containment: whatever this program is called, it is clawgate.
 fn containment() -> Containment {
-    Containment::of_clawgate(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from))
+    Containment::strongest(std::env::var_os("CLAWGATE_BIN").map(PathBuf::from))
 }
 
 /// The whole command line, for what is made from its definition.
@@ -85,8 +85,9 @@ fn profile(name: &str) -> Result<Profile, String> {
 pub fn main() -> ExitCode {
     // Before anything starts a thread: neither of these is a command of the user's.
     if std::env::args_os().nth(1).is_some_and(|word| word == supervise::COMMAND) {
-        return supervise::main();
+        return supervise::main(std::env::args_os().nth(2).as_deref());
     }
+    Containment::this_is_clawgate();
     if let Ok(role) = std::env::var(reference::ACT_AS) {
         return reference::main(&role);
     }

@@ -10,6 +10,7 @@ use super::CommandError;
 use super::error::unreadable;
 use crate::config::{self, Config, Profile};
 use crate::drift::ComparePolicy;
+use crate::harness::supervise::Demands;
 use crate::run::Suite;
 use crate::run::scenario::Scenario;
 use crate::run::scenario::library;
@@ -115,7 +116,12 @@ impl Project {
 
     /// A target as the user typed it, with its program.
     pub(super) fn locate(&self, typed: &str) -> Result<Located, CommandError> {
-        Ok(self.target(typed)?.locate(variable)?)
+        self.locate_apart(typed, Demands::default())
+    }
+
+    /// The same; asking it for its version demands that it be kept apart.
+    pub(super) fn locate_apart(&self, typed: &str, demands: Demands) -> Result<Located, CommandError> {
+        Ok(self.target(typed)?.locate(variable, demands)?)
     }
 
     /// The names of all targets: those that are built in, then the project's own.

@@ -16,7 +16,7 @@ use super::reports::ReportArgs;
 use super::{CommandError, Format, complain};
 use crate::config::{self, Profile};
 use crate::exit_code::Outcome;
-use crate::harness::supervise::NetworkMode;
+use crate::harness::supervise::{Demands, NetworkMode};
 use crate::report::{Context, Progress};
 use crate::run::target::Located;
 use crate::run::{
@@ -86,11 +86,17 @@ pub(super) struct RunArgs {
     /// Whether targets are kept away from every network but the scripted API [default: auto]
     #[arg(long, value_enum, env = "CLAWGATE_NETWORK")]
     network: Option<Network>,
+    /// Whether a target must be kept apart from network, files and processes of the machine [default: auto]
+    #[arg(long, value_enum, env = "CLAWGATE_ISOLATION")]
+    isolation: Option<IsolationArg>,
     /// The profile of clawgate.toml that says what flags and variables do not
     #[arg(long, short = 'P', value_name = "NAME", default_value = config::DEFAULT, env = "CLAWGATE_PROFILE")]
     profile: String,
     #[command(flatten)]
     reports: ReportArgs,
+    /// How much a target may write, by the profile.
+    #[arg(skip)]
+    disk_bytes: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -108,6 +114,14 @@ enum KeepArg {
     Failed,
     /// None: reports then have no transcripts
     None,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum IsolationArg {
+    /// Where the kernel allows it; what it does not allow is said
+    Auto,
+    /// Always: exit 3 where the kernel does not allow all of it
+    Require,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -156,6 +170,10 @@ impl RunArgs {
         let network =
             profile.network.map(|word| Network::from_str(&word, false)).transpose().map_err(wrong)?;
         self.network = self.network.or(network);
+        let isolation =
+            profile.isolation.map(|word| IsolationArg::from_str(&word, false)).transpose().map_err(wrong)?;
+        self.isolation = self.isolation.or(isolation);
+        self.disk_bytes = profile.disk_bytes;
         let keep = profile.keep.map(|word| KeepArg::from_str(&word, false)).transpose().map_err(wrong)?;
         self.keep = self.keep.or(keep);
         self.out = self.out.take().or(profile.out.map(PathBuf::from));
@@ -170,7 +188,8 @@ impl RunArgs {
     fn run(&self, project: &Project) -> Result<Outcome, CommandError> {
         let args = self;
         let (suite, filters) = args.suite(project)?;
-        let targets = args.target.iter().map(|typed| Ok(Arc::new(project.locate(typed)?)));
+        let targets =
+            args.target.iter().map(|typed| Ok(Arc::new(project.locate_apart(typed, args.demands())?)));
         let targets = targets.collect::<Result<Vec<_>, CommandError>>()?;
         let mut last = LastRun::read(args.out());
         let planned = plan(&suite, &targets, args.repeat.unwrap_or(1));
@@ -289,6 +308,16 @@ impl RunArgs {
         Ok(cut(planned, shard, durations.as_ref()))
     }
 
+    /// What targets must be kept apart from.
+    fn demands(&self) -> Demands {
+        let network = match self.network.unwrap_or(Network::Auto) {
+            Network::Auto => NetworkMode::Auto,
+            Network::Require => NetworkMode::Require,
+            Network::Off => NetworkMode::Off,
+        };
+        Demands { network, isolation: self.isolation == Some(IsolationArg::Require) }
+    }
+
     fn perform(
         &self,
         planned: Vec<Planned>,
@@ -300,11 +329,8 @@ impl RunArgs {
         let mut sinks = self.reports.open(self.out())?;
         let session = start()?;
         let mut context = session.context(self.out());
-        context.recorder.network = match self.network.unwrap_or(Network::Auto) {
-            Network::Auto => NetworkMode::Auto,
-            Network::Require => NetworkMode::Require,
-            Network::Off => NetworkMode::Off,
-        };
+        context.recorder.demands = self.demands();
+        context.recorder.disk_bytes = self.disk_bytes.unwrap_or(context.recorder.disk_bytes);
         context.fail_on = self.fail_on.level();
         context.keep = match self.keep.unwrap_or(KeepArg::All) {
             KeepArg::All => Keep::All,
@@ -352,7 +378,7 @@ fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
                 let value = json!({
                     "type": "case", "case": case.case.name, "target": case.target_label(),
                     "description": case.case.description, "contract": case.case.contract, "tags": case.case.tags,
-                    "expected": case.expect.verdict.name(), "skip": case.skip,
+                    "expected": case.expect.outcome(), "skip": case.skip,
                 });
                 writeln!(out, "{value}")?;
             }

@@ -9,6 +9,7 @@ use super::cases::start;
 use super::project::{Project, variable};
 use super::{CommandError, Format};
 use crate::exit_code::Outcome;
+use crate::harness::supervise::Demands;
 use crate::reference::MISBEHAVIOURS;
 use crate::run::target::Located;
 use crate::run::{LastRun, RunOptions, cases_on, run as run_cases};
@@ -66,7 +67,7 @@ fn list(format: Format) -> Result<Outcome, CommandError> {
         let description = choice.target.description.clone();
         let contracts: Vec<String> =
             choice.target.speaks.iter().map(|speaks| speaks.contract.clone()).collect();
-        let found = choice.locate(variable);
+        let found = choice.locate(variable, Demands::default());
         let (program, version) = match &found {
             Ok(located) => (Some(located.program.display().to_string()), located.version.clone()),
             Err(_) => (None, String::new()),
@@ -120,7 +121,7 @@ fn doctor(names: &[String], format: Format) -> Result<Outcome, CommandError> {
     let all = project.target_names();
     let mut outcome = Outcome::Ok;
     for name in if names.is_empty() { &all } else { names } {
-        let (located, problem) = match project.target(name)?.locate(variable) {
+        let (located, problem) = match project.target(name)?.locate(variable, Demands::default()) {
             Ok(located) => {
                 let problem = answers(&located, &project).err();
                 (Some(located), problem)

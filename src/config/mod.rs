@@ -54,6 +54,10 @@ pub struct Profile {
     pub keep: Option<String>,
     /// Whether targets are kept away from the network.
     pub network: Option<String>,
+    /// Whether targets must be kept apart from network, files and processes of the machine.
+    pub isolation: Option<String>,
+    /// How much a target may write into its room and around it.
+    pub disk_bytes: Option<u64>,
     /// The reports that are made.
     pub report: Option<Vec<String>>,
     /// The file with durations that shards are cut by.
@@ -108,6 +112,8 @@ impl Profile {
             out: table.string("out")?,
             keep: word(&mut table, "keep", &["all", "bodies", "failed", "none"])?,
             network: word(&mut table, "network", &["auto", "require", "off"])?,
+            isolation: word(&mut table, "isolation", &["auto", "require"])?,
+            disk_bytes: table.unsigned("disk-bytes")?,
             report: texts(&mut table, "report")?,
             durations: table.string("durations")?,
         };
@@ -130,6 +136,8 @@ impl Profile {
             out: self.out.or(base.out),
             keep: self.keep.or(base.keep),
             network: self.network.or(base.network),
+            isolation: self.isolation.or(base.isolation),
+            disk_bytes: self.disk_bytes.or(base.disk_bytes),
             report: self.report.or(base.report),
             durations: self.durations.or(base.durations),
         }

@@ -125,7 +125,7 @@ impl<'b> TrialRunner<'b> {
     fn run(&self, request: &Request<'_>) -> RunPart {
         let contexts = &self.spec.run;
         let mut run = RunPart { prompt: Some(request.prompt.to_owned()), ..RunPart::default() };
-        let mut flag = |name: &str, value: &str| run.args.extend([name.to_owned(), value.to_owned()]);
+        let mut flag = |name: &str, value: &str| run.args.extend([name.into(), value.into()]);
         if let Some(model) = self.model(request) {
             flag("--model", model);
         }
@@ -146,7 +146,7 @@ impl<'b> TrialRunner<'b> {
             if let Some(prompt) = &contexts.system_prompt {
                 flag("--append-system-prompt", prompt);
             }
-            run.args.extend(contexts.args.iter().cloned());
+            run.args.extend(contexts.args.iter().map(Into::into));
             run.env.clone_from(&contexts.env);
             if contexts.sync_tasks {
                 run.env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".into(), "1".into()));

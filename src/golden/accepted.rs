@@ -70,8 +70,7 @@ mod tests {
 
     #[test]
     fn the_same_place_twice_is_repeated_and_another_is_not() {
-        let [first, second, third] =
-            ["a\nb 1\nc\n", "a\nb 2\nc\n", "a\nb 3\nc\n"].map(|lines| snapshot(lines));
+        let [first, second, third] = ["a\nb 1\nc\n", "a\nb 2\nc\n", "a\nb 3\nc\n"].map(snapshot);
         assert!(!is_repeated(&first, &first, &second), "nobody accepted anything yet");
         let accepted = remember(&second, Some(&first));
         assert!(accepted.contains("\n  accepted: 2\n---\n"), "{accepted}");
@@ -84,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_line_that_comes_and_goes_is_repeated() {
-        let [with, without] = ["a\nb\nc\n", "a\nc\n"].map(|lines| snapshot(lines));
+        let [with, without] = ["a\nb\nc\n", "a\nc\n"].map(snapshot);
         let accepted = remember(&without, Some(&with));
         assert!(is_repeated(&accepted, &without, &with), "{accepted}");
         let accepted = remember(&with, Some(&without));

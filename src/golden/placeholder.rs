@@ -103,7 +103,7 @@ impl Placeholders {
         }
         let mut out = self.built_in(text);
         for at in 0..self.patterns.len() {
-            out = self.pattern(at, out);
+            out = self.pattern(at, &out);
         }
         for at in 0..self.known.len() {
             let (known, placeholder) = &self.known[at];
@@ -124,10 +124,10 @@ impl Placeholders {
     }
 
     /// The text with what a pattern finds replaced. An id is also known from now on wherever it stands.
-    fn pattern(&mut self, at: usize, text: String) -> String {
+    fn pattern(&mut self, at: usize, text: &str) -> String {
         let (pattern, class) = self.patterns[at].clone();
         let (mut out, mut end) = (String::new(), 0);
-        for value in pattern.captures_iter(&text).filter_map(|found| found.get(1)) {
+        for value in pattern.captures_iter(text).filter_map(|found| found.get(1)) {
             let placeholder = match &class {
                 Class::Id(label) => {
                     self.know_id(value.as_str(), label);

@@ -582,7 +582,7 @@ mod tests {
                 let store = &store;
                 scope.spawn(move || {
                     for _ in 0..20 {
-                        check(&store, &normal("a", code), Mode::Check).unwrap();
+                        check(store, &normal("a", code), Mode::Check).unwrap();
                     }
                 });
             }

@@ -26,6 +26,9 @@ const HUNG_UP: i32 = 5;
 /// The timer's name for a target that printed more than it may.
 const OUTPUT_LIMIT: &str = "output-limit";
 
+/// The same for one that used more memory than it may.
+const MEMORY_LIMIT: &str = "memory-limit";
+
 /// What listens to the target's output.
 pub(crate) trait Sink {
     /// The next bytes of standard output.
@@ -53,8 +56,9 @@ pub(crate) struct Outlets {
     stderr: Option<File>,
 }
 
-/// Pipes for the target's output: what it writes to, and what is read.
-pub(crate) fn pipes() -> io::Result<(Streams, Outlets)> {
+/// Pipes for the target's output: what it writes to, and what is read. With `full`, all that it writes to standard output
+/// is refused for want of space.
+pub(crate) fn pipes(full: bool) -> io::Result<(Streams, Outlets)> {
     let pipe = || -> io::Result<(File, OwnedFd)> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
         // A user whose pipes use up their allowance gets a smaller one; it is drained at once all the same.
@@ -62,7 +66,10 @@ pub(crate) fn pipes() -> io::Result<(Streams, Outlets)> {
         rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK)?;
         Ok((read.into(), write))
     };
-    let ((stdout, stdout_end), (stderr, stderr_end)) = (pipe()?, pipe()?);
+    let ((stdout, mut stdout_end), (stderr, stderr_end)) = (pipe()?, pipe()?);
+    if full {
+        stdout_end = File::options().write(true).open("/dev/full")?.into();
+    }
     Ok((
         Streams { stdout: stdout_end, stderr: stderr_end },
         Outlets { stdout: Some(stdout), stderr: Some(stderr) },
@@ -204,10 +211,9 @@ fn wait<'w>(
     outlets: &'w Outlets,
     requests: Option<&'w File>,
     cancel: BorrowedFd<'w>,
-    deadline: Option<Instant>,
+    deadline: Instant,
 ) -> io::Result<Ready> {
-    let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    let limit = left.and_then(|left| Timespec::try_from(left).ok());
+    let limit = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
     let mut fds =
         vec![PollFd::new(supervisor, PollFlags::IN), PollFd::from_borrowed_fd(cancel, PollFlags::IN)];
     let mut listen = |file: Option<&'w File>| {
@@ -272,17 +278,17 @@ impl State {
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
+    fn deadline(&self) -> Instant {
         match (self.ordered_at, self.exited_at) {
-            (Some(at), _) => Some(at + PATIENCE),
-            (None, Some(_)) => None,
-            (None, None) => Some(self.progress.next(&self.limits).1),
+            // What it left is being ended.
+            (Some(at), _) | (None, Some(at)) => at + PATIENCE,
+            (None, None) => self.progress.next(&self.limits).1,
         }
     }
 
     fn hear(&mut self, report: Report) {
         match report {
-            Report::Ready(_) => {}
+            Report::Ready(_) | Report::NoProcesses(_) => {}
             Report::Started(since) => {
                 let ago = Duration::from_nanos(monotonic_ns().saturating_sub(since));
                 self.target_started = Instant::now().checked_sub(ago);
@@ -291,6 +297,7 @@ impl State {
                 self.exit.spawn_error = Some(SpawnError::new(kind, message));
                 self.ended = Some(Ended::default());
             }
+            Report::OverMemory => self.exit.timed_out = Some(Timer::Unknown(MEMORY_LIMIT.into())),
             Report::Exited { code, signal, core_dumped } => {
                 self.exit.code = code;
                 self.exit.signal = signal;
@@ -312,10 +319,10 @@ impl State {
         sink: &mut dyn Sink,
     ) -> Result<(), SuperviseError> {
         let now = Instant::now();
-        if self.ended.is_some() || self.deadline().is_none_or(|deadline| now < deadline) {
+        if self.ended.is_some() || now < self.deadline() {
             return Ok(());
         }
-        if self.ordered_at.is_some() {
+        if self.ordered_at.is_some() || self.exited_at.is_some() {
             return Err(SuperviseError::Lost(io::ErrorKind::TimedOut.into()));
         }
         let (timer, _) = self.progress.next(&self.limits);

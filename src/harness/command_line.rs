@@ -1,18 +1,20 @@
 //! What a target is started with: arguments, environment, standard input.
 
+use std::ffi::OsString;
+
 use crate::reference::{MISBEHAVE, Misbehaviour};
 
 /// What a target is started with.
 #[derive(Debug, Default)]
 pub(crate) struct CommandLine {
     pub(crate) program: String,
-    pub(crate) args: Vec<String>,
+    pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(String, String)>,
     /// The values that change behaviour and are no secret.
     pub(crate) public: Vec<(String, String)>,
     pub(crate) stdin: Option<String>,
     /// The arguments of the run before.
-    pub(crate) first: Option<Vec<String>>,
+    pub(crate) first: Option<Vec<OsString>>,
     /// What is masked wherever it turns up.
     pub(crate) secrets: Vec<String>,
     /// The credentials that the target is given for the API.

@@ -1,15 +1,18 @@
 //! Makes recordings: what a target is driven by and what is observed of it. The only part of the library with an
 //! asynchronous runtime.
 
+mod ask;
 pub(crate) mod capture;
 mod command_line;
 #[cfg(feature = "cli")]
 pub(crate) mod environment;
 mod exchanges;
 mod live;
+pub(crate) mod memory;
 pub(crate) mod mock;
 mod partial;
 mod record;
+mod remove;
 pub(crate) mod room;
 pub(crate) mod secrets;
 pub(crate) mod stop;
@@ -19,7 +22,8 @@ pub(crate) mod timers;
 pub(crate) mod user;
 
 pub(crate) use crate::reference::Misbehaviour;
+pub(crate) use ask::ask;
 pub(crate) use command_line::CommandLine;
 pub(crate) use live::Listener;
 pub(crate) use partial::KEPT_FILES;
-pub(crate) use record::{Job, RecordError, Recorded, Recorder};
+pub(crate) use record::{Bounds, Job, RecordError, Recorded, Recorder};

@@ -61,7 +61,7 @@ pub(super) fn copy_written(from: &Room, to: &Path) -> io::Result<()> {
         if let Some(folder) = copy.parent() {
             fs::create_dir_all(folder)?;
         }
-        room::copy(&from.work().join(name), &copy)?;
+        room::copy(&from.place(name), &copy)?;
     }
     Ok(())
 }

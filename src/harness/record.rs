@@ -4,6 +4,7 @@
 //! Recorder::prepare(Job) ─► Prepared ─► run(listener) ─► Ran ─► complete ─► Recorded ─► save
 //! ```
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -19,14 +20,13 @@ use super::capture::{self, Captured, Outlets, Watch};
 use super::command_line::CommandLine;
 use super::exchanges::Exchanges;
 use super::live::{Listener, Live, Printed};
-use super::mock::fault::FaultKind;
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
 use super::partial::{KEPT_FILES, Partial, copy_written};
 use super::room::{Room, RoomError, RoomFile};
 use super::secrets::Masker;
 use super::stop::Stop;
 use super::supervise::{
-    Isolation, NetworkMode, Pool, Start, Streams, SuperviseError, Supervisor, end_strays,
+    Demands, Isolation, NetworkMode, Place, Pool, Start, Streams, SuperviseError, Supervisor, View,
 };
 use super::terminal;
 use super::timers::Limits;
@@ -45,8 +45,10 @@ pub(crate) struct Recorder<'r> {
     pub(crate) runtime: Handle,
     /// What holds the targets.
     pub(crate) pool: Arc<Pool>,
-    /// Whether they are kept away from the network.
-    pub(crate) network: NetworkMode,
+    /// What they must be kept apart from.
+    pub(crate) demands: Demands,
+    /// How much a target may write, into its room and around it.
+    pub(crate) disk_bytes: u64,
     /// Where recordings are made.
     pub(crate) out: &'r Path,
     pub(crate) stop: &'r Stop,
@@ -62,7 +64,9 @@ pub(crate) struct Job<'j> {
     /// What the user does meanwhile.
     pub(crate) steps: &'j [Step],
     /// Another working directory, relative to the usual one.
-    pub(crate) cwd: Option<&'j str>,
+    pub(crate) cwd: Option<&'j OsStr>,
+    /// Whether standard output is a device on which there is no space left.
+    pub(crate) stdout_full: bool,
     /// What the API answers; none when the target reaches the real one.
     pub(crate) script: Option<&'j Script>,
     /// What goes wrong besides what the script says.
@@ -72,12 +76,23 @@ pub(crate) struct Job<'j> {
     pub(crate) until_asked: Option<Limits>,
     /// The most that the target may print.
     pub(crate) most_stdout: u64,
+    pub(crate) bounds: Bounds,
     /// What is known of the run before its command line is.
     pub(crate) facts: Facts,
     /// Where the recording goes once it is whole.
     pub(crate) place: PathBuf,
     /// Whether what the target wrote into its working directory is kept beside the recording.
     pub(crate) keep_files: bool,
+}
+
+/// What a target may use of the machine; what is left open is bounded only where everything is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Bounds {
+    /// How much it may write, into its room and around it.
+    pub(crate) disk_bytes: Option<u64>,
+    pub(crate) memory_bytes: Option<u64>,
+    /// How many files it may have open at once.
+    pub(crate) descriptors: Option<u64>,
 }
 
 /// Why a run could not be recorded: not the target's doing.
@@ -112,7 +127,7 @@ pub(crate) struct Prepared<'r> {
     outlets: Outlets,
     /// The target's end of standard input, and the user's.
     stdin: (Option<OwnedFd>, Option<OwnedFd>),
-    mode: NetworkMode,
+    view: View,
     supervisor: Supervisor,
     isolation: Isolation,
     api: Option<MockApi>,
@@ -161,24 +176,28 @@ impl Recorder<'_> {
         job: Job<'r>,
         command_line: impl FnOnce(&Room, Option<&str>) -> Result<CommandLine, String>,
     ) -> Result<Prepared<'r>, RecordError> {
-        let room = Room::new(job.files)?;
+        let mut room = Room::new()?;
         let (streams, outlets, screen) = if job.terminal {
             let (streams, outlets, line, keyboard) = capture::terminal()?;
             (streams, outlets, Some((line, keyboard)))
         } else {
-            let (streams, outlets) = capture::pipes()?;
+            let (streams, outlets) = capture::pipes(job.stdout_full)?;
             (streams, outlets, None)
         };
-        let keeps_network = job.script.is_none_or(|script| needs_own_socket(script, job.faults));
-        let network = if keeps_network { NetworkMode::Off } else { self.network };
-        let prepared = self.pool.prepare(network, room.root())?;
-        let mode = prepared.mode();
-        let options = Options {
-            listener: prepared.listener,
-            faults: job.faults.to_vec(),
-            keep_bodies: true,
-            ..Options::default()
-        };
+        // The real API is somewhere else.
+        let network = if job.script.is_none() { NetworkMode::Off } else { self.demands.network };
+        let demands = Demands { network, ..self.demands };
+        let prepared =
+            self.pool.prepare(demands, room.root(), job.bounds.disk_bytes.unwrap_or(self.disk_bytes))?;
+        let view = prepared.view();
+        let Place { isolation, listener, room: inside } = prepared.place;
+        room.furnish(inside, job.files)?;
+        // No file can be named that would stand in it.
+        if let Some(cwd) = job.cwd.filter(|cwd| cwd.to_str().is_none()) {
+            room.make_folder(cwd)?;
+        }
+        let options =
+            Options { listener, faults: job.faults.to_vec(), keep_bodies: true, ..Options::default() };
         let start = |script: &Script| self.runtime.block_on(MockApi::start(script.clone(), options));
         let api = job.script.map(start).transpose()?;
         let requests = self.requests(&job, api.as_ref())?;
@@ -202,9 +221,9 @@ impl Recorder<'_> {
             streams,
             outlets,
             stdin,
-            mode,
+            view,
             supervisor: prepared.supervisor,
-            isolation: prepared.isolation,
+            isolation,
             api,
             requests,
             line,
@@ -250,10 +269,15 @@ impl<'r> Prepared<'r> {
             requests: self.requests,
             cancel: recorder.stop.as_fd(),
         };
-        let captured = capture::watch(&mut supervisor, self.outlets, watch, &mut live)
-            .inspect_err(|_| end_strays(room.root()))?;
+        let captured = match capture::watch(&mut supervisor, self.outlets, watch, &mut live) {
+            Ok(captured) => captured,
+            Err(error) => {
+                supervisor.give_up(room.root());
+                return Err(error.into());
+            }
+        };
         if !captured.ended.survivors {
-            recorder.pool.give_back(self.mode, supervisor);
+            recorder.pool.give_back(self.view, supervisor);
         }
         let printed = live.finish()?;
         facts.exit = captured.exit.clone();
@@ -354,7 +378,9 @@ fn milliseconds(time: Duration) -> f64 {
 /// What is known before the start.
 fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) -> Facts {
     let mut facts = job.facts.clone();
-    facts.argv = std::iter::once(&line.program).chain(&line.args).map(|word| masker.mask(word)).collect();
+    // What is no text is written with replacement characters.
+    let masked = |word: &OsString| masker.mask(&word.to_string_lossy());
+    facts.argv = std::iter::once(masker.mask(&line.program)).chain(line.args.iter().map(masked)).collect();
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     facts.other.insert("cwd".into(), masker.mask(&cwd(job, room).to_string_lossy()).into());
@@ -370,15 +396,9 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
         facts.other.insert("served".into(), json!([]));
     }
     if let Some(first) = &line.first {
-        facts.other.insert("first".into(), first.iter().map(|word| masker.mask(word)).collect());
+        facts.other.insert("first".into(), first.iter().map(masked).collect());
     }
     facts
-}
-
-/// A port that refuses for a while has to be made again, which only its own network can do.
-fn needs_own_socket(script: &Script, faults: &[Fault]) -> bool {
-    let mut faults = faults.iter().chain(&script.server_faults);
-    faults.any(|fault| matches!(fault.kind, FaultKind::Refuse { for_ms: Some(_), .. }))
 }
 
 /// The target's working directory.
@@ -392,11 +412,13 @@ fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start 
         program: line.program,
         args: line.args,
         env: line.env,
-        cwd: cwd(job, room).to_string_lossy().into_owned(),
+        cwd: cwd(job, room).into(),
         term_grace_ms: GRACE.0,
         leftover_grace_ms: GRACE.1,
         api_port,
         terminal: job.terminal,
+        memory_bytes: job.bounds.memory_bytes,
+        descriptors: job.bounds.descriptors,
         first: line.first,
     }
 }

@@ -1,25 +1,34 @@
 //! The clean room of a case: a home, a working directory and a temporary directory that nobody else uses.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
+use super::remove;
 use crate::text::hex;
 use hmac_sha256::Hash as Sha256;
 use rustix::fs::{Access, StatVfsMountFlags};
 use serde::Serialize;
-use tempfile::TempDir;
 
 /// A larger file is not read for its digest.
 const MOST_BYTES: u64 = 16 << 20;
+/// The directories of a room.
+const FOLDERS: [&str; 3] = ["home", "work", "tmp"];
 /// More files are counted, not listed.
 const MOST_FILES: usize = 1000;
 
 /// Three directories that vanish with the value.
 #[derive(Debug)]
 pub(crate) struct Room {
-    root: TempDir,
+    /// The directory that holds them, as the target calls it.
+    root: PathBuf,
+    /// The same as it is reached from here: where the room is a file system of its own, nobody else sees it mounted.
+    reach: PathBuf,
+    /// What that stands on.
+    inside: Option<OwnedFd>,
     before: Vec<WrittenFile>,
 }
 
@@ -74,58 +83,72 @@ pub struct RoomError {
 }
 
 impl Room {
-    /// Makes the directories and the files.
-    pub(crate) fn new(files: &[RoomFile]) -> Result<Self, RoomError> {
-        let temporary = ground();
-        let root = tempfile::Builder::new()
-            .prefix("clawgate-")
-            .tempdir_in(&temporary)
-            .map_err(|source| RoomError { path: temporary, source })?;
-        let mut room = Self { root, before: Vec::new() };
-        for folder in [room.home(), room.work(), room.tmp()] {
+    /// Makes an empty room.
+    pub(crate) fn new() -> Result<Self, RoomError> {
+        let ground = ground();
+        let root = tempfile::Builder::new().prefix("clawgate-").tempdir_in(&ground);
+        let root = root.map_err(|source| RoomError { path: ground, source })?.keep();
+        Ok(Self { reach: root.clone(), root, inside: None, before: Vec::new() })
+    }
+
+    /// Makes the directories and the files, where the room is a file system of its own in that.
+    pub(crate) fn furnish(&mut self, inside: Option<OwnedFd>, files: &[RoomFile]) -> Result<(), RoomError> {
+        if let Some(inside) = &inside {
+            self.reach = PathBuf::from(format!("/proc/self/fd/{}", inside.as_raw_fd()));
+        }
+        self.inside = inside;
+        for folder in FOLDERS.map(|name| self.reach.join(name)) {
             fs::create_dir(&folder).map_err(|source| RoomError { path: folder, source })?;
         }
         for file in files {
-            let path = room.place(&file.path);
+            let path = self.place(&file.path);
             write(&path, file).map_err(|source| RoomError { path, source })?;
         }
         // Only now: a directory may be one that nothing can be written into.
         for file in files {
             if let Some(mode) = file.mode {
-                let path = room.place(&file.path);
+                let path = self.place(&file.path);
                 let change = fs::set_permissions(&path, fs::Permissions::from_mode(mode));
                 change.map_err(|source| RoomError { path, source })?;
             }
         }
-        room.before = room.list();
-        Ok(room)
+        self.before = self.list();
+        Ok(())
     }
 
+    /// The home, as the target calls it.
     pub(crate) fn home(&self) -> PathBuf {
-        self.root.path().join("home")
+        self.root.join("home")
     }
 
+    /// The working directory, as the target calls it.
     pub(crate) fn work(&self) -> PathBuf {
-        self.root.path().join("work")
+        self.root.join("work")
     }
 
+    /// The directory for temporary files, as the target calls it.
     pub(crate) fn tmp(&self) -> PathBuf {
-        self.root.path().join("tmp")
+        self.root.join("tmp")
     }
 
-    /// The directory that holds the others.
+    /// The directory that holds the others, as the target calls it.
     pub(crate) fn root(&self) -> &Path {
-        self.root.path()
+        &self.root
     }
 
-    /// Where a scenario's file stands. A path cannot leave the room.
+    /// Where a scenario's file is reached. A path cannot leave the room.
     pub(crate) fn place(&self, path: &str) -> PathBuf {
         let (base, rest) = match path.strip_prefix("~/") {
-            Some(rest) => (self.home(), rest),
-            None => (self.work(), path),
+            Some(rest) => ("home", rest),
+            None => ("work", path),
         };
-        let inside = Path::new(rest).components().filter(|part| matches!(part, Component::Normal(_)));
-        base.join(inside.collect::<PathBuf>())
+        self.reach.join(base).join(inside(Path::new(rest)))
+    }
+
+    /// Makes a directory below the working directory.
+    pub(crate) fn make_folder(&self, path: &OsStr) -> Result<(), RoomError> {
+        let path = self.reach.join("work").join(inside(Path::new(path)));
+        fs::create_dir_all(&path).map_err(|source| RoomError { path, source })
     }
 
     /// What was made or changed since the room was made.
@@ -137,7 +160,7 @@ impl Room {
 
     fn list(&self) -> Vec<WrittenFile> {
         let mut files = Vec::new();
-        list(self.root.path(), self.root.path(), &mut files);
+        list(&self.reach, &mut files);
         files.sort_by(|a, b| a.path.cmp(&b.path));
         files
     }
@@ -145,8 +168,14 @@ impl Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        unlock(self.root.path());
+        // A file system of its own goes with its last descriptor, and with it whatever is in it.
+        remove::tree(&self.root);
     }
+}
+
+/// A path without what would lead out of where it begins.
+fn inside(path: &Path) -> PathBuf {
+    path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }
 
 /// Where rooms are made: in memory where there is enough of it, which saves most of what a room costs, unless the user
@@ -158,7 +187,12 @@ fn ground() -> PathBuf {
         let unfit = StatVfsMountFlags::NOEXEC | StatVfsMountFlags::RDONLY;
         !system.f_flag.intersects(unfit) && system.f_bavail.saturating_mul(system.f_frsize) >= ENOUGH
     }) && rustix::fs::access(MEMORY, Access::WRITE_OK).is_ok();
-    if std::env::var_os("TMPDIR").is_none() && is_fit { MEMORY.into() } else { std::env::temp_dir() }
+    if std::env::var_os("TMPDIR").is_none() && is_fit {
+        return MEMORY.into();
+    }
+    let temporary = std::env::temp_dir();
+    // Where a machine keeps its sockets, targets see nothing.
+    if temporary.starts_with("/run") { "/tmp".into() } else { temporary }
 }
 
 fn write(path: &Path, file: &RoomFile) -> io::Result<()> {
@@ -189,54 +223,52 @@ pub(crate) fn copy(source: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn list(root: &Path, folder: &Path, files: &mut Vec<WrittenFile>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
-        let path = entry.path();
-        if kind.is_dir() {
-            list(root, &path, files);
-        } else if files.len() < MOST_FILES {
-            let bytes = entry.metadata().map_or(0, |file| file.len());
-            let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-            let content = (kind.is_file() && bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
-            let sha256 = content.map(|content| hex(&Sha256::hash(&content)));
-            let kind = match kind {
-                kind if kind.is_socket() => Some("socket"),
-                kind if kind.is_fifo() => Some("pipe"),
-                kind if kind.is_symlink() => Some("link"),
-                _ => None,
-            };
-            files.push(WrittenFile { path: name, bytes, sha256, kind });
+fn list(root: &Path, files: &mut Vec<WrittenFile>) {
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        // A path that is longer than the system allows is not looked into.
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if files.len() < MOST_FILES {
+                files.push(written_file(root, &entry, kind));
+            }
         }
     }
 }
 
-/// Directories that forbid writing would outlive the room.
-fn unlock(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            let path = entry.path();
-            if fs::metadata(&path).is_ok_and(|folder| folder.permissions().mode() & 0o700 != 0o700) {
-                _ = fs::set_permissions(&path, fs::Permissions::from_mode(0o700));
-            }
-            unlock(&path);
-        }
-    }
+fn written_file(root: &Path, entry: &fs::DirEntry, kind: fs::FileType) -> WrittenFile {
+    let path = entry.path();
+    let bytes = entry.metadata().map_or(0, |file| file.len());
+    let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+    let content = (kind.is_file() && bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
+    let sha256 = content.map(|content| hex(&Sha256::hash(&content)));
+    let kind = match kind {
+        kind if kind.is_socket() => Some("socket"),
+        kind if kind.is_fifo() => Some("pipe"),
+        kind if kind.is_symlink() => Some("link"),
+        _ => None,
+    };
+    WrittenFile { path: name, bytes, sha256, kind }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn furnished(files: &[RoomFile]) -> Room {
+        let mut room = Room::new().unwrap();
+        room.furnish(None, files).unwrap();
+        room
+    }
+
     #[test]
     fn a_room_tells_what_was_written_and_vanishes() {
         let mut locked = RoomFile::new("locked", "");
         locked.is_dir = true;
         locked.mode = Some(0o555);
-        let room =
-            Room::new(&[RoomFile::new("a/b.txt", "b"), RoomFile::new("~/.conf", "c"), locked]).unwrap();
+        let room = furnished(&[RoomFile::new("a/b.txt", "b"), RoomFile::new("~/.conf", "c"), locked]);
         assert!(room.written().is_empty());
         fs::write(room.work().join("new.txt"), "new").unwrap();
         fs::write(room.work().join("a/b.txt"), "B").unwrap();
@@ -254,7 +286,7 @@ mod tests {
         fs::write(source.path().join("bin/tool"), [0xff, 0xfe]).unwrap();
         fs::set_permissions(source.path().join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
         std::os::unix::fs::symlink("/etc/passwd", source.path().join("bin/link")).unwrap();
-        let room = Room::new(&[RoomFile::copy("skill", source.path())]).unwrap();
+        let room = furnished(&[RoomFile::copy("skill", source.path())]);
         let copied = room.work().join("skill/bin/tool");
         assert_eq!(fs::read(&copied).unwrap(), [0xff, 0xfe]);
         assert_eq!(fs::metadata(&copied).unwrap().permissions().mode() & 0o777, 0o755);
@@ -263,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_path_cannot_leave_the_room() {
-        let room = Room::new(&[RoomFile::new("../../escape", "x"), RoomFile::new("/abs", "x")]).unwrap();
+        let room = furnished(&[RoomFile::new("../../escape", "x"), RoomFile::new("/abs", "x")]);
         assert!(room.work().join("escape").is_file() && room.work().join("abs").is_file());
     }
 }

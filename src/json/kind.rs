@@ -39,6 +39,20 @@ impl Kind {
         }
     }
 
+    /// The type as it stands in a sentence: `a string`, `an object`, `null`.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "a boolean",
+            Self::Integer => "an integer",
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        }
+    }
+
     #[cfg(feature = "contracts")]
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)

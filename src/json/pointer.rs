@@ -1,4 +1,5 @@
-//! JSON pointers (RFC 6901) with one addition: a segment `*` stands for every element of an array or object.
+//! JSON pointers (RFC 6901) with two additions: a segment `*` stands for every element of an array or object, and `-1`
+//! for the last element of an array.
 
 use std::hash::{Hash as _, Hasher};
 
@@ -15,7 +16,14 @@ pub(crate) struct Pointer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Segment {
     Any,
-    Key { name: Name, index: Option<usize> },
+    Key { name: Name, index: Option<Index> },
+}
+
+/// Which element of an array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Index {
+    At(usize),
+    Last,
 }
 
 /// A key as a segment of a pointer.
@@ -127,7 +135,11 @@ impl Pointer {
                 if part == "*" {
                     Segment::Any
                 } else {
-                    Segment::Key { index: name.parse().ok(), name: Name::new(name) }
+                    let index = match part {
+                        "-1" => Some(Index::Last),
+                        _ => name.parse().ok().map(Index::At),
+                    };
+                    Segment::Key { index, name: Name::new(name) }
                 }
             })
             .collect();
@@ -186,7 +198,8 @@ impl Segment {
     fn of<'v>(&self, value: JsonView<'v>) -> Option<JsonView<'v>> {
         match (self, value.kind()) {
             (Self::Key { name, .. }, Kind::Object) => value.member(name),
-            (Self::Key { index: Some(index), .. }, Kind::Array) => value.items().nth(*index),
+            (Self::Key { index: Some(Index::At(index)), .. }, Kind::Array) => value.items().nth(*index),
+            (Self::Key { index: Some(Index::Last), .. }, Kind::Array) => value.items().last(),
             _ => None,
         }
     }
@@ -209,7 +222,13 @@ fn walk<'v>(
         Segment::Any => value.members().all(|(key, inner)| step(Step::Key(&key), inner)),
         Segment::Key { name, index } => match (segment.of(value), index) {
             (None, _) => true,
-            (Some(inner), Some(index)) if value.kind() == Kind::Array => step(Step::Index(*index), inner),
+            (Some(inner), Some(index)) if value.kind() == Kind::Array => {
+                let index = match index {
+                    Index::At(index) => *index,
+                    Index::Last => value.items().count() - 1,
+                };
+                step(Step::Index(index), inner)
+            }
             (Some(inner), _) => step(Step::Key(name.as_str()), inner),
         },
     }
@@ -237,5 +256,16 @@ mod tests {
         assert_eq!(found("/b~0~1", &value), [("/b~0~1".into(), json!(3))]);
         assert_eq!(found("", &value).len(), 1);
         assert_eq!(found("/a/7", &value), []);
+    }
+
+    #[test]
+    fn minus_one_is_the_last_element() {
+        let value = json!({"a": [{"id": 1}, {"id": 2}], "none": [], "-1": 7});
+        let get = |pointer: &str| {
+            Pointer::parse(pointer).unwrap().get((&value).into()).map(|v| v.to_value().into_owned())
+        };
+        assert_eq!(get("/a/-1/id"), Some(json!(2)));
+        assert_eq!((get("/none/-1"), get("/-1")), (None, Some(json!(7))));
+        assert_eq!(found("/*/-1/id", &value), [("/a/1/id".into(), json!(2))]);
     }
 }

@@ -1,13 +1,15 @@
 //! The contracts that inputs are held against, each opened once.
 
 use std::cell::OnceCell;
+#[cfg(feature = "testing")]
+use std::path::Path;
 
 use serde_json::Value;
 
 #[cfg(feature = "testing")]
 use crate::document::VolatileEntry;
 use crate::recording::Facts;
-use crate::schema::{self, ContractSet, Family, FileError};
+use crate::schema::{self, Clause, Contract, ContractSet, Family, FileError};
 
 use super::Protocol;
 
@@ -27,6 +29,8 @@ pub(super) const WEAKEST_CONTRACT: &str = "claw-stdout";
 #[derive(Debug)]
 pub struct Contracts {
     chosen: Option<ContractSet>,
+    /// What the chosen one was named by.
+    chosen_at: String,
     built_in: Vec<(&'static str, OnceCell<ContractSet>)>,
 }
 
@@ -37,12 +41,16 @@ pub(super) type Choice<'c> = (&'c ContractSet, bool);
 impl Contracts {
     /// The built-in contracts, of which the one that applies is chosen for each input.
     pub fn built_in() -> Self {
-        Self { chosen: None, built_in: schema::built_in().map(|name| (name, OnceCell::new())).collect() }
+        Self {
+            chosen: None,
+            chosen_at: String::new(),
+            built_in: schema::built_in().map(|name| (name, OnceCell::new())).collect(),
+        }
     }
 
     /// One contract for every input: a built-in one by its name, or a user's by the path of its directory.
     pub fn only(name: &str) -> Result<Self, FileError> {
-        Ok(Self { chosen: Some(ContractSet::open(name)?), ..Self::built_in() })
+        Ok(Self { chosen: Some(ContractSet::open(name)?), chosen_at: name.to_owned(), ..Self::built_in() })
     }
 
     /// The contract that the user named.
@@ -51,12 +59,24 @@ impl Contracts {
     }
 
     /// The contract that a run is known to be about before it prints anything: the one that the user named, else the
-    /// one that its target promises.
+    /// one that a flag asks for or that its target promises.
     pub(super) fn named(&self, facts: &Facts) -> Result<Option<&ContractSet>, FileError> {
-        match (&self.chosen, facts.contract()) {
-            (None, Some(promised)) => self.promised(promised).map(Some),
-            (chosen, _) => Ok(chosen.as_ref()),
+        match &self.chosen {
+            None => self.asked_or_promised(&schema::Run::of(facts)),
+            chosen => Ok(chosen.as_ref()),
         }
+    }
+
+    /// The contract that a flag of the command line asks for, else the one that the target promises. A flag only
+    /// chooses within a family: another program may mean something else by it.
+    fn asked_or_promised(&self, run: &schema::Run) -> Result<Option<&ContractSet>, FileError> {
+        let promised = run.contract.as_deref();
+        if let Some(asked) = schema::asked_for(run)?
+            && (promised.is_none() || family_of(promised)? == family_of(Some(asked))?)
+        {
+            return self.get(asked).map(Some);
+        }
+        promised.map(|name| self.promised(name)).transpose()
     }
 
     /// Whether such a run is held against a contract of event logs.
@@ -107,13 +127,35 @@ impl Contracts {
 
     /// Whether there is such a clause, `<contract>/<clause>`.
     pub fn has_clause(&self, id: &str) -> bool {
-        let Some((contract, clause)) = id.split_once('/') else { return false };
-        let has = |set: &ContractSet| {
-            set.contracts()
-                .iter()
-                .any(|known| known.name() == contract && known.clauses().iter().any(|c| c.id == clause))
+        self.clause(id).is_some()
+    }
+
+    /// The clause that a finding names as `<contract>/<clause>`.
+    pub fn clause(&self, id: &str) -> Option<&Clause> {
+        let (contract, clause) = id.split_once('/')?;
+        let sets = self.chosen.iter().chain(self.get(contract));
+        let named = sets.flat_map(ContractSet::contracts).filter(|known| known.name() == contract);
+        named.flat_map(Contract::clauses).find(|known| known.id == clause)
+    }
+
+    /// What `clawgate explain` finds a clause by: as findings name it, and one of the user's by the path of its contract.
+    #[cfg(feature = "testing")]
+    pub(crate) fn place_of(&self, id: &str) -> String {
+        let Some((contract, clause)) = id.split_once('/') else { return id.to_owned() };
+        if self.built_in.iter().any(|(known, _)| *known == contract) {
+            return id.to_owned();
+        }
+        let own = Path::new(&self.chosen_at);
+        let own = if own.file_name().is_some_and(|name| name == schema::CONTRACT_FILE) {
+            own.parent()
+        } else {
+            Some(own)
         };
-        self.chosen.as_ref().is_some_and(has) || self.get(contract).is_ok_and(has)
+        let own = own.unwrap_or(Path::new("."));
+        // A contract that it extends stands beside it.
+        let is_own = self.chosen.as_ref().is_some_and(|set| set.name() == contract);
+        let folder = if is_own { own.to_owned() } else { own.with_file_name(contract) };
+        folder.join(clause).display().to_string()
     }
 
     /// The contract for an output that speaks this protocol: the one that the user chose, or that is promised.
@@ -128,10 +170,10 @@ impl Contracts {
         if let Some(set) = &self.chosen {
             return Ok(Some((set, false)));
         }
-        if let Some(name) = run.contract.as_deref()
-            && protocol != Protocol::ClaudeText
+        if protocol != Protocol::ClaudeText
+            && let Some(set) = self.asked_or_promised(run)?
         {
-            return Ok(Some((self.promised(name)?, false)));
+            return Ok(Some((set, false)));
         }
         let (name, detected) = match protocol {
             Protocol::ClaudeStream => (STREAM_CONTRACT, false),
@@ -148,4 +190,8 @@ impl Contracts {
         };
         Ok(Some((self.get(name)?, detected)))
     }
+}
+
+fn family_of(contract: Option<&str>) -> Result<Option<Family>, FileError> {
+    contract.map_or(Ok(None), schema::family_of)
 }

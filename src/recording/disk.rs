@@ -1,7 +1,7 @@
 //! A recording on disk.
 
 use std::fs::{self, File};
-use std::io::{self, Cursor, Read};
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::input::Input;
@@ -119,6 +119,26 @@ impl Recording {
         let mut head = Vec::new();
         self.stderr()?.take(STDERR_HEAD as u64).read_to_end(&mut head)?;
         Ok(head)
+    }
+
+    /// The last bytes of standard error, at most so many, and whether there are more before them.
+    #[cfg(feature = "testing")]
+    pub(crate) fn stderr_tail(&self, most: u64) -> io::Result<(Vec<u8>, bool)> {
+        fn tail(mut from: impl Read + Seek, most: u64) -> io::Result<(Vec<u8>, bool)> {
+            let length = from.seek(SeekFrom::End(0))?;
+            from.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+            let mut bytes = Vec::new();
+            from.take(most).read_to_end(&mut bytes)?;
+            Ok((bytes, length > most))
+        }
+        match &self.stderr {
+            Output::Memory(bytes) => tail(Cursor::new(bytes), most),
+            Output::File(path) => match File::open(path) {
+                Ok(file) => tail(file, most),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), false)),
+                Err(error) => Err(error),
+            },
+        }
     }
 
     /// Its output is in another directory now.

@@ -1,5 +1,7 @@
 //! How a run ended.
 
+use std::fmt;
+
 use serde_json::{Map, Value, json};
 
 /// How the target's process ended, as far as the harness could see.
@@ -74,6 +76,43 @@ impl Exit {
     }
 }
 
+impl fmt::Display for Exit {
+    /// How it ended, in a few words: `exit code 1`, `signal 9 (SIGKILL)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(error) = &self.spawn_error {
+            return write!(f, "not started: {}", error.message);
+        }
+        match (self.code, self.signal) {
+            (Some(code), _) => write!(f, "exit code {code}")?,
+            (None, Some(signal)) => match signal_name(signal) {
+                Some(name) => write!(f, "signal {signal} ({name})")?,
+                None => write!(f, "signal {signal}")?,
+            },
+            (None, None) => f.write_str("no exit status")?,
+        }
+        self.timed_out.as_ref().map_or(Ok(()), |timer| write!(f, " after the timer `{}` fired", timer.name()))
+    }
+}
+
+/// The name of a signal that ends programs.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        _ => return None,
+    })
+}
+
 /// A timer of the harness.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -139,5 +178,24 @@ impl SpawnError {
             return Err("`spawn_error` is not an object".into());
         }
         Ok(Self { kind: text("kind")?, message: text("message")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_told_in_words() {
+        let told = |value: Value| Exit::from_value(&value).unwrap().to_string();
+        assert_eq!(told(json!({"code": 1})), "exit code 1");
+        assert_eq!(told(json!({"signal": 9})), "signal 9 (SIGKILL)");
+        assert_eq!(told(json!({"signal": 63})), "signal 63");
+        assert_eq!(
+            told(json!({"signal": 15, "timed_out": "idle"})),
+            "signal 15 (SIGTERM) after the timer `idle` fired"
+        );
+        assert_eq!(told(json!({"timed_out": "wall"})), "no exit status after the timer `wall` fired");
+        assert_eq!(told(json!({"spawn_error": {"message": "no such file"}})), "not started: no such file");
     }
 }

@@ -13,4 +13,4 @@ pub use disk::{FACTS_FILE, Recording, RecordingError, STDERR_HEAD};
 pub use exit::{Exit, SpawnError, Timer};
 pub use facts::{Facts, FactsError, SCHEMA_VERSION};
 #[cfg(feature = "testing")]
-pub(crate) use input::MOST_INPUT;
+pub(crate) use input::{MOST_INPUT, STDIN};

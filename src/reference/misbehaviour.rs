@@ -33,6 +33,12 @@ pub const MISBEHAVIOURS: &[(&str, &str)] = &[
     ("secret-leak", "the API key is in the envelope"),
     ("not-a-number", "a number is NaN"),
     ("lone-surrogate", "a text holds half of a surrogate pair"),
+    ("mcp-stderr", "what an MCP server says on standard error is passed on"),
+    ("missing-value-ignored", "a flag without its value is passed over"),
+    ("bytes-panic", "an argument that is not UTF-8 is a panic"),
+    ("cwd-panic", "a working directory that is not UTF-8 is a panic"),
+    ("lost-output-panics", "an envelope that cannot be written is a panic"),
+    ("lost-output-hidden", "an envelope that cannot be written is a success"),
     ("terminal-prefix", "a warning stands before the envelope, but only on a terminal"),
     // claude: streams that readers stumble over.
     ("no-result", "exits with 0 and without a result"),

@@ -29,7 +29,10 @@ pub(crate) const ACT_AS: &str = "CLAWGATE_ACT_AS";
 
 /// Everything that the reference target is told from outside.
 struct World {
+    /// What is no text in them has replacement characters.
     args: Vec<String>,
+    /// Whether one of them is no text.
+    has_bytes: bool,
     variables: fn(&str) -> Option<String>,
     wrong: Option<Misbehaviour>,
 }
@@ -63,7 +66,10 @@ pub(crate) fn main(role: &str) -> ExitCode {
 pub(crate) fn perform(role: &str) -> u8 {
     let variable = |name: &str| std::env::var(name).ok();
     let wrong = variable(MISBEHAVE).and_then(|name| name.parse().ok());
-    let world = World { args: std::env::args().skip(1).collect(), variables: variable, wrong };
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    let has_bytes = words.iter().any(|word| word.to_str().is_none());
+    let args = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let world = World { args, has_bytes, variables: variable, wrong };
     process::at_start(&world);
     let code = match role {
         "claude" => claude::main(&world),
@@ -82,8 +88,13 @@ pub(crate) fn perform(role: &str) -> u8 {
 
 /// Writes to standard output at once; a reader that has left is no reason to stop.
 fn print(text: &str) {
+    _ = write(text);
+}
+
+/// As [`print`], for whoever wants to know whether it was written.
+fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
 /// Writes a line to standard error.
@@ -96,6 +107,6 @@ impl World {
     /// A world with these arguments and no variables, for tests.
     fn of(args: &[&str]) -> Self {
         let args = args.iter().map(|&word| word.to_owned()).collect();
-        Self { args, variables: |_| None, wrong: None }
+        Self { args, has_bytes: false, variables: |_| None, wrong: None }
     }
 }

@@ -20,6 +20,10 @@ pub(super) fn at_start(world: &World) {
             wait_for_ever();
         }
         "crash" => die(),
+        "cwd-panic" if std::env::current_dir().is_ok_and(|folder| folder.to_str().is_none()) => {
+            complain("thread 'main' panicked at src/main.rs:1:1:\npath contains invalid UTF-8 characters");
+            std::process::exit(101);
+        }
         "panic" => {
             complain("thread 'main' panicked at src/main.rs:1:1:\nthe reference target was told to");
             std::process::exit(101);

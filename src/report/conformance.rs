@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use super::context::Context;
 use super::document::RenderError;
-use super::markdown::{code, plain};
+use super::markdown::{code, command, plain};
 use super::numbers::counted;
 use super::problem::{Problem, Weight, problems};
 use super::run_report::RunReport;
@@ -202,17 +202,18 @@ impl Page<'_> {
             }
             let targets: Vec<String> =
                 cases.values().map(|(target, cases)| format!("{} {}", code(target), cases.len())).collect();
-            let example = problems
-                .first()
-                .map_or(String::new(), |problem| format!("{}: {}", problem.case.case, problem.message));
-            writeln!(
-                out,
-                "| {} | {} | {} | {} |",
-                code(rule),
-                targets.join("<br>"),
-                code(&example),
-                plain(&why)
-            )?;
+            let first = problems.first();
+            let example =
+                first.map_or(String::new(), |problem| format!("{}: {}", problem.case.case, problem.message));
+            let mut example = code(&example);
+            // Which command to mend, where there is something to mend.
+            let process =
+                first.filter(|problem| problem.fails()).and_then(|problem| problem.case.process.as_ref());
+            for (label, text) in process.iter().flat_map(|process| process.told()) {
+                // Writing to a string cannot fail.
+                let _ = write!(example, "<br>{label}: {}", command(text));
+            }
+            writeln!(out, "| {} | {} | {} | {} |", code(rule), targets.join("<br>"), example, plain(&why))?;
         }
         writeln!(out)
     }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use crate::run::{CaseFinished, Finding, Source};
+use crate::run::{BrokenClause, CaseFinished, Finding, Source};
 use crate::schema::{Contract, bundle};
 
 /// Where a report is made.
@@ -87,6 +87,16 @@ impl Context {
     fn existing(&self, source: &Source) -> Option<Source> {
         let path = self.in_repository(&source.file)?;
         self.root.join(&path).is_file().then(|| Source::new(&path, source.line.max(1)))
+    }
+
+    /// What a clause says that a case breaks: as the run tells it, or, where an older clawgate wrote the run down, as the
+    /// catalogue does.
+    pub(super) fn broken(&self, case: &CaseFinished, id: &str) -> BrokenClause {
+        let told = case.clauses.iter().find(|known| known.clause == id);
+        told.cloned().unwrap_or_else(|| {
+            let clause = self.clause(id).unwrap_or_default();
+            BrokenClause { text: clause.text, fix: clause.fix, ..BrokenClause::unknown(id) }
+        })
     }
 
     /// What a clause says, if it is a built-in one or of a contract in a directory.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::context::Context;
 use super::problem::problems;
 use super::run_report::RunReport;
-use crate::run::CaseFinished;
+use crate::run::{CaseFinished, Process};
 use crate::text::printable;
 
 /// GitHub shows so many annotations of a step.
@@ -26,10 +26,18 @@ pub(super) fn annotations(run: &RunReport, context: &Context) -> String {
         });
         let title = property(&format!("{} on {}", case.title(), case.target));
         let mut lines = Vec::new();
+        let mut told: Vec<&String> = Vec::new();
         for problem in &own {
             lines.push(format!("{}: {}", problem.rule, problem.message));
-            lines.extend(context.clause(&problem.rule).map(|clause| clause.text));
+            // The second finding of a clause says no more of it than the first.
+            if problem.finding.is_some() && !told.contains(&&problem.rule) {
+                told.push(&problem.rule);
+                let clause = context.broken(case, &problem.rule);
+                lines.extend([clause.text.clone()].into_iter().filter(|text| !text.is_empty()));
+                lines.extend(clause.told().into_iter().map(line));
+            }
         }
+        lines.extend(case.process.iter().flat_map(Process::told).map(line));
         lines.push(format!("again: {}", case.replay));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "::error {place}title={title}::{}", data(&lines));
@@ -39,6 +47,10 @@ pub(super) fn annotations(run: &RunReport, context: &Context) -> String {
         let _ = writeln!(text, "::error title=clawgate::and {more} more; the step summary has all of them");
     }
     text
+}
+
+fn line((label, text): (&str, &str)) -> String {
+    format!("{label}: {text}")
 }
 
 /// The message of a workflow command.

@@ -1,8 +1,11 @@
 //! GitLab's code quality report: a list of issues that merge requests show.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::context::Context;
+use super::markdown::command;
 use super::problem::{Weight, problems};
 use super::run_report::RunReport;
 use crate::text::printable;
@@ -18,10 +21,16 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
             Weight::Warning => "minor",
             Weight::Note => "info",
         };
-        issues.push(json!({
-            "description": format!(
-                "{} on {}: {}", printable(&case.title()), printable(&case.target), problem.message
-            ),
+        let mut description =
+            format!("{} on {}: {}", printable(&case.title()), printable(&case.target), problem.message);
+        let more = problem.more(context);
+        // A merge request shows the description alone, on a line.
+        for (label, text) in more.iter().filter(|(label, _)| *label != "stderr") {
+            // Writing to a string cannot fail.
+            let _ = write!(description, " · {label}: {}", printable(text));
+        }
+        let mut issue = json!({
+            "description": description,
             "check_name": problem.rule,
             "fingerprint": problem.fingerprint,
             "severity": severity,
@@ -30,7 +39,13 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
                 "path": place.as_ref().map_or("clawgate.toml", |place| place.file.as_str()),
                 "lines": {"begin": place.as_ref().map_or(1, |place| place.line)},
             },
-        }));
+        });
+        if !more.is_empty() {
+            let lines: Vec<String> =
+                more.iter().map(|(label, text)| format!("{label}: {}", command(text))).collect();
+            issue["content"] = json!({"body": lines.join("  \n")});
+        }
+        issues.push(issue);
     }
     format!("{:#}\n", Value::Array(issues))
 }

@@ -5,25 +5,36 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use crate::classify::{Class, Evidence, Verdict};
-use crate::judge::Judgement;
+use crate::judge::{Contracts, Judgement};
 use crate::schema::Finding;
 use crate::stream_json::{Session, Summary};
 
 use super::log_judgement::write_log;
 use super::numbers::{counted, grouped};
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
-use crate::run::Word;
+use crate::run::{BrokenClause, Process, Word};
 use crate::text::printable;
 
 /// Findings shown of one input; `--format json` has all of them.
 const MAX_FINDINGS: usize = 12;
+/// Clauses of one input that are told how to mend.
+const MAX_FIXES: usize = 6;
 /// Warnings shown of one input.
 const MAX_WARNINGS: usize = 5;
 
 /// Writes the view of one input.
-pub(crate) fn write_judgement(out: &mut dyn Write, input: &str, judgement: &Judgement) -> io::Result<()> {
+///
+/// `process` is how the target was started and how it ended, as far as that is known; it is told of a run that failed.
+pub(crate) fn write_judgement(
+    out: &mut dyn Write,
+    input: &str,
+    judgement: &Judgement,
+    process: &Process,
+    contracts: &Contracts,
+) -> io::Result<()> {
     if let Some(log) = judgement.log {
-        return write_log(out, input, judgement, log);
+        write_log(out, input, judgement, log)?;
+        return write_fixes(out, judgement, contracts);
     }
     let Some(verdict) = &judgement.verdict else { return Ok(()) };
     let style = if verdict.is_ok() { GOOD } else { BAD };
@@ -39,12 +50,16 @@ pub(crate) fn write_judgement(out: &mut dyn Write, input: &str, judgement: &Judg
     if !verdict.is_ok() {
         writeln!(out, "  {}", advice(verdict))?;
     }
+    if !verdict.is_ok() || judgement.findings.iter().any(Finding::fails) {
+        write_process(out, process)?;
+    }
     section(out, "because", &verdict.evidence, usize::MAX, evidence_line)?;
     if !verdict.advisories.is_empty() {
         let names: Vec<_> = verdict.advisories.iter().map(|advisory| advisory.name()).collect();
         writeln!(out, "  also      {CAUTION}{}{CAUTION:#}", names.join(", "))?;
     }
     findings(out, judgement)?;
+    write_fixes(out, judgement, contracts)?;
     if let Some(session) = &judgement.session {
         write_session(out, session, judgement)?;
     }
@@ -55,6 +70,32 @@ pub(crate) fn write_judgement(out: &mut dyn Write, input: &str, judgement: &Judg
         section(out, "warnings", &run.warnings, MAX_WARNINGS, |warning| printable(warning).into_owned())?;
     }
     Ok(())
+}
+
+fn write_process(out: &mut dyn Write, process: &Process) -> io::Result<()> {
+    let mut before = "";
+    for (label, text) in process.told() {
+        // A line of a target's making never stands at the beginning of ours: a CI system would obey it.
+        let bar = if label == "stderr" { "│ " } else { "" };
+        writeln!(out, "  {:<9} {bar}{}", if label == before { "" } else { label }, printable(text))?;
+        before = label;
+    }
+    Ok(())
+}
+
+/// How to mend what is broken: each clause once.
+fn write_fixes(out: &mut dyn Write, judgement: &Judgement, contracts: &Contracts) -> io::Result<()> {
+    let mut clauses: Vec<&str> = Vec::new();
+    for finding in judgement.findings.iter().filter(|finding| finding.fails()) {
+        if !clauses.contains(&finding.clause.as_str()) {
+            clauses.push(&finding.clause);
+        }
+    }
+    section(out, "fix", &clauses, MAX_FIXES, |id| {
+        let clause = BrokenClause::of(id, contracts);
+        let fix = if clause.fix.is_empty() { &clause.text } else { &clause.fix };
+        format!("{fix}\n            {FAINT}{}{FAINT:#}", printable(&clause.explain))
+    })
 }
 
 fn advice(verdict: &Verdict) -> String {
@@ -136,14 +177,19 @@ fn findings(out: &mut dyn Write, judgement: &Judgement) -> io::Result<()> {
         counted(broken as u64, "must clause", "must clauses"),
         counted(rest as u64, "lesser finding", "lesser findings")
     )?;
-    section(out, "", &judgement.findings, MAX_FINDINGS, finding_line)
+    // In a single document the pointer is the place.
+    let is_stream = judgement.summary.is_some();
+    section(out, "", &judgement.findings, MAX_FINDINGS, |finding| finding_line(finding, is_stream))
 }
 
 /// A finding on a line.
-pub(super) fn finding_line(finding: &Finding) -> String {
-    let line = finding.line.map(|line| format!("line {line} ")).unwrap_or_default();
-    let pointer =
-        finding.pointer.as_deref().map(|pointer| format!("{} ", printable(pointer))).unwrap_or_default();
+pub(super) fn finding_line(finding: &Finding, has_lines: bool) -> String {
+    let pointer = finding.pointer.as_deref();
+    let line = finding.line.filter(|_| has_lines || pointer.is_none());
+    let line = line.map(|line| format!("line {line} ")).unwrap_or_default();
+    // Most sentences begin with the place themselves.
+    let pointer = pointer.filter(|pointer| !pointer.is_empty() && !finding.message.contains(pointer));
+    let pointer = pointer.map(|pointer| format!("{} ", printable(pointer))).unwrap_or_default();
     let (level, reason) = match &finding.known {
         Some(reason) => ("known", format!(" (accepted: {})", printable(reason))),
         None => (finding.level.name(), String::new()),

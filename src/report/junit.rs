@@ -8,7 +8,7 @@ use maud::html;
 use super::context::Context;
 use super::output;
 use super::run_report::RunReport;
-use crate::run::{CaseFinished, Failure, Status};
+use crate::run::{CaseFinished, Failure, Process, Status};
 use crate::text::printable;
 
 /// How much of a failed run's output goes into the report.
@@ -72,7 +72,10 @@ fn test_case(case: &CaseFinished, context: &Context) -> String {
         }
     };
     for (earlier, names) in case.earlier.iter().zip(rerun.iter().cycle()) {
-        let text = format!("{}\nafter {:.0} ms", reasons(&earlier.failures), earlier.duration_ms);
+        let mut lines = vec![reasons(&earlier.failures)];
+        lines.extend(earlier.process.iter().flat_map(Process::told).map(line));
+        lines.push(format!("after {:.0} ms", earlier.duration_ms));
+        let text = lines.join("\n");
         inside += &failure(*names, &earlier.failures, &text);
     }
     if case.status == Status::Fail
@@ -115,16 +118,25 @@ fn reasons(failures: &[Failure]) -> String {
 
 fn description(case: &CaseFinished, context: &Context) -> String {
     let mut lines = vec![reasons(&case.failures)];
+    let mut told: Vec<&String> = Vec::new();
     for finding in case.failing_findings() {
-        if let Some(clause) = context.clause(&finding.clause) {
-            lines.push(format!("{}: {}", printable(&finding.clause), clause.text));
+        let clause = context.broken(case, &finding.clause);
+        if !told.contains(&&finding.clause) {
+            told.push(&finding.clause);
+            lines.push(format!("{}: {}", printable(&finding.clause), printable(&clause.text)));
+            lines.extend(clause.told().into_iter().map(line));
         }
     }
+    lines.extend(case.process.iter().flat_map(Process::told).map(line));
     if let Some(recording) = &case.recording {
         lines.push(format!("recording: {}", printable(recording)));
     }
     lines.push(format!("again: {}", printable(&case.replay)));
     lines.join("\n")
+}
+
+fn line((label, text): (&str, &str)) -> String {
+    format!("{label}: {}", printable(text))
 }
 
 fn seconds(ms: f64) -> String {

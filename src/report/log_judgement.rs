@@ -55,7 +55,7 @@ pub(super) fn write_log(
 
 /// A finding on a line, with what follows from it.
 pub(crate) fn with_consequences(finding: &Finding) -> String {
-    let mut line = finding_line(finding);
+    let mut line = finding_line(finding, true);
     if !finding.consequences.is_empty() {
         line = format!("{line} {FAINT}(and so {}){FAINT:#}", finding.consequences.join(", "));
     }

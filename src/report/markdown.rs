@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use super::context::Context;
 use super::document::RenderError;
+use super::evidence::versus;
 use super::numbers::counted;
 use super::problem::{Problem, problems, promise};
 use super::run_report::RunReport;
-use crate::run::Status;
+use crate::run::{Process, Status};
 use crate::text::printable;
 
 /// Failures told in full; the tables have all of them.
@@ -56,7 +57,11 @@ fn write(out: &mut String, run: &RunReport, context: &Context) -> std::fmt::Resu
             for problem in failing.iter().filter(|problem| std::ptr::eq(problem.case, *case)) {
                 tell(out, problem, context)?;
             }
-            writeln!(out, "\nAgain: {}\n\n</details>\n", code(&case.replay))?;
+            writeln!(out)?;
+            for (label, text) in case.process.iter().flat_map(Process::told) {
+                writeln!(out, "{label}: {}<br>", command(text))?;
+            }
+            writeln!(out, "again: {}\n\n</details>\n", code(&case.replay))?;
         }
         if failed.len() > MOST_TOLD {
             writeln!(out, "and {} more.\n", failed.len() - MOST_TOLD)?;
@@ -131,30 +136,41 @@ fn table(out: &mut String, failing: &[&Problem<'_>], context: &Context) -> std::
 
 fn tell(out: &mut String, problem: &Problem<'_>, context: &Context) -> std::fmt::Result {
     writeln!(out, "- **{}**: {}", plain(&problem.rule), code(&problem.message))?;
-    if let Some(clause) = context.clause(&problem.rule) {
+    let Some(finding) = problem.finding else { return Ok(()) };
+    let clause = context.broken(problem.case, &problem.rule);
+    if !clause.text.is_empty() {
         writeln!(out, "  <br>{}", plain(&clause.text))?;
     }
-    let Some(finding) = problem.finding else { return Ok(()) };
-    if let Some(expected) = &finding.expected {
-        writeln!(out, "  <br>expected {}", code(expected))?;
+    for (label, text) in versus(finding, None) {
+        writeln!(out, "  <br>{label} {}", code(&text))?;
     }
-    if let Some(seen) = &finding.seen {
-        writeln!(out, "  <br>seen {}", code(&seen.to_string()))?;
+    for (label, text) in clause.told() {
+        let text = if label == "explain" { code(text) } else { plain(text) };
+        writeln!(out, "  <br>{label}: {text}")?;
     }
-    if let Some(line) = finding.line {
-        let pointer = finding.pointer.as_deref().unwrap_or_default();
-        writeln!(
-            out,
-            "  <br>line {line} of standard output {}",
-            if pointer.is_empty() { String::new() } else { code(pointer) }
-        )?;
+    match (finding.pointer.as_deref().unwrap_or_default(), finding.line) {
+        // The first line is where a document begins, and no more to the point than the pointer.
+        (pointer @ ("" | "/"), Some(line)) | (pointer, Some(line @ 2..)) => {
+            let pointer = if pointer.is_empty() { String::new() } else { format!(" at {}", code(pointer)) };
+            writeln!(out, "  <br>line {line} of standard output{pointer}")
+        }
+        ("", None) => Ok(()),
+        (pointer, _) => writeln!(out, "  <br>at {}", code(pointer)),
     }
-    Ok(())
 }
 
 /// Text from outside: shown letter by letter, never markup, never a mention or a link.
 pub(super) fn code(text: &str) -> String {
-    let (text, cut) = super::quote::first_columns(&printable(text), 400);
+    code_within(text, 400)
+}
+
+/// A command to be copied, which has to be whole.
+pub(super) fn command(text: &str) -> String {
+    code_within(text, 4000)
+}
+
+fn code_within(text: &str, columns: usize) -> String {
+    let (text, cut) = super::quote::first_columns(&printable(text), columns);
     format!("<code>{}{}</code>", plain(&text), if cut { "…" } else { "" })
 }
 

@@ -8,6 +8,7 @@ mod context;
 mod document;
 mod drift;
 mod evaluation;
+mod evidence;
 mod github;
 mod gitlab;
 mod html;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 
-use super::quote::visible;
+use crate::text::visible;
 
 /// A line of a recording, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]

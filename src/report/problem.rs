@@ -6,7 +6,7 @@ use hmac_sha256::Hash as Sha256;
 
 use super::context::Context;
 use super::run_report::RunReport;
-use crate::run::{CaseFinished, FailureKind, Finding, Source, Status, Word};
+use crate::run::{BrokenClause, CaseFinished, FailureKind, Finding, Process, Source, Status, Word};
 use crate::schema::Level;
 use crate::text::{hex, printable};
 
@@ -42,6 +42,18 @@ impl Problem<'_> {
     /// Where it is shown: formats that take nothing without a place get the recording if there is no better one.
     pub(super) fn place(&self, context: &Context) -> Option<Source> {
         context.place(self.case, self.finding).or_else(|| context.place_in_recording(self.case, self.finding))
+    }
+
+    /// What helps to mend it, where the gate fails on it: how the target was started, how it ended and what it
+    /// complained of, the clause's fix and the command that explains it, as labels and texts.
+    pub(super) fn more(&self, context: &Context) -> Vec<(&'static str, String)> {
+        if !self.fails() {
+            return Vec::new();
+        }
+        let clause = self.finding.map(|finding| context.broken(self.case, &finding.clause));
+        let clause = clause.iter().flat_map(BrokenClause::told);
+        let process = self.case.process.iter().flat_map(Process::told);
+        process.chain(clause).map(|(label, text)| (label, text.to_owned())).collect()
     }
 
     /// Whether the gate fails on it.

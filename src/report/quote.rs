@@ -1,13 +1,12 @@
 //! Bytes that a target printed, quoted around the place that matters, with a marker under it.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::text::printable;
+use crate::text::visible;
 
 /// A part of a line, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,19 +71,6 @@ fn token(text: &str) -> usize {
         Some('\\') => text.chars().take_while(|c| *c != ' ').count().min(4),
         _ => 1,
     }
-}
-
-/// Bytes as text in which nothing is hidden.
-pub(crate) fn visible(bytes: &[u8]) -> String {
-    let mut out = String::new();
-    for chunk in bytes.utf8_chunks() {
-        out.push_str(&printable(chunk.valid()));
-        for byte in chunk.invalid() {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "\\x{byte:02x}");
-        }
-    }
-    out
 }
 
 /// As much of the beginning as fits.

@@ -2,6 +2,7 @@
 //! changes elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
@@ -100,8 +101,13 @@ fn result(problem: &Problem<'_>, index: usize, context: &Context) -> Map<String,
         Weight::Note => "note",
     };
     put("level", level.into());
+    let mut text = format!("{title} on {target}: {}", problem.message);
+    for (label, more) in problem.more(context) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "\n{label}: {}", printable(&more));
+    }
     // Brackets would be a link.
-    let text = format!("{title} on {target}: {}", problem.message).replace('[', "\\[").replace(']', "\\]");
+    let text = text.replace('[', "\\[").replace(']', "\\]");
     put("message", json!({"text": text}));
     let mut location = json!({
         "logicalLocations": [{"fullyQualifiedName": format!("{target}/{title}"), "kind": "member"}],
@@ -139,6 +145,8 @@ fn result(problem: &Problem<'_>, index: usize, context: &Context) -> Map<String,
             "pointer": problem.finding.and_then(|finding| finding.pointer.as_deref()).map(printable),
             "seen": seen.map(|seen| printable(&seen.to_string()).into_owned()),
             "wanted": problem.finding.and_then(|finding| finding.expected.as_deref()).map(printable),
+            "command": case.process.as_ref().map(|process| printable(&process.command)),
+            "ended": case.process.as_ref().map(|process| printable(&process.exit)),
             "replay": printable(&case.replay),
         }),
     );

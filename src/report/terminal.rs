@@ -6,10 +6,12 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::context::Context;
-use super::quote::{first_columns, quote_file};
+use super::evidence::{Printed, printed, versus};
+use super::numbers::counted;
+use super::quote::{Quote, first_columns};
 use super::run_report::counts;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
-use crate::run::{CaseFinished, Event, FailureKind, Finding, RunFinished, RunStarted, Status};
+use crate::run::{CaseFinished, Event, FailureKind, Finding, Process, RunFinished, RunStarted, Status};
 use crate::shell::shell_word;
 use crate::text::printable;
 
@@ -201,6 +203,9 @@ impl Terminal {
         if !case.description.is_empty() {
             self.labelled(out, "", &case.description)?;
         }
+        if let Some(process) = &case.process {
+            self.process(out, process)?;
+        }
         self.verdict(out, case)?;
         let mut told = 0;
         for failure in
@@ -223,16 +228,43 @@ impl Terminal {
             self.finding(out, case, finding, context)?;
         }
         if more > 0 {
-            self.labelled(out, "", &format!("and {more} more findings; the recording has them"))?;
+            let findings = counted(more, "more finding", "more findings");
+            match &case.recording {
+                Some(recording) => copied(
+                    out,
+                    &format!("and {findings}"),
+                    &format!("clawgate judge {} --format json", shell_word(recording)),
+                )?,
+                None => self.labelled(out, "", &format!("and {findings}; --report json=FILE lists them"))?,
+            }
         }
         for earlier in &case.earlier {
             let why = earlier.failures.first().map_or(String::new(), |failure| failure.message.clone());
             self.labelled(out, "before", &why)?;
         }
         if let Some(recording) = &case.recording {
-            writeln!(out, "  recording: {}", printable(recording))?;
+            copied(out, "recording", recording)?;
         }
-        writeln!(out, "  again:     {}", printable(&case.replay))
+        copied(out, "again", &case.replay)
+    }
+
+    /// How the target was started, how it ended and what it complained of.
+    fn process(&self, out: &mut dyn Write, process: &Process) -> io::Result<()> {
+        let mut before = "";
+        for (label, text) in process.told() {
+            match label {
+                "command" => copied(out, label, text)?,
+                // A line of a target's making never stands at the beginning of ours: a CI system would obey it.
+                "stderr" => {
+                    let label = if label == before { "" } else { label };
+                    let text = cut(&printable(text), self.columns.saturating_sub(14));
+                    writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#} {FAINT}│{FAINT:#} {text}")?;
+                }
+                _ => self.labelled(out, label, text)?,
+            }
+            before = label;
+        }
+        Ok(())
     }
 
     /// The beginning of a difference from a snapshot; the message above it has the command that shows all.
@@ -281,36 +313,42 @@ impl Terminal {
         context: &Context,
     ) -> io::Result<()> {
         self.labelled(out, &finding.level.to_string(), &format!("{}: {}", finding.clause, finding.message))?;
-        if let Some(clause) = context.clause(&finding.clause) {
+        let clause = context.broken(case, &finding.clause);
+        if !clause.text.is_empty() {
             self.labelled(out, "clause", &clause.text)?;
         }
-        if let Some(expected) = &finding.expected {
-            self.labelled(out, "expected", expected)?;
+        let columns = self.columns.saturating_sub(15);
+        let found = case
+            .recording
+            .as_ref()
+            .and_then(|recording| printed(&context.path(recording).join("stdout"), finding, columns));
+        for (label, text) in versus(finding, found.as_ref()) {
+            self.labelled(out, label, &text)?;
         }
-        if let Some(seen) = &finding.seen {
-            self.labelled(out, "seen", &seen.to_string())?;
+        if let Some(Printed::Line(quote)) = &found {
+            self.quote(out, finding, quote)?;
         }
-        let (Some(offset), Some(recording)) = (finding.offset, &case.recording) else { return Ok(()) };
-        let stdout = context.path(recording).join("stdout");
+        if !clause.fix.is_empty() {
+            self.labelled(out, "fix", &clause.fix)?;
+        }
+        copied(out, "explain", &clause.explain)
+    }
+
+    fn quote(&self, out: &mut dyn Write, finding: &Finding, quote: &Quote) -> io::Result<()> {
         let label = finding.line.map_or("stdout".to_owned(), |line| format!("line {line}"));
-        if let Ok(Some(quote)) = quote_file(&stdout, offset, self.columns.saturating_sub(15))
-            && !quote.text.is_empty()
-        {
-            writeln!(out, "  {FAINT}{label:>9}{FAINT:#} {FAINT}│{FAINT:#} {}", printable(&quote.text))?;
-            let note = format!("byte {offset}");
-            let note = if 13 + quote.column + quote.width + 1 + note.len() > self.columns {
-                String::new()
-            } else {
-                format!(" {note}")
-            };
-            writeln!(
-                out,
-                "            {FAINT}│{FAINT:#} {}{BAD}{}{BAD:#}{FAINT}{note}{FAINT:#}",
-                " ".repeat(quote.column),
-                "^".repeat(quote.width.min(self.columns.saturating_sub(15 + quote.column)).max(1))
-            )?;
-        }
-        Ok(())
+        writeln!(out, "  {FAINT}{label:>9}{FAINT:#} {FAINT}│{FAINT:#} {}", printable(&quote.text))?;
+        let note = format!("byte {}", finding.offset.unwrap_or_default());
+        let note = if 13 + quote.column + quote.width + 1 + note.len() > self.columns {
+            String::new()
+        } else {
+            format!(" {note}")
+        };
+        writeln!(
+            out,
+            "            {FAINT}│{FAINT:#} {}{BAD}{}{BAD:#}{FAINT}{note}{FAINT:#}",
+            " ".repeat(quote.column),
+            "^".repeat(quote.width.min(self.columns.saturating_sub(15 + quote.column)).max(1))
+        )
     }
 
     /// A label, and a text beside it that is broken into lines.
@@ -333,6 +371,11 @@ impl Terminal {
         }
         Ok(())
     }
+}
+
+/// A label, and what is there to be copied: it is not broken into lines.
+fn copied(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#}: {}", printable(text))
 }
 
 /// As much as fits, with an ellipsis when there is more.

@@ -10,17 +10,20 @@ use tokio::runtime::Handle;
 
 #[cfg(feature = "cli")]
 use super::Status;
+use super::broken::{BrokenClause, broken};
 use super::command_line;
 use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
 use super::keep::Keep;
 use super::plan::Planned;
+use super::process::Process;
 use super::scenario::{OutputMode, Requests};
 use super::target::Transform;
 use crate::golden::INTERLEAVE;
 use crate::harness::capture::Seen;
+use crate::harness::memory;
 use crate::harness::stop::Stop;
-use crate::harness::supervise::{Containment, NetworkMode, Pool};
+use crate::harness::supervise::{Containment, Demands, Pool};
 use crate::harness::timers::Limits;
 use crate::harness::{Job, Listener, RecordError, Recorder};
 use crate::judge::{Contracts, Ending, Judge, Judgement, OUTPUT, Options, TEXT};
@@ -49,6 +52,10 @@ pub(crate) struct Attempt {
     /// What was concluded of it.
     pub judgement: Judgement,
     pub failures: Vec<Failure>,
+    /// What the clauses say that it fails on.
+    pub clauses: Vec<BrokenClause>,
+    /// How the target was started and how it ended, where something failed.
+    pub process: Option<Process>,
     /// How long the target ran.
     pub duration: Duration,
     /// From the target's exit to its verdict.
@@ -87,7 +94,14 @@ impl<'r> RunContext<'r> {
     pub(crate) fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
         let pool = Arc::new(Pool::new(containment));
         Self {
-            recorder: Recorder { runtime, pool, network: NetworkMode::Auto, out, stop },
+            recorder: Recorder {
+                runtime,
+                pool,
+                demands: Demands::default(),
+                disk_bytes: memory::bytes_for_a_room(),
+                out,
+                stop,
+            },
             wall: None,
             fail_on: Level::Must,
             golden: None,
@@ -108,11 +122,13 @@ impl<'r> RunContext<'r> {
             terminal: run.terminal,
             steps: &run.steps,
             cwd: run.cwd.as_deref(),
+            stdout_full: run.stdout_full,
             script: planned.real_api.is_none().then_some(planned.script.as_ref()),
             faults: &planned.case.faults,
             limits: limits(planned, self.wall),
             until_asked: until_asked(planned, self.wall),
             most_stdout: run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
+            bounds: run.bounds,
             facts: facts(planned, contracts)?,
             place: planned.place.clone().unwrap_or_else(|| place(self.recorder.out, planned, number)),
             keep_files: planned.keep_files,
@@ -146,10 +162,14 @@ impl<'r> RunContext<'r> {
         } else {
             recorded.discard()?;
         }
+        let clauses = broken(&failures, contracts);
+        let process = (!failures.is_empty()).then(|| Process::of(&recorded.recording));
         let place = recorded.place().to_owned();
         Ok(Attempt {
             judgement,
             failures,
+            clauses,
+            process,
             duration: recorded.captured.duration,
             to_verdict,
             recording: recorded.recording,
@@ -200,6 +220,9 @@ fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
     let transforms = &planned.target.choice.target.transforms;
     if !transforms.is_empty() {
         facts.other.insert("transforms".into(), transforms.iter().map(Transform::to_value).collect());
+    }
+    if let Some(flags) = &planned.speaks.flags {
+        facts.other.insert("flags".into(), flags.clone().into());
     }
     if let Some(prices) = &planned.target.choice.target.prices {
         facts.other.insert("prices".into(), prices.to_value());

@@ -1,5 +1,7 @@
 //! How a target is asked to do what a case wants of it.
 
+use std::ffi::{OsStr, OsString};
+
 use super::plan::Planned;
 use super::scenario::OutputMode;
 use super::target;
@@ -27,13 +29,13 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         ..CommandLine::default()
     };
     if let Some(first) = &run.first {
-        let mut args = Vec::new();
+        let mut args: Vec<OsString> = Vec::new();
         if let Some(prompt) = &first.prompt {
-            args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", prompt)));
+            args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", prompt).into()));
         }
-        args.extend(first.args.iter().map(|word| fill(word, room, api)));
+        args.extend(first.args.iter().map(|word| fill_word(word, room, api)));
         if !run.bare {
-            args.extend(speaks.args.iter().cloned());
+            args.extend(speaks.args.iter().map(OsString::from));
         }
         line.first = Some(args);
     }
@@ -43,18 +45,18 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
             let Some(args) = &speaks.prompt_on_stdin else {
                 return Err("the target does not read a question from standard input".into());
             };
-            line.args.extend(args.iter().cloned());
+            line.args.extend(args.iter().map(OsString::from));
             line.stdin = Some(prompt);
         } else {
             if speaks.prompt.is_empty() {
                 return Err("the target's file does not say how to ask a question".into());
             }
-            line.args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", &prompt)));
+            line.args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", &prompt).into()));
         }
     }
-    line.args.extend(run.args.iter().map(|word| fill(word, room, api)));
+    line.args.extend(run.args.iter().map(|word| fill_word(word, room, api)));
     if !run.bare && run.output == OutputMode::Contract {
-        line.args.extend(speaks.args.iter().cloned());
+        line.args.extend(speaks.args.iter().map(OsString::from));
     }
     for (name, value) in chosen.env.iter().chain(&speaks.env) {
         // The real API is where the target looks for it by itself.
@@ -81,6 +83,11 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         line.misbehave(wrong);
     }
     Ok(line)
+}
+
+/// As [`fill`]; a word that is no text holds no place to be filled.
+fn fill_word(word: &OsStr, room: &Room, api: &str) -> OsString {
+    word.to_str().map_or_else(|| word.to_owned(), |text| fill(text, room, api).into())
 }
 
 fn fill(text: &str, room: &Room, api: &str) -> String {

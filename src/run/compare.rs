@@ -1,6 +1,9 @@
 //! What was expected against what was observed: a pure function.
 
 use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -141,8 +144,8 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
         }
     }
     if printed.masked > 0 {
-        let message =
-            format!("{} times a credential was printed; the recording has it masked", printed.masked);
+        let often = if printed.masked == 1 { "once".to_owned() } else { format!("{} times", printed.masked) };
+        let message = format!("a credential was printed {often}; the recording has it masked");
         failures.push(Failure::new(FailureKind::Secret, message));
     }
     let ended = &captured.ended;
@@ -182,11 +185,13 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
 fn ended(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
     let exit = &observed.recorded.captured.exit;
     if expect.verdict != Class::Ok {
-        failures
-            .push(Failure::new(FailureKind::Verdict, "an event log has no verdict that could be expected"));
+        failures.push(Failure::new(
+            FailureKind::Verdict,
+            "the scenario expects a verdict, and an event log has none",
+        ));
     }
     if let Some(timer) = &exit.timed_out {
-        failures.push(Failure::new(FailureKind::Exit, format!("the timer {} fired", timer.name())));
+        failures.push(Failure::new(FailureKind::Exit, format!("the timer `{}` fired", timer.name())));
     }
     if let Some(error) = &exit.spawn_error {
         failures.push(Failure::new(FailureKind::Exit, format!("could not be started: {}", error.message)));
@@ -206,13 +211,13 @@ fn verdict(expect: &Expect, verdict: &Verdict, failures: &mut Vec<Failure>) {
         None => class.to_string(),
     };
     let detail_differs = expect.detail.is_some() && expect.detail != verdict.detail;
-    if verdict.class != expect.verdict || detail_differs {
-        let wanted = named(expect.verdict, expect.detail.as_deref());
+    if !expect.is_met_by(verdict.class) || detail_differs {
+        let wanted = expect.outcome();
         let found = named(verdict.class, verdict.detail.as_deref());
         let why = verdict
             .evidence
             .first()
-            .map_or(String::new(), |evidence| format!(": {} {}", evidence.rule, evidence.value));
+            .map_or(String::new(), |evidence| format!(" ({}: {})", evidence.rule, evidence.value));
         failures.push(Failure::new(FailureKind::Verdict, format!("expected {wanted}, found {found}{why}")));
     }
     for wanted in &expect.advisories {
@@ -227,12 +232,7 @@ fn exit(expect: &Expect, observed: &Observed<'_>, failures: &mut Vec<Failure>) {
     if let Some(wanted) = expect.exit
         && exit.code != Some(wanted)
     {
-        let found = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("exit code {code}"),
-            (None, Some(signal)) => format!("signal {signal}"),
-            (None, None) => "no exit".to_owned(),
-        };
-        failures.push(Failure::new(FailureKind::Exit, format!("expected exit code {wanted}, found {found}")));
+        failures.push(Failure::new(FailureKind::Exit, format!("expected exit code {wanted}, found {exit}")));
     }
 }
 
@@ -261,12 +261,9 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
         }
         Some(_) => {}
         // Whoever counts requests knows which turns they are for.
-        None => failures.extend(
-            journal
-                .unused
-                .iter()
-                .map(|turn| Failure::new(FailureKind::UnusedTurn, format!("nobody asked for turn `{turn}`"))),
-        ),
+        None => failures.extend(journal.unused.iter().map(|turn| {
+            Failure::new(FailureKind::UnusedTurn, format!("no request asked for the turn `{turn}`"))
+        })),
     }
     failures.extend(journal.unmet.iter().map(|unmet| Failure::new(FailureKind::UnmetExpectation, unmet)));
     if journal.unmatched_not_kept > 0 {
@@ -278,12 +275,11 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
     }
     for entry in &journal.requests {
         if let Some(unmatched) = &entry.unmatched {
-            let because = unmatched.because.join("; ");
-            let nearest = unmatched.nearest.as_deref().unwrap_or("none");
-            let message = format!(
-                "{} {} was answered by no turn; nearest is {nearest}: {because}",
-                entry.method, entry.path
-            );
+            let nearest = match &unmatched.nearest {
+                Some(turn) => format!("the nearest is `{turn}`: {}", unmatched.because.join("; ")),
+                None => "the script has none left".to_owned(),
+            };
+            let message = format!("{} {} is answered by no turn; {nearest}", entry.method, entry.path);
             failures.push(Failure::new(FailureKind::UnmatchedRequest, message));
         }
         for finding in &entry.findings {
@@ -293,12 +289,39 @@ fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {
     }
 }
 
+/// More of a file that is expected is not looked at.
+const MOST_FILE_BYTES: u64 = 64 << 20;
+
+/// Reads a file that a target left. What is none could be waited for or read for ever, or belong to somebody else.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    if !kind.is_file() {
+        let what = match () {
+            () if kind.is_dir() => "directory",
+            () if kind.is_symlink() => "link",
+            () if kind.is_fifo() => "pipe",
+            () if kind.is_socket() => "socket",
+            () => "device",
+        };
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("no file but a {what}")));
+    }
+    let mut content = Vec::new();
+    fs::File::open(path)?.take(MOST_FILE_BYTES).read_to_end(&mut content)?;
+    Ok(content)
+}
+
 fn check_file(file: &ExpectedFile, room: &Room) -> Option<Failure> {
-    let content = fs::read(room.place(&file.path));
+    let content = read_file(&room.place(&file.path));
     let message = match (&file.contains, content) {
-        (None, Err(_)) => return None,
-        (None, Ok(_)) => format!("{} exists and should not", file.path),
-        (Some(_), Err(error)) => format!("{}: {error}", file.path),
+        (None, Err(error)) if error.kind() == io::ErrorKind::NotFound => return None,
+        (None, _) => format!("{} exists and should not", file.path),
+        (Some(_), Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {
+            format!("{} is {error}", file.path)
+        }
+        (Some(_), Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            format!("{} was not written", file.path)
+        }
+        (Some(_), Err(error)) => format!("{} cannot be read: {error}", file.path),
         (Some(text), Ok(content)) if memchr::memmem::find(&content, text.as_bytes()).is_some() => {
             return None;
         }

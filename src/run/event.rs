@@ -10,9 +10,11 @@ use serde::de::{DeserializeOwned, IntoDeserializer, value};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::broken::BrokenClause;
 use super::compare::Failure;
 #[cfg(feature = "cli")]
 use super::compare::FailureKind;
+use super::process::Process;
 use crate::classify::{self, Advisory, Basis, Blame, Class};
 #[cfg(feature = "cli")]
 use crate::exit_code;
@@ -139,6 +141,12 @@ pub struct CaseFinished {
     pub findings: Vec<Finding>,
     #[serde(default)]
     pub failures: Vec<Failure>,
+    /// What the clauses say that it fails on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clauses: Vec<BrokenClause>,
+    /// How the target was started and how it ended, where the case failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     /// Why it was not run.
     #[serde(default)]
     pub reason: Option<String>,
@@ -377,6 +385,9 @@ impl Source {
 #[non_exhaustive]
 pub struct EarlierAttempt {
     pub failures: Vec<Failure>,
+    /// How the target was started and how it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Process>,
     /// How long the target ran.
     pub duration_ms: f64,
     /// Where the recording is.

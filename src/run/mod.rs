@@ -5,6 +5,7 @@
 //! ```
 
 mod attempt;
+mod broken;
 mod command_line;
 mod compare;
 mod contracts;
@@ -16,6 +17,7 @@ mod memory;
 #[cfg(feature = "cli")]
 mod orphans;
 mod plan;
+mod process;
 #[cfg(feature = "cli")]
 mod recorded;
 #[cfg(feature = "cli")]
@@ -36,6 +38,7 @@ mod tested;
 
 pub use crate::harness::stop::Stop;
 pub(crate) use attempt::{Attempt, AttemptError, RunContext};
+pub(crate) use broken::BrokenClause;
 #[cfg(feature = "cli")]
 pub(crate) use compare::Failure;
 pub(crate) use compare::FailureKind;
@@ -61,6 +64,7 @@ pub(crate) use memory::LastRun;
 pub(crate) use orphans::orphans;
 pub(crate) use plan::Planned;
 pub(crate) use plan::plan;
+pub(crate) use process::Process;
 #[cfg(feature = "cli")]
 pub(crate) use recorded::{Recorded, RecordedFolder};
 #[cfg(feature = "cli")]

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::broken::broken;
 use super::compare::Failure;
 use super::event::{CaseFinished, Status, TargetInfo};
+use super::process::Process;
 use crate::judge::{self, Contracts, Input, InputError, JudgeError, Options, Source, find};
 use crate::recording::{Facts, Recording};
 use crate::schema::{FileError, Finding};
@@ -65,7 +67,7 @@ impl RecordedFolder {
             let target = label(&recording.facts);
             targets.insert(target.clone(), recording.facts.target_version.clone());
             let findings = judge::recording(&recording, &contracts, &Options::default())?.findings;
-            cases.push(self.case(recording.facts.scenario, target, &path, findings));
+            cases.push(self.case(&recording, target, &path, findings, &contracts));
         }
         if cases.is_empty() {
             return Err(RecordedError::None(self.folder.clone()));
@@ -75,17 +77,26 @@ impl RecordedFolder {
         Ok(Recorded { folder: self.folder.clone(), targets, cases })
     }
 
-    fn case(&self, case: String, target: String, path: &Path, findings: Vec<Finding>) -> CaseFinished {
+    fn case(
+        &self,
+        recording: &Recording,
+        target: String,
+        path: &Path,
+        findings: Vec<Finding>,
+        contracts: &Contracts,
+    ) -> CaseFinished {
         let failing = findings.iter().filter(|finding| finding.fails());
         let failures: Vec<Failure> = failing.map(Failure::finding).collect();
         CaseFinished {
-            case,
+            case: recording.facts.scenario.clone(),
             target,
             repetition: 1,
             status: if failures.is_empty() { Status::Pass } else { Status::Fail },
             attempts: 1,
             contract: self.contract.clone(),
             findings: findings.into_iter().map(Into::into).collect(),
+            clauses: broken(&failures, contracts),
+            process: (!failures.is_empty()).then(|| Process::of(recording)),
             failures,
             recording: Some(path.display().to_string()),
             ..CaseFinished::default()

@@ -167,6 +167,8 @@ fn perform(
                 case.verdict = attempt.judgement.verdict.map(Into::into);
                 case.findings = attempt.judgement.findings.into_iter().map(Finding::from).collect();
                 case.failures = attempt.failures;
+                case.clauses = attempt.clauses;
+                case.process = attempt.process;
                 case.duration_ms = milliseconds(attempt.duration);
                 case.verdict_ms = milliseconds(attempt.to_verdict);
             }
@@ -184,6 +186,7 @@ fn perform(
         }
         earlier.push(EarlierAttempt {
             failures: case.failures,
+            process: case.process,
             duration_ms: case.duration_ms,
             recording: case.recording,
         });

@@ -4,6 +4,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::facts::{Fact, Facts};
+use super::finding::excerpt;
 use crate::document::{FileError, Item};
 use crate::json::{JsonView, Kind, Pointer};
 use crate::text::did_you_mean;
@@ -31,7 +32,8 @@ pub(crate) enum Subject {
 /// A fact of the run, or a place in it: `exit`, `flags/--model`.
 #[derive(Debug, Clone)]
 pub(crate) struct FactPath {
-    text: String,
+    /// As it stands in a sentence.
+    words: String,
     pub(crate) fact: Fact,
     at: Pointer,
 }
@@ -44,8 +46,19 @@ impl FactPath {
             let hint = did_you_mean(name, &Fact::names());
             node.complain(format_args!("`{text}` is neither a pointer nor a fact{hint}"))
         })?;
+        let place = at.trim_start_matches('/');
+        let words = match (fact, place) {
+            (_, "") => fact.words().to_owned(),
+            (Fact::Flags, flag) => flag.to_owned(),
+            (_, place) => format!("{} at {place}", fact.words()),
+        };
         let at = Pointer::parse(at).map_err(|reason| node.complain(reason))?;
-        Ok(Self { text: text.to_string(), fact, at })
+        Ok(Self { words, fact, at })
+    }
+
+    /// Whether the fact itself is meant, not a place in it.
+    fn is_whole(&self) -> bool {
+        self.at.text().is_empty()
     }
 
     /// The value; none when the fact is not known, or has nothing at that place.
@@ -194,6 +207,16 @@ impl Condition {
         asked_of(field, terms)
     }
 
+    /// The type that it asks for, with the subtype, when it asks for nothing else.
+    pub(crate) fn only_type(&self) -> Option<String> {
+        let [terms] = self.alternatives.as_slice() else { return None };
+        match (asked_of("type", terms), asked_of("subtype", terms), terms.len()) {
+            (Some(kind), Some(subtype), 2) => Some(format!("{kind}/{subtype}")),
+            (Some(kind), None, 1) => Some(kind.to_owned()),
+            _ => None,
+        }
+    }
+
     /// The first term that does not hold: where it looked, what it saw and what it wanted.
     pub(crate) fn failure<'v>(&self, message: Option<JsonView<'v>>, facts: &'v Facts) -> Option<Failure<'v>> {
         let terms = self.alternatives.first()?;
@@ -205,8 +228,8 @@ impl Condition {
                     Subject::Message(pointer) => message.and_then(|message| pointer.get(message)),
                     Subject::Fact(path) => path.get(facts),
                 };
-                let (pointer, name) = (term.subject.pointer(), term.subject.name().to_string());
-                Failure { pointer, name, seen, expected: term.test.describe() }
+                let message = term.complaint(seen);
+                Failure { pointer: term.subject.pointer(), message, seen, expected: term.test.describe() }
             })
         })
     }
@@ -225,7 +248,8 @@ fn asked_of<'t>(field: &str, terms: &'t [Term]) -> Option<&'t str> {
 /// A term that does not hold.
 pub(crate) struct Failure<'v> {
     pub(crate) pointer: Option<String>,
-    pub(crate) name: String,
+    /// What is wrong, in a sentence.
+    pub(crate) message: String,
     pub(crate) seen: Option<JsonView<'v>>,
     pub(crate) expected: String,
 }
@@ -256,7 +280,7 @@ impl Subject {
         match self {
             Self::Message(pointer) if pointer.text().is_empty() => "the message",
             Self::Message(pointer) => pointer.text(),
-            Self::Fact(path) => &path.text,
+            Self::Fact(path) => &path.words,
         }
     }
 
@@ -293,6 +317,35 @@ impl Term {
         Err(node.complain(format_args!("`{key}` {reason}")))
     }
 
+    /// What is wrong with a value that does not pass the test, as one would say it.
+    fn complaint(&self, seen: Option<JsonView<'_>>) -> String {
+        let name = self.subject.name();
+        let is_fact = matches!(self.subject, Subject::Fact(_));
+        let value = seen.map(excerpt);
+        let is = match &value {
+            None => "is missing".to_owned(),
+            Some(Value::Null) if is_fact => "is missing".to_owned(),
+            Some(Value::String(text)) if text.is_empty() => "is empty".to_owned(),
+            Some(Value::Array(items)) if items.is_empty() => "is empty".to_owned(),
+            Some(value) => format!("is {value}"),
+        };
+        match (&self.test, seen) {
+            (Test::Present(true), _) => format!("{name} is missing"),
+            (Test::Present(false), Some(_)) => format!("{name} {is}, and should not be there"),
+            (Test::Is(kinds), Some(_)) if is_fact && kinds[..] == [Kind::Null] => {
+                format!("{name} {is}, expected none")
+            }
+            (Test::Is(_), Some(seen)) => {
+                format!("{name} is {}, expected {}", kind_of(seen).words(), self.test.describe())
+            }
+            (Test::Not(test), Some(_)) if matches!(**test, Test::Equal(_) | Test::OneOf(_)) => {
+                format!("{name} {is}, expected another")
+            }
+            (Test::Equal(Value::Null), _) if is_fact => format!("{name} {is}, expected none"),
+            _ => format!("{name} {is}, expected {}", self.test.describe()),
+        }
+    }
+
     /// Whether the term holds of the message; none when it is about the run.
     fn of_message(&self, message: JsonView<'_>) -> Option<bool> {
         let Subject::Message(pointer) = &self.subject else { return None };
@@ -317,6 +370,8 @@ impl Term {
             (Test::Version(range), version) => {
                 range.holds(version.and_then(Value::as_str).filter(|_| !facts.unreleased))
             }
+            // Whether a fact is known at all can always be told; what it would hold cannot.
+            (Test::Present(false), None) if path.is_whole() => true,
             (_, None) => return Some(Truth::Unknown),
             (Test::Present(wanted), Some(_)) => path.get(facts).is_some() == *wanted,
             (test, Some(_)) => path.get(facts).is_some_and(|value| test.holds(value)),
@@ -391,21 +446,30 @@ impl Test {
             Self::OneOf(wanted) => format!("one of {}", listed(wanted)),
             Self::Present(true) => "a value".into(),
             Self::Present(false) => "no value".into(),
-            Self::Is(types) => types.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(" or "),
+            Self::Is(types) => types.iter().map(|kind| kind.words()).collect::<Vec<_>>().join(" or "),
             Self::Not(test) => format!("anything but {}", test.describe()),
             Self::Matches(regex) => format!("a text that matches {regex}"),
             Self::Range { min, max } => match (min, max) {
                 (Some(min), Some(max)) => format!("a number from {min} to {max}"),
-                (Some(min), None) => format!("a number of at least {min}"),
-                (None, Some(max)) => format!("a number of at most {max}"),
+                (Some(min), None) => format!("at least {min}"),
+                (None, Some(max)) => format!("at most {max}"),
                 (None, None) => "a number".into(),
             },
-            Self::Size(test) => format!("a size of {}", test.describe()),
+            Self::Size(test) => match &**test {
+                Self::Equal(size) if *size == 0 => "nothing".into(),
+                Self::Range { min: Some(1.0), max: None } => "something".into(),
+                test => format!("a size of {}", test.describe()),
+            },
             Self::Has(test) => format!("a list with {}", test.describe()),
             Self::All(tests) => tests.iter().map(Self::describe).collect::<Vec<_>>().join(" and "),
             Self::Version(range) => format!("version {}", range.text()),
         }
     }
+}
+
+/// The type of a value: a number without a fraction is an integer.
+pub(crate) fn kind_of(value: JsonView<'_>) -> Kind {
+    Kind::ALL.into_iter().find(|kind| value.is(*kind)).unwrap_or(Kind::Null)
 }
 
 /// Values as they stand in a sentence.
@@ -466,6 +530,8 @@ mod tests {
         let asks_exit = condition("{ exit = 0 }");
         let mut facts = Facts::default();
         assert_eq!(asks_exit.of_run(&facts), Truth::Unknown);
+        assert_eq!(condition("{ exit = { present = false } }").of_run(&facts), Truth::Holds);
+        assert_eq!(condition(r#"{ "flags/--x" = { present = false } }"#).of_run(&facts), Truth::Unknown);
         facts.set(Fact::Exit, 0);
         assert_eq!(asks_exit.of_run(&facts), Truth::Holds);
         facts.set(Fact::Exit, 1);

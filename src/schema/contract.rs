@@ -127,6 +127,8 @@ pub(crate) struct Detect {
     pub(crate) priority: i64,
     pub(crate) when: Condition,
     pub(crate) commands: Vec<String>,
+    /// Flags that ask for it, each with its value.
+    pub(crate) flags: Vec<(String, String)>,
     pub(crate) invocation: Invocation,
 }
 

@@ -22,6 +22,7 @@ named_enum! {
         Version = "version",
         Flags = "flags",
         Prompt = "prompt",
+        Operands = "operands",
         Cwd = "cwd",
         Exit = "exit",
         Signal = "signal",
@@ -46,6 +47,40 @@ named_enum! {
 impl Fact {
     pub(crate) fn names() -> Vec<&'static str> {
         Self::ALL.iter().map(|fact| fact.name()).collect()
+    }
+
+    /// The fact as it stands in a sentence.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Mode => "the output mode",
+            Self::Command => "the command",
+            Self::CommandKnown => "whether the command is known",
+            Self::UnknownFlags => "the list of unknown flags",
+            Self::Argv => "the command line",
+            Self::Env => "the environment",
+            Self::Version => "the version of the target",
+            Self::Flags => "the flag",
+            Self::Prompt => "the prompt",
+            Self::Operands => "the words of the command line that are no flags",
+            Self::Cwd => "the working directory",
+            Self::Exit => "the exit code",
+            Self::Signal => "the signal that ended it",
+            Self::TimedOut => "the timer that fired",
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+            Self::Framing => "the framing",
+            Self::Messages => "the number of messages",
+            Self::Kinds => "the list of kinds of message",
+            Self::Stdin => "stdin",
+            Self::StartedAt => "the start of the run",
+            Self::Duration => "the time of the whole run",
+            Self::Conversation => "the time of the conversation",
+            Self::Leftovers => "what was left running",
+            Self::Arrivals => "when output arrived",
+            Self::Prices => "the price list",
+            Self::Served => "what was served",
+            Self::Requests => "what was requested",
+        }
     }
 
     /// Whether only a recording tells it, never an output alone.
@@ -92,6 +127,9 @@ impl Facts {
             facts.set(Fact::Flags, call.flags);
             if let Some(prompt) = call.prompt {
                 facts.set(Fact::Prompt, prompt);
+            }
+            if let Some(operands) = call.operands {
+                facts.set(Fact::Operands, operands);
             }
             facts.set(Fact::Argv, words.to_vec());
         } else {
@@ -238,9 +276,11 @@ pub struct Run {
     pub version: Option<String>,
     /// The contract that the target promises, if it is known.
     pub contract: Option<String>,
+    /// The flags that the target declares to have, each as its help writes it, if they are known.
+    pub flags: Option<Vec<String>>,
     /// The working directory, if it is known.
     pub cwd: Option<String>,
-    /// Whether what the scripted API served is known, or will be when the run is over.
+    /// Whether what the scripted API served, or when the run began, is known or will be when the run is over.
     pub is_recorded: bool,
 }
 
@@ -254,8 +294,9 @@ impl Run {
             env_values: facts.env_public.clone(),
             version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),
             contract: facts.contract().map(str::to_owned),
+            flags: facts.other.get("flags").and_then(|flags| serde_json::from_value(flags.clone()).ok()),
             cwd: facts.other.get("cwd").and_then(Value::as_str).map(str::to_owned),
-            is_recorded: facts.other.contains_key("served"),
+            is_recorded: ["served", "started_at"].iter().any(|name| facts.other.contains_key(*name)),
         }
     }
 }

@@ -9,6 +9,7 @@ use super::contract::Protocol;
 use super::events::judge_log;
 use super::facts::{End, Run};
 use super::finding::Finding;
+use super::include::Texts;
 use super::library::ContractSet;
 use super::load::Bundle;
 use super::pass::judge_bytes;
@@ -143,9 +144,16 @@ impl Fixtures {
     /// Reads the fixtures in a contract's files.
     pub fn load(bundle: &Bundle) -> Result<Self, FileError> {
         let mut fixtures = Self::default();
+        let texts = Texts::of(bundle)?;
+        let sections = texts.sections()?;
+        // What is printed by a run of the included contract, as this one prints it.
+        let adapt = |sample: &mut Sample, name: &str| {
+            let edits = if bundle.is_included(name) { sections.edits() } else { &[] };
+            edits.iter().try_for_each(|edit| sample.edit(edit))
+        };
         for name in bundle.names() {
             let Some(rest) = name.strip_prefix("fixtures/base/") else { continue };
-            let (key, sample) = if let Some(directory) = rest.strip_suffix("/recording.json") {
+            let (key, mut sample) = if let Some(directory) = rest.strip_suffix("/recording.json") {
                 (directory, from_recording(bundle, directory)?)
             } else if let Some(key) = rest.strip_suffix(".toml") {
                 let label = bundle.label(name);
@@ -158,6 +166,7 @@ impl Fixtures {
             } else {
                 continue;
             };
+            adapt(&mut sample, name)?;
             fixtures.base.insert(key.to_string(), sample);
         }
         for name in bundle.names() {
@@ -170,7 +179,8 @@ impl Fixtures {
             let fields = tree;
             let list = |key| {
                 let nodes = fields.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.list())?;
-                nodes.iter().map(|node| fixtures.sample(node)).collect::<Result<Vec<_>, _>>()
+                let adapt = |sample: &mut Sample| adapt(sample, name);
+                nodes.iter().map(|node| fixtures.sample(node, &adapt)).collect::<Result<Vec<_>, _>>()
             };
             let found = ClauseFixtures { good: list("good")?, bad: list("bad")? };
             fields.finish()?;
@@ -179,7 +189,11 @@ impl Fixtures {
         Ok(fixtures)
     }
 
-    fn sample(&self, node: &Item<'_>) -> Result<Sample, FileError> {
+    fn sample(
+        &self,
+        node: &Item<'_>,
+        adapt: &dyn Fn(&mut Sample) -> Result<(), FileError>,
+    ) -> Result<Sample, FileError> {
         let fields = node.table()?;
         let mut sample = match fields.get("base") {
             Some(base) => {
@@ -192,6 +206,10 @@ impl Fixtures {
             sample.name = name.text()?;
         }
         sample.read(&fields)?;
+        // What derives from a base was adapted there.
+        if fields.get("stdout").is_some() {
+            adapt(&mut sample)?;
+        }
         if let Some(edits) = fields.get("edit") {
             for edit in edits.list()? {
                 sample.edit(&edit)?;

@@ -17,7 +17,6 @@ pub(crate) struct Invocation {
     value_flags: Vec<String>,
     /// Flags that take every word up to the next flag.
     list_flags: Vec<String>,
-    flags: Option<Vec<String>>,
     json_flag: Option<String>,
     json_env: Option<String>,
     command_at: Option<Pointer>,
@@ -29,12 +28,14 @@ pub(crate) struct Call {
     pub(crate) command: String,
     pub(crate) known: bool,
     pub(crate) json: bool,
-    /// The flags that the contract does not know; none when it does not list any.
+    /// The flags that the target does not have; none when it is not known which it has.
     pub(crate) unknown_flags: Option<Vec<String>>,
     /// Each flag with its value, the last one if it stands there twice; true for one that takes none.
     pub(crate) flags: Map<String, Value>,
     /// The first word that is neither a flag, a flag's value nor a command.
     pub(crate) prompt: Option<String>,
+    /// All of these words; none when one follows a flag of which nobody knows whether it takes a value.
+    pub(crate) operands: Option<Vec<String>>,
 }
 
 impl Invocation {
@@ -57,7 +58,6 @@ impl Invocation {
             flag_aliases: pairs("flag-aliases")?,
             value_flags: strings("value-flags")?,
             list_flags: strings("list-flags")?,
-            flags: fields.get("flags").map(|node| node.strings()).transpose()?,
             json_flag: text("json-flag")?,
             json_env: text("json-env")?,
             command_at: fields.get("command-at").as_ref().map(pointer).transpose()?,
@@ -80,7 +80,8 @@ impl Invocation {
         let mut json = self.json_flag.is_none()
             || self.json_env.as_ref().is_some_and(|name| asked_by_variable(name, run));
         let mut command = None;
-        let mut bare = None;
+        let mut operands: Vec<&str> = Vec::new();
+        let mut certain = true;
         let mut unknown = Vec::new();
         let mut flags = Map::new();
         let mut words = words.iter().map(String::as_str).peekable();
@@ -96,9 +97,10 @@ impl Invocation {
                 json = value.is_some_and(|value| value.eq_ignore_ascii_case("json"));
                 flags.insert(flag.clone(), value.into());
             } else if word == "--" {
-                bare = bare.or(words.next().map(str::to_string));
+                operands.extend(words.by_ref());
             } else if word.starts_with('-') && word.len() > 1 {
                 let (name, written) = word.split_once('=').map_or((word, None), |(n, v)| (n, Some(v)));
+                let declared = run.flags.iter().flatten().find_map(|flag| takes(flag, name));
                 let usual = self.flag_aliases.iter().find(|(from, _)| from == name);
                 let name = usual.map_or(name, |(_, to)| to.as_str());
                 let is = |list: &[String]| list.iter().any(|flag| flag == name);
@@ -110,28 +112,45 @@ impl Invocation {
                         list.push(value);
                     }
                     list.into()
-                } else if is(&self.value_flags) {
+                } else if is(&self.value_flags) || declared == Some(true) {
                     // A flag whose value was forgotten does not swallow the next flag.
                     words.next_if(|next| !next.starts_with("--")).into()
                 } else {
+                    certain &=
+                        declared == Some(false) || words.peek().is_none_or(|next| next.starts_with('-'));
                     true.into()
                 };
-                if !is(&self.value_flags) && !is(&self.list_flags) && !self.flags.as_deref().is_some_and(is) {
+                if declared.is_none() && looks_like_a_flag(word) {
                     unknown.push(word.to_string());
                 }
                 flags.insert(name.to_string(), value);
             } else if self.verbs.iter().any(|verb| verb == word) && command.is_none() {
                 command = Some(word.to_string());
             } else {
-                bare.get_or_insert_with(|| word.to_string());
+                operands.push(word);
             }
         }
         let known = command.is_some();
-        let unknown_flags = self.flags.is_some().then_some(unknown);
-        let prompt = bare.clone();
-        let command = command.or(bare).unwrap_or_default();
-        Call { command, known, json, unknown_flags, flags, prompt }
+        let unknown_flags = run.flags.is_some().then_some(unknown);
+        let operands: Vec<String> = operands.into_iter().map(str::to_owned).collect();
+        let prompt = operands.first().cloned();
+        let command = command.or_else(|| prompt.clone()).unwrap_or_default();
+        let operands = certain.then_some(operands);
+        Call { command, known, json, unknown_flags, flags, prompt, operands }
     }
+}
+
+/// Whether a declared flag such as `--model MODEL` takes a value; none when it is another than `name`.
+fn takes(declared: &str, name: &str) -> Option<bool> {
+    let mut words = declared.split_whitespace();
+    (words.next() == Some(name)).then(|| words.next().is_some())
+}
+
+/// Whether a word is what people type as a flag, and not a text that begins with a dash, such as `-5 degrees`.
+fn looks_like_a_flag(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    let begins = name.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic());
+    begins && !name.contains(char::is_whitespace)
 }
 
 /// Whether an environment variable asks for JSON. A recording may know only that it was set.
@@ -147,18 +166,31 @@ mod tests {
     use super::*;
 
     fn call(words: &[&str]) -> Call {
+        call_of(words, &Run::default())
+    }
+
+    fn call_of(words: &[&str], run: &Run) -> Call {
         let invocation = Invocation {
             verbs: vec!["status".into(), "prompt".into()],
             aliases: vec![("-p".into(), "prompt".into())],
             flag_aliases: vec![("-m".into(), "--model".into())],
             value_flags: vec!["--model".into()],
             list_flags: vec!["--allowed".into()],
-            flags: None,
             json_flag: Some("--output-format".into()),
             json_env: None,
             command_at: None,
         };
-        invocation.read(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), &Run::default())
+        invocation.read(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), run)
+    }
+
+    #[test]
+    fn an_unknown_flag_is_one_that_the_target_does_not_declare() {
+        let run = Run { flags: Some(vec!["--seed N".into(), "-C PATH".into()]), ..Run::default() };
+        let unknown = |words: &[&str]| call_of(words, &run).unknown_flags.unwrap();
+        assert_eq!(unknown(&["--seed", "--bogus", "-C", "x", "--other=1"]), ["--bogus", "--other=1"]);
+        assert_eq!(unknown(&["-p", "-5 degrees", "- a list", "--", "say", "--bogus"]), [""; 0]);
+        assert_eq!(call_of(&["--seed", "7", "hi"], &run).flags["--seed"], "7");
+        assert_eq!(call(&["--bogus"]).unknown_flags, None, "nobody said which flags there are");
     }
 
     #[track_caller]
@@ -176,6 +208,20 @@ mod tests {
         assert_eq!(Value::Object(read.flags), expected);
         assert_eq!(read.prompt.as_deref(), Some("say hi"));
         assert_eq!(call(&["--model", "--quick"]).flags["--model"], Value::Null);
+    }
+
+    #[test]
+    fn what_is_no_flag_and_no_command_is_an_operand() {
+        let operands = |words: &[&str]| call(words).operands;
+        assert_eq!(
+            operands(&["status", "a", "--model", "b", "c", "--quick"]),
+            Some(vec!["a".into(), "c".into()])
+        );
+        assert_eq!(
+            operands(&["status", "--", "--x", "--model", "y"]),
+            Some(["--x", "--model", "y"].map(Into::into).into())
+        );
+        assert_eq!(operands(&["status", "--quick", "a"]), None, "it may be the value of the flag");
     }
 
     #[test]

@@ -24,16 +24,21 @@ pub fn built_in() -> impl Iterator<Item = &'static str> {
 
 /// The files of a contract: a built-in one by its name, or a user's by the path of its directory.
 pub fn bundle(name: &str) -> Result<Bundle, FileError> {
+    let path = Path::new(name);
+    if path.exists() && !built_in().any(|known| known == name) {
+        return Bundle::read(path);
+    }
+    built_in_files(name)?.with_included(None)
+}
+
+/// The files of a built-in contract, without those of one that it includes.
+pub(super) fn built_in_files(name: &str) -> Result<Bundle, FileError> {
     if built_in().any(|known| known == name) {
         let inside = |(path, bytes): &(&str, &[u8])| {
             let path = path.strip_prefix(name)?.strip_prefix('/')?;
             Some((path.to_string(), bytes.to_vec()))
         };
         return Ok(Bundle::new(format!("schemas/{name}"), FILES.iter().filter_map(inside)));
-    }
-    let path = Path::new(name);
-    if path.exists() {
-        return Bundle::read(path);
     }
     let known: Vec<_> = built_in().collect();
     Err(FileError::whole(
@@ -139,6 +144,17 @@ impl Detector {
         })
     }
 
+    /// The contract that a flag of the command line asks for.
+    fn by_flags(&self, run: &Run) -> Option<&'static str> {
+        let words = run.argv.as_deref().and_then(|argv| argv.get(1..)).unwrap_or_default();
+        self.best(|detect| {
+            let asked = |(flag, value): &(String, String)| {
+                detect.invocation.read(words, run).flags.get(flag).is_some_and(|given| given == value)
+            };
+            !detect.flags.is_empty() && detect.flags.iter().all(asked)
+        })
+    }
+
     /// The fitting one with the highest priority, of several the first.
     fn best(&self, fits: impl Fn(&Detect) -> bool) -> Option<&'static str> {
         let known = self.known.iter().filter_map(|(name, _, detect)| Some((*name, detect.as_ref()?)));
@@ -155,6 +171,11 @@ pub(crate) fn detect(messages: &[Value], run: &Run) -> Result<Option<&'static st
     let detector = detector()?;
     let shape = detector.detect(&messages.iter().collect::<Vec<_>>());
     Ok(shape.or_else(|| detector.by_command(run)))
+}
+
+/// The built-in contract that a flag of the command line asks for, such as `--envelope-version=2.0`.
+pub(crate) fn asked_for(run: &Run) -> Result<Option<&'static str>, FileError> {
+    Ok(detector()?.by_flags(run))
 }
 
 /// The family that a built-in contract names; none when there is no such contract.

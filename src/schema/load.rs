@@ -1,6 +1,6 @@
 //! Loading a contract from its files, with every complaint at its line.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,12 +10,13 @@ use super::contract::{Clause, Contract, Detect, Family, Kinds, Protocol};
 use super::fields::FieldTree;
 use super::finding::Level;
 use super::frame::Root;
+use super::include::{self, Sections, Texts};
 use super::invocation::Invocation;
 use super::policy::Policy;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{Document, FileError, Item, Table, VolatileEntry};
+use crate::document::{FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -33,12 +34,14 @@ pub struct Bundle {
     /// The name of the directory, where it is the contract's too.
     directory: Option<String>,
     files: BTreeMap<String, Vec<u8>>,
+    /// The files of the contract that this one includes: what is not here is there.
+    included: Option<Box<Bundle>>,
 }
 
 impl Bundle {
     /// Files that are already in memory, by their path inside the contract's directory.
     pub fn new(label: impl Into<String>, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
-        Self { label: label.into(), directory: None, files: files.into_iter().collect() }
+        Self { label: label.into(), files: files.into_iter().collect(), ..Self::default() }
     }
 
     /// The same files in a directory of whatever name, such as an old version that stands aside to be compared.
@@ -49,6 +52,13 @@ impl Bundle {
 
     /// Reads a contract's directory, fixtures and all. The path of its `contract.toml` will do as well.
     pub fn read(path: &Path) -> Result<Self, FileError> {
+        let bundle = Self::read_alone(path)?;
+        let beside = Path::new(&bundle.label).parent().map(Path::to_owned);
+        bundle.with_included(beside.as_deref())
+    }
+
+    /// Reads a contract's directory without the contract that it may include.
+    fn read_alone(path: &Path) -> Result<Self, FileError> {
         let directory = if path.file_name().is_some_and(|name| name == CONTRACT_FILE) {
             path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
         } else {
@@ -56,7 +66,7 @@ impl Bundle {
         };
         let own_name = || Some(directory.canonicalize().ok()?.file_name()?.to_string_lossy().into_owned());
         let mut bundle =
-            Self { label: directory.display().to_string(), directory: own_name(), files: BTreeMap::new() };
+            Self { label: directory.display().to_string(), directory: own_name(), ..Self::default() };
         if !directory.join(CONTRACT_FILE).is_file() {
             return Err(FileError::whole(
                 &bundle.label,
@@ -65,6 +75,34 @@ impl Bundle {
         }
         bundle.add(directory, "", 0)?;
         Ok(bundle)
+    }
+
+    /// The same files with those of the contract that this one includes: a directory `beside` it, else a built-in one.
+    pub(crate) fn with_included(self, beside: Option<&Path>) -> Result<Self, FileError> {
+        let Some((name, place)) = include::included(&self)? else { return Ok(self) };
+        let beside =
+            beside.map(|folder| folder.join(&name)).filter(|path| path.join(CONTRACT_FILE).is_file());
+        let found = match beside {
+            Some(path) => Self::read_alone(&path),
+            None => super::library::built_in_files(&name),
+        };
+        let found =
+            found.map_err(|error| place.saying(format_args!("includes `{name}`: {}", error.message)))?;
+        if include::included(&found)?.is_some() {
+            let reason = format!("`{name}` itself includes another contract: include that one");
+            return Err(place.saying(reason));
+        }
+        Ok(Self { included: Some(Box::new(found)), ..self })
+    }
+
+    /// The files of the contract that this one includes.
+    pub(crate) fn included(&self) -> Option<&Self> {
+        self.included.as_deref()
+    }
+
+    /// Whether a file is one of the contract that this one includes.
+    pub(crate) fn is_included(&self, name: &str) -> bool {
+        !self.files.contains_key(name) && self.included.is_some()
     }
 
     fn add(&mut self, directory: &Path, prefix: &str, depth: usize) -> Result<(), FileError> {
@@ -97,11 +135,15 @@ impl Bundle {
 
     /// How the user knows a file of the bundle.
     pub(crate) fn label(&self, name: &str) -> String {
-        format!("{}/{name}", self.label)
+        match &self.included {
+            Some(included) if self.is_included(name) => included.label(name),
+            _ => format!("{}/{name}", self.label),
+        }
     }
 
     pub(crate) fn bytes(&self, name: &str) -> Option<&[u8]> {
-        self.files.get(name).map(Vec::as_slice)
+        let included = || self.included.as_ref()?.bytes(name);
+        self.files.get(name).map(Vec::as_slice).or_else(included)
     }
 
     pub(crate) fn text(&self, name: &str) -> Result<&str, FileError> {
@@ -111,24 +153,27 @@ impl Bundle {
 
     /// The names of the files, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.files.keys().map(String::as_str)
+        let included = self.included.iter().flat_map(|included| included.files.keys());
+        let names: BTreeSet<&str> = self.files.keys().chain(included).map(String::as_str).collect();
+        names.into_iter()
     }
 }
 
 impl Contract {
     /// Loads a contract from its files.
     pub fn load(bundle: &Bundle) -> Result<Self, FileError> {
-        let label = bundle.label(CONTRACT_FILE);
-        let text = bundle.text(CONTRACT_FILE)?;
-        let top = Document::parse(&label, text)?;
+        let texts = Texts::of(bundle)?;
+        let sections = texts.sections()?;
+        let top = &sections.own;
         let head = top.need("contract")?.table()?;
         let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
         let schemas = read_schemas(bundle)?;
-        let kinds = load_kinds(&top, protocol, &schemas)?;
-        let clauses = load_clauses(&top, &kinds, &schemas)?;
+        let kinds = load_kinds(sections.get("kind"), protocol, &schemas)?;
+        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
-        let list = |key| top.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.list());
-        load_detect(&top)?;
+        let invocation = load_invocation(&sections)?;
+        let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
+        load_detect(top, &invocation)?;
         let contract = Self {
             name: contract_name(&head, bundle.directory.as_deref())?,
             title: head.need("title")?.text()?,
@@ -140,9 +185,9 @@ impl Contract {
             version_at: head.get("version-at").as_ref().map(pointer).transpose()?,
             releases: load_releases(&head)?,
             root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
-            policy: Policy::load(top.get("policy"))?,
-            volatile: VolatileEntry::read_all(&list("volatile")?)?,
-            invocation: top.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)?,
+            policy: Policy::load(sections.get("policy"))?,
+            volatile: VolatileEntry::read_all(&volatile)?,
+            invocation,
             by_kind: Self::index(&kinds, &clauses),
             kinds,
             clauses,
@@ -169,9 +214,14 @@ fn load_family(head: &Table<'_>) -> Result<Option<Family>, FileError> {
 /// The family of a contract and how it is recognised; the rest of it is not looked at, because most candidates are
 /// not the one.
 pub(crate) fn detect_of(bundle: &Bundle) -> Result<(Option<Family>, Option<Detect>), FileError> {
-    let label = bundle.label(CONTRACT_FILE);
-    let top = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?;
-    Ok((load_family(&top.need("contract")?.table()?)?, load_detect(&top)?))
+    let texts = Texts::of(bundle)?;
+    let sections = texts.sections()?;
+    let family = load_family(&sections.own.need("contract")?.table()?)?;
+    Ok((family, load_detect(&sections.own, &load_invocation(&sections)?)?))
+}
+
+fn load_invocation(sections: &Sections<'_>) -> Result<Invocation, FileError> {
+    sections.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)
 }
 
 /// Names are used in ids and paths, so they are plain words.
@@ -198,12 +248,11 @@ fn contract_name(head: &Table<'_>, directory: Option<&str>) -> Result<String, Fi
     }
 }
 
-fn load_detect(top: &Table<'_>) -> Result<Option<Detect>, FileError> {
+fn load_detect(top: &Table<'_>, invocation: &Invocation) -> Result<Option<Detect>, FileError> {
     let Some(node) = top.get("detect") else { return Ok(None) };
     let fields = node.table()?;
     let priority = fields.get("priority").map_or(Ok(0), |node| node.integer())?;
     let when = Condition::load(&fields.need("when")?, Scope::Message)?;
-    let invocation = top.get("invocation").as_ref().map_or(Ok(Invocation::default()), Invocation::load)?;
     let mut commands = Vec::new();
     if let Some(node) = fields.get("commands") {
         commands = node.strings()?;
@@ -211,8 +260,11 @@ fn load_detect(top: &Table<'_>) -> Result<Option<Detect>, FileError> {
             return Err(node.complain(format_args!("`{unknown}` is none of the verbs of [invocation]")));
         }
     }
+    let flags = fields.get("flags").map_or(Ok(Vec::new()), |node| {
+        node.table()?.into_entries().into_iter().map(|(flag, value)| Ok((flag, value.text()?))).collect()
+    })?;
     fields.finish()?;
-    Ok(Some(Detect { priority, when, commands, invocation }))
+    Ok(Some(Detect { priority, when, commands, flags, invocation: invocation.clone() }))
 }
 
 pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
@@ -223,11 +275,11 @@ pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
     Schemas::read(files)
 }
 
-fn load_kinds(top: &Table<'_>, protocol: Protocol, schemas: &Schemas) -> Result<Kinds, FileError> {
+fn load_kinds(nodes: Option<Item<'_>>, protocol: Protocol, schemas: &Schemas) -> Result<Kinds, FileError> {
     let mut kinds: Vec<(String, Condition, Option<String>)> = Vec::new();
     // A stream's kinds are needed while it runs, before its end is known.
     let scope = if protocol == Protocol::Stream { Scope::Early } else { Scope::Both };
-    for node in top.get("kind").map_or(Ok(Vec::new()), |node| node.list())? {
+    for node in nodes.map_or(Ok(Vec::new()), |node| node.list())? {
         let fields = node.table()?;
         let name_node = fields.need("name")?;
         let name = name_node.text()?;
@@ -246,13 +298,13 @@ fn load_kinds(top: &Table<'_>, protocol: Protocol, schemas: &Schemas) -> Result<
     Ok(Kinds::new(kinds))
 }
 
-fn load_clauses(top: &Table<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Vec<Clause>, FileError> {
-    let nodes = top.get("clause").map_or(Ok(Vec::new()), |node| node.list())?;
-    if nodes.is_empty() {
-        return Err(top.complain("a contract needs at least one `[[clause]]`"));
-    }
+fn load_clauses(
+    nodes: Vec<(Item<'_>, usize)>,
+    kinds: &Kinds,
+    schemas: &Schemas,
+) -> Result<Vec<Clause>, FileError> {
     let mut references = Vec::new();
-    for node in &nodes {
+    for (node, _) in &nodes {
         if let Some(reference) = node.table()?.need("check")?.table()?.get("schema") {
             let name = reference.text()?;
             schemas.part(&name).map_err(|reason| reference.complain(reason))?;
@@ -277,9 +329,9 @@ fn load_clauses(top: &Table<'_>, kinds: &Kinds, schemas: &Schemas) -> Result<Vec
         validators: &validators,
     };
     let mut clauses: Vec<Clause> = Vec::new();
-    for node in nodes {
+    for (node, line) in nodes {
         let fields = node.table()?;
-        let clause = load_clause(&fields, &names, node.line())?;
+        let clause = load_clause(&fields, &names, line)?;
         if let Some(earlier) = clauses.iter().find(|known| known.id == clause.id) {
             let reason = format!("the clause `{}` is already on line {}", clause.id, earlier.line);
             return Err(fields.need("id")?.complain(reason));

@@ -21,6 +21,7 @@ mod fields;
 mod finding;
 mod fixture;
 mod frame;
+mod include;
 mod instance;
 mod invocation;
 mod judge;
@@ -63,7 +64,9 @@ pub(crate) use known_failures::KnownFailures;
 pub(crate) use learn::{Fit, Learner};
 #[cfg(feature = "cli")]
 pub(crate) use library::Detector;
-pub(crate) use library::{detect, family_of};
+pub(crate) use library::{asked_for, detect, family_of};
 #[cfg(feature = "cli")]
-pub(crate) use load::{Bundle, CONTRACT_FILE};
+pub(crate) use load::Bundle;
+#[cfg(feature = "testing")]
+pub(crate) use load::CONTRACT_FILE;
 pub(crate) use pass::judge_read;

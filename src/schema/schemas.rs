@@ -10,12 +10,12 @@ use std::ops::Range;
 use jsonschema::{Draft, PatternOptions, Registry, ValidationError};
 use serde_json::{Map, Value, json};
 
-use super::condition::listed;
+use super::condition::{kind_of, listed};
 use super::finding::{Evidence, excerpt};
 use super::instance::{Messages, Validator};
 use crate::document::{Document, FileError};
 use crate::json::pointer::{join, keys};
-use crate::json::{JsonView, Scanner};
+use crate::json::{self, JsonView, Scanner};
 use crate::text::did_you_mean;
 
 /// The schemas of one contract.
@@ -378,6 +378,8 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
     let error = deepest(error);
     let pointer = format!("{base}{}", error.instance_path().as_str());
     let place = if pointer.is_empty() { "the message" } else { &pointer };
+    // Of what lacks a field nothing is shown, and it may be large.
+    let seen = || excerpt(&**error.instance());
     let (message, expected) = match error.kind() {
         Kind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -387,26 +389,50 @@ fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {
             let text = error.masked_with("the value").to_string();
             let wanted = text.split_once(" is not of ").map_or(text.as_str(), |(_, wanted)| wanted);
             let wanted = wanted.trim_start_matches("types ").trim_start_matches("type ").replace('"', "");
-            (format!("{place} is {}", type_name(error.instance())), wanted)
+            let words = |name: &str| json::Kind::from_name(name).map_or("another type", json::Kind::words);
+            let wanted = wanted.split(", ").map(words).collect::<Vec<_>>().join(" or ");
+            let found = kind_of(JsonView::Built(error.instance())).words();
+            (format!("{place} is {found}, expected {wanted}"), wanted)
         }
         Kind::Enum { options } => {
             let options = options.as_array().map_or(String::new(), |options| listed(options));
-            (format!("{place} is none of the allowed values"), format!("one of {options}"))
+            (
+                format!("{place} is {}, which is none of the allowed values", seen()),
+                format!("one of {options}"),
+            )
         }
         Kind::Constant { expected_value } => {
-            (format!("{place} has another value"), expected_value.to_string())
+            (format!("{place} is {}, expected {expected_value}", seen()), expected_value.to_string())
         }
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => (
             format!("{place} has fields the contract does not know: {}", unexpected.join(", ")),
             String::new(),
         ),
-        Kind::Contains => (format!("nothing in {place} is as the schema asks"), String::new()),
-        Kind::Format { format } => (format!("{place} is no {format}"), format.clone()),
-        _ => (format!("{place}: {}", error.masked_with("the value")), String::new()),
+        Kind::Contains => (format!("no item of {place} is as the schema asks"), String::new()),
+        Kind::Format { format } => {
+            (format!("{place} is {}, which is not a {format}", seen()), format!("a {format}"))
+        }
+        Kind::AnyOf { .. } | Kind::OneOfNotValid { .. } => {
+            (format!("{place} has none of the shapes that are allowed"), String::new())
+        }
+        Kind::OneOfMultipleValid { .. } => {
+            (format!("{place} has more than one of the shapes that are allowed"), String::new())
+        }
+        Kind::Not { schema } => match schema.pointer("/required/0").and_then(Value::as_str) {
+            Some(field) => (format!("{place} has `{field}`, which should not be there"), String::new()),
+            None => (format!("{place} is as it should not be: {schema}"), String::new()),
+        },
+        _ => {
+            let text = error.masked_with("the value").to_string();
+            match text.strip_prefix("the value ") {
+                Some(is) => (format!("{place} {is}"), String::new()),
+                None => (format!("{place}: {text}"), String::new()),
+            }
+        }
     };
     let seen = match error.kind() {
         Kind::Required { .. } => None,
-        _ => Some(excerpt(&**error.instance())),
+        _ => Some(seen()),
     };
     Evidence {
         message,
@@ -434,18 +460,5 @@ where
     match best {
         Some((_, inner)) if depth(inner) > depth(error) => inner,
         _ => error,
-    }
-}
-
-fn type_name(value: &Value) -> String {
-    use crate::json::Kind;
-    let kind = match value {
-        Value::Number(number) if !number.is_f64() => Kind::Integer,
-        _ => Kind::from(value),
-    };
-    match kind {
-        Kind::Null => kind.name().to_owned(),
-        Kind::Integer | Kind::Array | Kind::Object => format!("an {}", kind.name()),
-        Kind::Boolean | Kind::Number | Kind::String => format!("a {}", kind.name()),
     }
 }

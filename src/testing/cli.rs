@@ -1,5 +1,6 @@
 //! One run of a target.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -10,7 +11,7 @@ use tokio::runtime::Runtime;
 use super::outcome::Outcome;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
-use crate::harness::supervise::{Containment, NetworkMode};
+use crate::harness::supervise::{Containment, Demands, NetworkMode};
 use crate::recording::Recording;
 use crate::run::scenario::{Case, RunPart};
 use crate::run::target::{Choice, ChoiceError, LocateError};
@@ -131,14 +132,14 @@ impl Cli {
 
     /// Adds an argument, before the target's own.
     #[must_use]
-    pub fn arg(mut self, argument: impl Into<String>) -> Self {
+    pub fn arg(mut self, argument: impl Into<OsString>) -> Self {
         self.run.args.push(argument.into());
         self
     }
 
     /// Adds arguments, before the target's own.
     #[must_use]
-    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.run.args.extend(arguments.into_iter().map(Into::into));
         self
     }
@@ -211,7 +212,9 @@ impl Cli {
 
     fn run_here(self) -> Result<Outcome, Error> {
         let Self { choice, contract, run, script, faults, network, keep_in } = self;
-        let located = Arc::new(choice.locate(|name| std::env::var_os(name))?);
+        let located = Arc::new(
+            choice.locate(|name| std::env::var_os(name), Demands { network, ..Demands::default() })?,
+        );
         let target = &located.choice.target;
         let promised = target.speaks.first().map_or("", |speaks| speaks.contract.as_str());
         let contract = contract.unwrap_or_else(|| promised.to_owned());
@@ -226,7 +229,7 @@ impl Cli {
         planned.keep_files = true;
         let stop = Stop::new()?;
         let mut context = context(folder.path(), &stop)?;
-        context.recorder.network = network;
+        context.recorder.demands.network = network;
         let mut contracts = ContractCache::new();
         let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
         let attempt = context.attempt(&planned, contracts, 1)?;

@@ -19,6 +19,8 @@
 //! nextest. When an assertion fails, its message says what the command line would: the verdict with its evidence, the
 //! clauses that were broken, and where the recording was kept.
 //!
+//! A command of `claw` is answered with its envelope or with the error that its document asks for: [`run_claw_command`].
+//!
 //! A program that starts such a command line is tested with a [`FakeCli`], which acts as a recorded one.
 //!
 //! A client that is no command line gets a [`ScriptedApi`] of its own.
@@ -29,12 +31,14 @@
 //! variable `CLAWGATE_BIN`; without it the process group is all that is held, and the recording says so.
 
 mod api;
+mod claw;
 mod cli;
 mod fake;
 mod outcome;
 mod scenarios;
 
 pub use api::{ScriptedApi, Served};
+pub use claw::{ClawError, run_claw_command};
 pub use cli::{Cli, Error};
 pub use fake::{FakeCli, FakeError, FakeProgram};
 pub use outcome::Outcome;

@@ -11,8 +11,8 @@ use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
 use crate::harness::KEPT_FILES;
 use crate::judge::Judgement;
-use crate::recording::{Exit, Recording};
-use crate::run::{Attempt, FailureKind};
+use crate::recording::{Exit, Facts, Recording};
+use crate::run::{Attempt, BrokenClause, FailureKind, Process};
 use crate::schema::{Finding, Level};
 use crate::stream_json::StreamReader;
 use crate::text::printable;
@@ -54,6 +54,8 @@ pub struct Outcome {
     stderr: Vec<u8>,
     /// Beyond the contract: what was left behind, written outside, or asked of the API and not scripted.
     failures: Vec<String>,
+    /// What the clauses say that are broken.
+    clauses: Vec<BrokenClause>,
     normalised: String,
 }
 
@@ -86,6 +88,7 @@ impl Outcome {
             stdout,
             stderr,
             failures,
+            clauses: attempt.clauses,
             normalised,
         })
     }
@@ -98,6 +101,11 @@ impl Outcome {
     /// The clauses that were broken, the gravest first.
     pub fn findings(&self) -> &[Finding] {
         &self.judgement.findings
+    }
+
+    /// What was recorded besides the output.
+    pub(super) fn facts(&self) -> &Facts {
+        &self.recording.facts
     }
 
     /// How the process ended.
@@ -256,9 +264,10 @@ impl fmt::Display for Outcome {
             let line = finding.line.map_or(String::new(), |line| format!(" line {line}:"));
             writeln!(f, "{}: {}{line} {}", finding.level, finding.clause, printable(&finding.message))?;
         }
-        let stderr = String::from_utf8_lossy(&self.stderr);
-        for line in stderr.lines().take(10) {
-            writeln!(f, "stderr: {}", printable(line))?;
+        let process = Process::of(&self.recording);
+        let clauses = self.clauses.iter().flat_map(BrokenClause::told);
+        for (label, text) in clauses.chain(process.told()) {
+            writeln!(f, "{label}: {}", printable(text))?;
         }
         Ok(())
     }

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use super::cli::{Error, context, rescue};
+use crate::harness::supervise::Demands;
 use crate::run::target::Choice;
-use crate::run::{ContractCache, Planned, Stop, Suite, SuiteError, plan};
+use crate::run::{BrokenClause, ContractCache, Planned, Process, Stop, Suite, SuiteError, plan};
+use crate::text::printable;
 
 /// A directory of scenario files, each case a test.
 ///
@@ -74,7 +76,8 @@ impl Scenarios {
         let mut targets = Vec::new();
         for typed in &self.targets {
             let choice = Choice::parse(typed, None).map_err(Error::from)?;
-            let located = choice.locate(|name| std::env::var_os(name)).map_err(Error::from)?;
+            let located =
+                choice.locate(|name| std::env::var_os(name), Demands::default()).map_err(Error::from)?;
             targets.push(Arc::new(located));
         }
         let planned = plan(&suite, &targets, 1);
@@ -106,6 +109,9 @@ fn perform(planned: &Planned) -> Result<(), String> {
     }
     let lines = attempt.failures.iter().map(|failure| format!("{}: {}", failure.kind, failure.message));
     let mut lines: Vec<String> = lines.collect();
+    let clauses = attempt.clauses.iter().flat_map(BrokenClause::told);
+    let process = attempt.process.iter().flat_map(Process::told);
+    lines.extend(clauses.chain(process).map(|(label, text)| format!("{label}: {}", printable(text))));
     let kept = rescue(&attempt.recording, &attempt.place, out.path().file_name().unwrap_or_default());
     lines.push(format!("recording: {}", kept.display()));
     lines.push(format!("again: {}", planned.replay()));

@@ -23,4 +23,4 @@ pub(crate) use nearest::nearest;
 #[cfg(feature = "contracts")]
 pub(crate) use nearest::{did_you_mean, nearest_within};
 #[cfg(feature = "testing")]
-pub(crate) use printable::{needs_escape, printable};
+pub(crate) use printable::{needs_escape, printable, visible};

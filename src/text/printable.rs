@@ -28,6 +28,19 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(if out.contains(COMMAND) { out.replace(COMMAND, "# #[") } else { out })
 }
 
+/// Bytes as text in which nothing is hidden: as [`printable`], and what is no UTF-8 as `\\xff`.
+pub(crate) fn visible(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(&printable(chunk.valid()));
+        for byte in chunk.invalid() {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out
+}
+
 /// Whether it would control a terminal, or be seen by nobody.
 pub(crate) fn needs_escape(c: char) -> bool {
     c.is_control() || is_unseen(c) || is_no_character(c)

@@ -48,6 +48,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "recording",
             "stream_json",
+            "envelope",
             "classify",
             "schema",
             "golden",

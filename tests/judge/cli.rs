@@ -434,5 +434,5 @@ fn a_finding_says_which_type_was_expected() {
     ]));
     let findings = lines[0]["findings"].as_array().unwrap();
     let source = findings.iter().find(|finding| finding["pointer"] == "/model_source").unwrap();
-    assert_eq!(source["expected"], "string");
+    assert_eq!(source["expected"], "a string");
 }

@@ -674,6 +674,7 @@ fn claw_says_in_text_mode_what_does_not_exist() {
     };
     assert_eq!(text("session not found: x\n", "", 0), "not_found");
     assert_eq!(text("", "error: session 'x' not found in .claw/sessions\n", 0), "not_found");
+    assert_eq!(text("", "error: \"session 'x' not found in .port_sessions\"\n", 1), "not_found");
     assert_eq!(text("", "failed to restore session: session not found: x\nHint: none\n", 1), "not_found");
     assert_eq!(text("", "[error-kind: missing_credentials]\nerror: no key\n", 1), "auth");
     assert_eq!(text("Loaded session x: 3 messages\n", "", 0), "ok");

@@ -240,6 +240,77 @@ fn a_session_is_reused_after_a_timeout_only_when_the_cancel_was_observed() {
     assert_eq!((fine.session_id.as_deref(), fine.safe_to_reuse_session), (Some("s"), None));
 }
 
+/// Every arm of the document's handler, by an input that takes it and one beside it that does not.
+#[test]
+fn each_arm_of_the_handler_has_its_kind() {
+    let parse_failure = Some("parse_failure");
+    for (stdout, code, kind) in [
+        ("{\"a\":1}\n", 0, None),
+        ("usage: claw\n", 0, parse_failure),
+        ("", 1, parse_failure),
+        ("", 101, parse_failure),
+        ("{\"a\":1}\n{\"type\":\"error\",\"kind\":\"runtime\",\"error\":\"x\"}\n", 1, parse_failure),
+        ("{\"type\":\"error\",\"kind\":\"runtime\",\"error\":\"x\"}\n", 1, Some("runtime")),
+        ("{\"type\":\"error\",\"kind\":\"runtime\",\"error\":\"x\"}\n", 7, Some("unexpected_exit_code")),
+        ("{\"a\":1}\n", 101, Some("unexpected_exit_code")),
+        ("{\"a\":1}\n", 1, Some("unknown")),
+        ("{\"kind\":\"status\"}\n", 1, Some("status")),
+        ("{\"a\":1}\n", 2, Some("timeout")),
+    ] {
+        let verdict = claw(stdout, code);
+        let fields = verdict.claw.unwrap();
+        assert_eq!(fields.kind.as_deref(), kind, "{stdout:?} exit {code}");
+        let hint = fields.hint.as_deref();
+        assert_eq!(hint.is_some_and(|hint| hint.contains("--output-format json")), kind == parse_failure);
+        assert_eq!(fields.message.is_some(), kind.is_some(), "{stdout:?} exit {code}");
+    }
+    let ended = |exit: &str, stdout: &str| {
+        let claw = r#","contract":"claw-flat","argv":["claw","status","--output-format","json"]"#;
+        recorded(stdout, exit, "", claw)
+    };
+    let impatient = ended(r#"{"signal":9,"timed_out":"wall"}"#, "{\"a\":");
+    assert!(impatient.retryable);
+    assert_eq!(impatient.claw.unwrap().kind.as_deref(), Some("subprocess_timeout"));
+    let late = ended(r#"{"signal":9,"timed_out":"after-result"}"#, "{\"a\":1}\n");
+    assert_eq!((late.class.name(), late.claw.unwrap().kind), ("ok", None));
+    let killed = ended(r#"{"signal":11}"#, "{\"type\":\"error\",\"kind\":\"parse\",\"error\":\"x\"}\n");
+    assert_eq!(killed.claw.unwrap().kind.as_deref(), Some("unexpected_exit_code"));
+    let absent = ended(r#"{"spawn_error":{"kind":"missing","message":"no such file"}}"#, "");
+    assert_eq!((absent.class.name(), absent.claw.unwrap().kind), ("spawn", None));
+}
+
+#[test]
+fn a_session_is_named_wherever_the_envelope_says_which() {
+    for (envelope, session) in [
+        (r#"{"type":"error","kind":"session_not_found","error":"x","session_id":"s"}"#, Some("s")),
+        (r#"{"error":{"kind":"session_not_found","session_id":"s"}}"#, Some("s")),
+        (r#"{"name":"s","found":false,"error":{"kind":"session_not_found"}}"#, Some("s")),
+        (r#"{"error":{"kind":"session_not_found","target":"s"}}"#, Some("s")),
+        (r#"{"name":"add-dir","found":false,"error":{"kind":"command_not_found"}}"#, None),
+        (r#"{"error":{"kind":"filesystem","target":"/tmp"}}"#, None),
+    ] {
+        let verdict = claw(envelope, 1);
+        assert_eq!(verdict.claw.unwrap().session_id.as_deref(), session, "{envelope}");
+    }
+    let resource = claw(r#"{"kind":"agents","status":"error","message":"no such agent"}"#, 1).claw.unwrap();
+    assert_eq!(resource.message.as_deref(), Some("no such agent"));
+}
+
+#[test]
+fn a_bootstrap_whose_turn_timed_out_is_a_timeout() {
+    let bootstrap = |stop: &str, observed: bool| {
+        format!(r#"{{"prompt":"x","turn":{{"stop_reason":"{stop}","cancel_observed":{observed}}}}}"#)
+    };
+    let verdict = claw(&bootstrap("timeout", true), 2);
+    assert_eq!((named(&verdict).as_str(), verdict.retryable), ("timeout/engine", true));
+    let fields = verdict.claw.unwrap();
+    assert_eq!((fields.kind.as_deref(), fields.safe_to_reuse_session), (Some("timeout"), Some(true)));
+    assert_eq!(claw(&bootstrap("timeout", false), 2).claw.unwrap().safe_to_reuse_session, Some(false));
+    assert_eq!(claw(&bootstrap("completed", false), 0).class.name(), "ok");
+    let turns = r#"{"turns":[{"cancel_observed":false},{"cancel_observed":true}]}"#;
+    assert_eq!(claw(turns, 2).claw.unwrap().cancel_observed, Some(true), "of the last turn");
+}
+
 #[test]
 fn an_output_of_claw_that_is_not_one_document_is_a_protocol_failure() {
     for (stdout, code, class) in [

@@ -4,6 +4,7 @@
 
 #[path = "../support/command.rs"]
 mod command;
+mod failures;
 #[path = "../support/files.rs"]
 mod files;
 mod machine_output;

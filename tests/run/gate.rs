@@ -153,13 +153,15 @@ fn the_published_schema_of_the_configuration_says_what_the_reader_takes() {
         ("out", "\"x\""),
         ("keep", "\"all\""),
         ("network", "\"off\""),
+        ("isolation", "\"require\""),
+        ("disk-bytes", "1000000000"),
         ("report", "[]"),
         ("durations", "\"x\""),
     ] {
         let text = format!("[profile.x]\n{key} = {sample}");
         assert!(valid(&text) && takes(&text), "{text}");
     }
-    assert_eq!(schema["$defs"]["profile"]["properties"].as_object().unwrap().len(), 14);
+    assert_eq!(schema["$defs"]["profile"]["properties"].as_object().unwrap().len(), 16);
 }
 
 fn git(folder: &Path, args: &[&str]) {

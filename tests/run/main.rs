@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
 
+mod attacks;
 mod ci_files;
 mod cli;
 #[path = "../support/command.rs"]

@@ -34,6 +34,25 @@ const CAUGHT: &[(&str, &str, &str)] = &[
     ("secret-leak", "claw/status/ok", "secret: "),
     ("not-a-number", "claw/status/ok", "claw-stdout/strict-numbers"),
     ("lone-surrogate", "claw/status/ok", "claw-stdout/no-lone-surrogates"),
+    ("fall-through", "claw/mistakes/flag-alone", "claw-flat/unknown-flag-refused"),
+    ("fall-through", "claw/mistakes/unknown-word", "verdict: expected usage, found ok"),
+    ("missing-value-ignored", "claw/mistakes/missing-value", "verdict: expected usage, found ok"),
+    ("missing-value-ignored", "claw/commands/mistakes-missing-value", "verdict: expected usage, found ok"),
+    ("usage-on-stderr", "claw/mistakes/missing-value", "claw-stdout/stdout-not-empty"),
+    ("bytes-panic", "claw/mistakes/not-utf8", "verdict: expected usage, found crash (panic)"),
+    ("cwd-panic", "claw/status/not-utf8-cwd", "verdict: expected ok, found crash (panic)"),
+    ("cwd-panic", "claw/commands/not-utf8-cwd", "claw-stdout/exit-code-range"),
+    (
+        "lost-output-panics",
+        "claw/one-document/full-device",
+        "verdict: expected protocol, found crash (panic)",
+    ),
+    (
+        "lost-output-panics",
+        "claw/one-document/reader-leaves",
+        "verdict: expected protocol, found crash (panic)",
+    ),
+    ("lost-output-hidden", "claw/commands/full-device", "exit: expected exit code 1, found exit code 0"),
     ("terminal-prefix", "claw/terminal/status", "claw-stdout/starts-at-byte-0"),
     ("no-result", "claude/answers/stream", "claude-stream-json/result-present"),
     ("second-result", "claude/answers/stream", "claude-stream-json/result-per-turn"),
@@ -173,6 +192,8 @@ const ELSEWHERE: &[&str] = &["writes-outside"];
 /// Those that break a clause which does not fail a gate: the documents contradict each other or leave it open. The finding is reported, and its level says why the case still passes.
 const NOTICED: &[(&str, &str, &str)] = &[
     ("stderr-warning", "claw/status/ok", "claw-stdout/stderr-silent"),
+    ("stderr-warning", "claw/quiet/format-twice", "claw-stdout/stderr-silent"),
+    ("mcp-stderr", "claw/quiet/mcp-server", "claw-stdout/stderr-silent"),
     ("huge-stderr", "claw/status/ok", "claw-stdout/stderr-silent"),
 ];
 

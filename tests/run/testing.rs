@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use clawgate::testing::{Cli, Script, Turn};
+use clawgate::testing::{ClawError, Cli, Script, Turn, run_claw_command};
 use serde_json::json;
 
 /// The reference target, as a program of the user's that speaks stream-json.
@@ -64,6 +64,56 @@ fn an_event_log_has_findings_and_no_verdict() {
         findings.iter().map(|finding| finding.clause.clone()).collect()
     };
     assert_eq!(clauses(run.findings()), clauses(&judgement.findings));
+}
+
+/// As the document's own test: what every envelope has.
+#[test]
+fn test_json_envelope_field_consistency() {
+    for command in ["list-sessions", "command-graph", "tool-pool", "bootstrap-graph"] {
+        let envelope = run_claw_command(agent().contract("claw-1.0").arg(command)).unwrap();
+        for field in ["timestamp", "command", "exit_code", "output_format", "schema_version"] {
+            assert!(envelope.get(field).is_some(), "{command}: no {field} in {envelope}");
+        }
+    }
+    let error = run_claw_command(agent().contract("claw-2.0").args(["load-session", "nope"])).unwrap_err();
+    assert_eq!((error.kind.as_str(), error.session_id.as_deref()), ("session_not_found", Some("nope")));
+    assert_eq!((error.target.as_deref(), error.retryable), (Some("nope"), false));
+    let loops = ["turn-loop", "hello", "--timeout-seconds", "0"];
+    let error = run_claw_command(agent().contract("claw-1.0").args(loops)).unwrap_err();
+    assert_eq!((error.kind.as_str(), error.safe_to_reuse_session, error.retryable), ("timeout", true, true));
+}
+
+/// Each arm of the document's handler, on a program that does nothing else.
+#[test]
+fn the_documents_handler_tells_every_failure_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("shell.toml");
+    let text = "[target]\nname = \"shell\"\nprogram = \"/bin/sh\"\n[[speaks]]\ncontract = \"claw-flat\"\n";
+    std::fs::write(&target, text).unwrap();
+    let shell = |script: &str| Cli::target(target.to_str().unwrap()).unwrap().args(["-c", script]);
+    let error = |script: &str| run_claw_command(shell(script)).unwrap_err();
+    let kind = |script: &str| error(script).kind;
+
+    assert_eq!(run_claw_command(shell("echo '{\"loaded\":true}'")).unwrap(), json!({"loaded": true}));
+    assert_eq!(kind("echo '{\"type\":\"error\",\"kind\":\"parse\",\"error\":\"x\"}'; exit 1"), "parse");
+    assert_eq!(
+        kind("echo '{\"type\":\"error\",\"kind\":\"parse\",\"error\":\"x\"}'"),
+        "parse",
+        "exit 0 hides nothing"
+    );
+    assert_eq!(kind("echo '{}'; exit 1"), "unknown");
+    assert_eq!(kind("echo '{}'; exit 7"), "unexpected_exit_code");
+    assert_eq!(kind("echo '{\"turns\":[]}'; exit 2"), "timeout");
+    let prose: ClawError = error("echo Done.");
+    assert_eq!((prose.kind.as_str(), prose.retryable), ("parse_failure", false));
+    assert_eq!(prose.hint.as_deref(), Some("Check that --output-format json is being passed"));
+    let impatient = shell("exec sleep 600").timeout(std::time::Duration::from_millis(200));
+    let impatient = run_claw_command(impatient).unwrap_err();
+    assert_eq!((impatient.kind.as_str(), impatient.retryable), ("subprocess_timeout", true));
+    assert_eq!(impatient.to_string(), "subprocess_timeout: Command exceeded its wall timeout\n(retryable)",);
+    let missing = Cli::target("claw=./no-such-claw").unwrap().arg("status");
+    let missing = run_claw_command(missing).unwrap_err();
+    assert!(missing.message.contains("no-such-claw"), "{missing}");
 }
 
 #[test]

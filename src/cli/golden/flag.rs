@@ -1,6 +1,6 @@
 //! `clawgate run --golden`: whether runs are compared with their snapshots.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -101,7 +101,7 @@ pub(crate) fn tell_orphans(
     for target in targets {
         let choice = &target.choice;
         // A target that has its file elsewhere is not found by its name.
-        let file = if choice.label.ends_with(".toml") {
+        let file = if Path::new(&choice.label).extension().is_some_and(|extension| extension == "toml") {
             format!(" --target {}", shell_word(&choice.label))
         } else {
             String::new()

@@ -138,8 +138,8 @@ impl Session {
         } else if peer.role == Some(Role::Orchestrator) && self.running > 0 {
             let grade = if self.lost_line > 0 { Grade::Indeterminate } else { Grade::Full };
             let running = self.running;
-            let workers = if running == 1 { "worker" } else { "workers" };
-            let message = format_args!("the orchestrator leaves while {running} {workers} still run");
+            let workers = if running == 1 { "worker still runs" } else { "workers still run" };
+            let message = format_args!("the orchestrator leaves while {running} {workers}");
             report.at((Rule::Shutdown, grade), "peerId", None, message);
         }
         self.end_worker(id, report.out);

@@ -328,13 +328,16 @@ fn refusal(script: &Script, faults: &[Fault]) -> Result<Option<Refusal>, StartEr
 struct Listener {
     address: SocketAddr,
     state: ListenerState,
+    /// Whether it was made here.
+    is_own: bool,
 }
 
 #[derive(Debug)]
 enum ListenerState {
     Listening(TcpListener),
     Held(TcpSocket),
-    /// A listener made elsewhere cannot be made again.
+    /// The same of a listener that was made elsewhere, perhaps in another network, and cannot be made again.
+    Quiet(std::net::TcpListener),
     Gone,
 }
 
@@ -344,15 +347,14 @@ impl Listener {
     fn open(options: Options, refusal: Option<Refusal>) -> Result<Self, StartError> {
         let refused_at_once = refusal.is_some_and(|(after_requests, _)| after_requests == 0);
         if let Some(listener) = options.listener {
-            if refusal.is_some_and(|(_, for_ms)| for_ms.is_some()) {
-                return Err(StartError::Fault("`refuse` with `for-ms` needs a socket of its own".to_owned()));
-            }
             listener.set_nonblocking(true)?;
             let address = listener.local_addr()?;
-            let listener = TcpListener::from_std(listener)?;
-            let state =
-                if refused_at_once { ListenerState::Gone } else { ListenerState::Listening(listener) };
-            return Ok(Listener { address, state });
+            let state = if refused_at_once {
+                quiet(listener)
+            } else {
+                ListenerState::Listening(TcpListener::from_std(listener)?)
+            };
+            return Ok(Listener { address, state, is_own: false });
         }
         let port = options.port.unwrap_or(0);
         // A port that is only held must not be shared, or somebody else could listen there and answer in our place.
@@ -365,7 +367,7 @@ impl Listener {
             // With reuse of addresses the kernel says only here that somebody listens.
             ListenerState::Listening(socket.listen(BACKLOG).map_err(|error| bind_error(error, port))?)
         };
-        Ok(Listener { address, state })
+        Ok(Listener { address, state, is_own: true })
     }
 
     /// Takes clients in, for ever.
@@ -399,18 +401,38 @@ impl Listener {
                             }
                         }
                     }
-                    drop(listener);
+                    let listener = listener.into_std().map_or(ListenerState::Gone, quiet);
                     connections.shutdown().await;
-                    state = hold(self.address, true).map_or(ListenerState::Gone, ListenerState::Held);
+                    state = if self.is_own {
+                        drop(listener);
+                        hold(self.address, true).map_or(ListenerState::Gone, ListenerState::Held)
+                    } else {
+                        listener
+                    };
                 }
                 ListenerState::Held(socket) => {
                     pause_or_forever(for_ms).await;
                     writer.recover();
                     state = socket.listen(BACKLOG).map_or(ListenerState::Gone, ListenerState::Listening);
                 }
+                ListenerState::Quiet(socket) => {
+                    pause_or_forever(for_ms).await;
+                    writer.recover();
+                    let listens = rustix::net::listen(&socket, BACKLOG as i32).map_err(io::Error::from);
+                    let listener = listens.and_then(|()| TcpListener::from_std(socket));
+                    state = listener.map_or(ListenerState::Gone, ListenerState::Listening);
+                }
                 ListenerState::Gone => return pause_or_forever(None).await,
             }
         }
+    }
+}
+
+/// Makes a socket keep its port and refuse whoever comes, until it listens again.
+fn quiet(listener: std::net::TcpListener) -> ListenerState {
+    match rustix::net::shutdown(&listener, rustix::net::Shutdown::Both) {
+        Ok(()) => ListenerState::Quiet(listener),
+        Err(_) => ListenerState::Gone,
     }
 }
 

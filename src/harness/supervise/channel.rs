@@ -5,7 +5,9 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Instant;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, recvmsg, sendmsg,
@@ -60,12 +62,30 @@ impl Channel {
 
     /// Waits for the next message; none when the other end is gone.
     pub(super) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        self.receive_until(None)
+    }
+
+    /// The same, and no longer than until then.
+    pub(super) fn receive_until<T: DeserializeOwned>(
+        &mut self,
+        limit: Option<Instant>,
+    ) -> io::Result<Option<T>> {
         loop {
             if let Some(message) = self.next_read()? {
                 return Ok(Some(message));
             }
             if self.ended {
                 return Ok(None);
+            }
+            if let Some(limit) = limit {
+                let left = limit.saturating_duration_since(Instant::now());
+                let left = Timespec::try_from(left).ok();
+                match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], left.as_ref()) {
+                    Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                    Ok(_) => {}
+                    Err(rustix::io::Errno::INTR) => continue,
+                    Err(error) => return Err(error.into()),
+                }
             }
             self.read()?;
         }

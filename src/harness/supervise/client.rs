@@ -6,11 +6,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::channel::Channel;
+use super::descendants;
+use super::isolation::Isolation;
 use super::message::{Order, Report, Start};
-use super::network::{Isolation, NetworkMode};
+use super::namespaces::View;
 use super::serve::serve_on_thread;
+
+/// How long a supervisor may take to get ready.
+const MOST_TO_PREPARE: Duration = Duration::from_secs(30);
+/// How long it may take to end everything once it is left: killed processes have two seconds to go.
+const MOST_TO_LEAVE: Duration = Duration::from_secs(5);
+
+/// Whether this process is clawgate and not a program that uses its library.
+static IS_CLAWGATE: AtomicBool = AtomicBool::new(false);
 
 /// What holds the processes of a target.
 #[derive(Debug, Clone)]
@@ -34,16 +49,18 @@ impl Containment {
     pub(crate) fn strongest(named: Option<PathBuf>) -> Self {
         let own = || {
             let own = std::env::current_exe().ok()?;
-            (own.file_stem()? == "clawgate").then_some(own)
+            (IS_CLAWGATE.load(Ordering::Relaxed) || own.file_stem()? == "clawgate").then_some(own)
         };
         named.or_else(own).map_or(Self::Group, Self::Supervisor)
     }
 
-    /// The strongest there is for clawgate itself, whatever its file is called.
+    /// The running executable is clawgate, whatever its file is called.
     #[cfg(feature = "cli")]
-    pub(crate) fn of_clawgate(named: Option<PathBuf>) -> Self {
-        let own = || std::env::current_exe().ok();
-        named.or_else(own).map_or(Self::Group, Self::Supervisor)
+    pub(crate) fn this_is_clawgate() {
+        IS_CLAWGATE.store(true, Ordering::Relaxed);
+        descendants::adopt();
+        // A target of the same user could read the environment of this process otherwise, where the keys are.
+        _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
     }
 }
 
@@ -52,6 +69,17 @@ impl Containment {
 pub(crate) struct Streams {
     pub stdout: OwnedFd,
     pub stderr: OwnedFd,
+}
+
+/// Where a target will run.
+#[derive(Debug)]
+pub(crate) struct Place {
+    /// What keeps the target away from everything else.
+    pub isolation: Isolation,
+    /// A listener in the target's network, where it has one of its own.
+    pub listener: Option<TcpListener>,
+    /// The clean room, where that is a file system of its own.
+    pub room: Option<OwnedFd>,
 }
 
 /// Why there is no supervisor, or no longer.
@@ -69,7 +97,13 @@ pub enum SuperviseError {
     Lost(io::Error),
     /// The network cannot be isolated, and has to be.
     #[error("the target cannot be kept away from the network: {0}")]
+    NoNetwork(String),
+    /// Something of the machine cannot be kept from the target, and everything has to be.
+    #[error("the target cannot be kept apart from the machine's {0}")]
     NotIsolated(String),
+    /// There can be no namespace of processes.
+    #[error("the target cannot have processes of its own: {0}")]
+    NoProcesses(String),
 }
 
 impl From<io::Error> for SuperviseError {
@@ -86,10 +120,10 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    pub(crate) fn start(containment: &Containment) -> Result<Self, SuperviseError> {
+    pub(super) fn start(containment: &Containment, view: View) -> Result<Self, SuperviseError> {
         let (near, far) = Channel::pair()?;
         let process = match containment {
-            Containment::Supervisor(binary) => Some(Self::spawn(binary, far.into())?),
+            Containment::Supervisor(binary) => Some(Self::spawn(binary, view, far.into())?),
             Containment::Group => {
                 std::thread::Builder::new().name("supervisor".into()).spawn(move || {
                     // A conversation that broke is noticed at the other end.
@@ -98,12 +132,15 @@ impl Supervisor {
                 None
             }
         };
+        if let Some(process) = &process {
+            descendants::remember_supervisor(Pid::from_child(process));
+        }
         Ok(Self { process, channel: Channel::new(near) })
     }
 
-    fn spawn(binary: &Path, socket: OwnedFd) -> Result<Child, SuperviseError> {
+    fn spawn(binary: &Path, view: View, socket: OwnedFd) -> Result<Child, SuperviseError> {
         Command::new(binary)
-            .arg(super::COMMAND)
+            .args([super::COMMAND, view.word()])
             .env_clear()
             .stdin(Stdio::from(socket))
             .stdout(Stdio::null())
@@ -114,22 +151,19 @@ impl Supervisor {
             .map_err(|source| SuperviseError::Start { binary: binary.to_owned(), source })
     }
 
-    /// Lets it prepare the target's network and the places around the room; a listener in that network comes along
-    /// when there is one.
-    pub(crate) fn prepare(
-        &mut self,
-        network: NetworkMode,
-        room: &Path,
-    ) -> Result<(Isolation, Option<TcpListener>), SuperviseError> {
-        self.order(&Order::Prepare { network, room: room.to_owned() })?;
-        let Some(Report::Ready(isolation)) = self.channel.receive()? else {
-            return Err(SuperviseError::Lost(io::ErrorKind::UnexpectedEof.into()));
+    /// Lets it prepare the target's network and the places around the room.
+    pub(super) fn prepare(&mut self, room: &Path, most_bytes: u64) -> Result<Place, SuperviseError> {
+        // One that cannot be of use has said so and left, perhaps before it was asked.
+        _ = self.order(&Order::Prepare { room: room.to_owned(), most_bytes });
+        let isolation = match self.channel.receive_until(Some(Instant::now() + MOST_TO_PREPARE))? {
+            Some(Report::Ready(isolation)) => isolation,
+            Some(Report::NoProcesses(reason)) => return Err(SuperviseError::NoProcesses(reason)),
+            _ => return Err(SuperviseError::Lost(io::ErrorKind::UnexpectedEof.into())),
         };
-        if network == NetworkMode::Require && !isolation.is_complete() {
-            return Err(SuperviseError::NotIsolated(isolation.reason.unwrap_or_default()));
-        }
-        let listener = self.channel.descriptor().map(TcpListener::from);
-        Ok((isolation, listener))
+        let mut next = |is_there: bool| is_there.then(|| self.channel.descriptor()).flatten();
+        let listener = next(isolation.has_network()).map(TcpListener::from);
+        let room = next(isolation.has_files());
+        Ok(Place { isolation, listener, room })
     }
 
     /// Starts the target with these streams; without `stdin` it finds its standard input closed. They are closed here,
@@ -152,6 +186,12 @@ impl Supervisor {
         self.channel.send(order, &[])
     }
 
+    /// Does without a supervisor that was killed or stopped, and ends what it held.
+    pub(crate) fn give_up(self, room: &Path) {
+        drop(self);
+        descendants::end_strays(room);
+    }
+
     /// Reads the reports that have come. None when the supervisor is gone.
     pub(crate) fn reports(&mut self) -> io::Result<Option<Vec<Report>>> {
         self.channel.read()?;
@@ -171,10 +211,21 @@ impl AsFd for Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // To the supervisor this is the death of the harness: it ends everything and then itself.
+        // A supervisor in the middle of a case ends everything and then itself.
+        _ = self.order(&Order::Leave);
         self.channel.close();
-        if let Some(mut process) = self.process.take() {
-            _ = process.wait();
+        let Some(mut process) = self.process.take() else { return };
+        let pid = Pid::from_child(&process);
+        let ends = pidfd_open(pid, PidfdFlags::empty());
+        let limit = Timespec::try_from(MOST_TO_LEAVE).ok();
+        let is_over = ends.is_ok_and(|ends| {
+            poll(&mut [PollFd::new(&ends, PollFlags::IN)], limit.as_ref()).is_ok_and(|count| count > 0)
+        });
+        if !is_over {
+            // Somebody has stopped it. What it held is found by the room.
+            _ = process.kill();
         }
+        _ = process.wait();
+        descendants::forget_supervisor(pid);
     }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process};
 
@@ -15,6 +16,13 @@ const MOST_CHARACTERS: usize = 200;
 /// Every living descendant of this process, parents first.
 pub(super) fn living() -> Vec<Pid> {
     let mut found: Vec<Pid> = children(rustix::process::getpid());
+    with_descendants(&mut found);
+    found.retain(|pid| !is_zombie(*pid));
+    found
+}
+
+/// Adds what these processes have started, parents first.
+fn with_descendants(found: &mut Vec<Pid>) {
     let mut next = 0;
     while let Some(&pid) = found.get(next) {
         // A process may be adopted while we look; it is then listed twice and kept once.
@@ -25,8 +33,6 @@ pub(super) fn living() -> Vec<Pid> {
         }
         next += 1;
     }
-    found.retain(|pid| !is_zombie(*pid));
-    found
 }
 
 fn children(pid: Pid) -> Vec<Pid> {
@@ -49,6 +55,16 @@ fn is_zombie(pid: Pid) -> bool {
     !matches!(state, Some(state) if state != 'Z' && state != 'X')
 }
 
+/// The memory that these processes use, in bytes; what they share is counted for each.
+pub(super) fn memory(pids: &[Pid]) -> u64 {
+    let kilobytes = |pid: &Pid| -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse().ok()
+    };
+    pids.iter().filter_map(kilobytes).sum::<u64>() * 1024
+}
+
 /// What the process is, for people.
 pub(super) fn describe(pid: Pid) -> Leftover {
     let number = pid.as_raw_nonzero();
@@ -62,9 +78,10 @@ pub(super) fn describe(pid: Pid) -> Leftover {
     Leftover { pid: number.get().unsigned_abs(), command }
 }
 
-/// Ends what a run left behind when its supervisor was killed, which had known it: every process whose environment names
-/// the run's room.
-pub(crate) fn end_strays(room: &Path) {
+/// Ends what a run left behind when its supervisor was killed or stopped, which had known it: every process whose
+/// environment names the run's room or that works there, what those have started, and what fell to this process when
+/// the supervisor was gone.
+pub(super) fn end_strays(room: &Path) {
     /// A process that starts others faster than they are found is given up.
     const ROUNDS: usize = 20;
     for _ in 0..ROUNDS {
@@ -73,20 +90,54 @@ pub(crate) fn end_strays(room: &Path) {
             return;
         }
         kill(&strays);
+        for stray in strays {
+            // Those that fell to this process wait to be noticed by it.
+            _ = rustix::process::waitpid(Some(stray), WaitOptions::NOHANG);
+        }
     }
 }
 
 fn strays(room: &Path) -> Vec<Pid> {
-    let room = room.as_os_str().as_bytes();
     let own = rustix::process::getpid();
+    let is_of_room = |pid: &Pid| {
+        let number = pid.as_raw_nonzero();
+        let environment = fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        let works_there = fs::read_link(format!("/proc/{number}/cwd")).is_ok_and(|cwd| cwd.starts_with(room));
+        works_there || memchr::memmem::find(&environment, room.as_os_str().as_bytes()).is_some()
+    };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    pids.filter(|pid| *pid != own && !is_zombie(*pid))
-        .filter(|pid| {
-            let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-            memchr::memmem::find(&environment, room).is_some()
-        })
-        .collect()
+    let mut found: Vec<Pid> = pids.filter(|pid| *pid != own && is_of_room(pid)).collect();
+    if adopts() {
+        let supervisors = SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner);
+        found.extend(children(own).into_iter().filter(|pid| !supervisors.contains(pid)));
+    }
+    with_descendants(&mut found);
+    found.retain(|pid| *pid != own && !is_zombie(*pid));
+    found
+}
+
+/// Makes this process the heir of what its supervisors held, should one be killed. Only for clawgate itself: while cases
+/// run it has no other children than supervisors, which nobody can say of a test program.
+#[cfg(feature = "cli")]
+pub(super) fn adopt() {
+    // Where it is refused, strays are known by their room alone.
+    _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+fn adopts() -> bool {
+    rustix::process::child_subreaper().is_ok_and(|heir| heir.is_some())
+}
+
+/// The supervisors that this process has started.
+static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+pub(super) fn remember_supervisor(pid: Pid) {
+    SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner).push(pid);
+}
+
+pub(super) fn forget_supervisor(pid: Pid) {
+    SUPERVISORS.lock().unwrap_or_else(PoisonError::into_inner).retain(|known| *known != pid);
 }
 
 /// Kills these processes; those that are gone already are no failure.

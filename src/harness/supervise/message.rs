@@ -1,21 +1,22 @@
 //! What harness and supervisor say to each other.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::network::{Isolation, NetworkMode};
+use super::isolation::Isolation;
 use crate::recording::SpawnError;
 
 /// What the harness says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Order {
-    /// Get ready: isolate the network if that is wanted and possible.
+    /// Get ready for a case.
     Prepare {
-        /// Whether the target may see other networks than the mock's.
-        network: NetworkMode,
         /// The clean room, outside of which the target's files are looked for.
         room: PathBuf,
+        /// How much may be written into it and around it, where it is a file system of its own.
+        most_bytes: u64,
     },
     /// Start the target. Its standard output and error come along, and its standard input unless that is closed.
     Start(Box<Start>),
@@ -24,15 +25,17 @@ pub(crate) enum Order {
     /// End it: TERM now, KILL of everything after the grace period.
     Terminate,
     Kill,
+    /// There is no more to do, and nothing of a case is needed any more that the harness does not look after.
+    Leave,
 }
 
 /// How to start a target.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub program: String,
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
     pub env: Vec<(String, String)>,
-    pub cwd: String,
+    pub cwd: OsString,
     /// How long it may take to end after TERM.
     pub term_grace_ms: u64,
     /// How long what it started may take to end after it.
@@ -41,15 +44,22 @@ pub(crate) struct Start {
     pub api_port: u16,
     /// Whether standard input is a terminal that the target controls.
     pub terminal: bool,
+    /// More memory than this ends the target and what it started.
+    pub memory_bytes: Option<u64>,
+    /// How many files it may have open at once.
+    pub descriptors: Option<u64>,
     /// The arguments of a run before this one, in the same room; it has to exit with 0.
-    pub first: Option<Vec<String>>,
+    pub first: Option<Vec<OsString>>,
 }
 
 /// What the supervisor says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// Ready to start; a listener inside the target's network comes along when there is one.
+    /// Ready to start. A listener inside the target's network comes along where that is a namespace, and then the room
+    /// where that is a file system of its own.
     Ready(Isolation),
+    /// There can be no namespace of processes, and this supervisor is of no use; why.
+    NoProcesses(String),
     /// The target runs, since this many nanoseconds of the machine's monotonic clock.
     Started(u64),
     /// The target could not be started.
@@ -58,6 +68,8 @@ pub(crate) enum Report {
         /// What the operating system said.
         message: String,
     },
+    /// The target and what it started use more memory than they may, and are ended.
+    OverMemory,
     /// The target has exited.
     Exited {
         code: Option<i32>,

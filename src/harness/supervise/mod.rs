@@ -8,9 +8,9 @@
 //!
 //! The supervisor is the clawgate binary itself, started as `clawgate __supervise`. It becomes the subreaper of what
 //! it starts, so that no double fork and no new session escapes; it names what is left when the target has exited and
-//! ends it; and it ends everything when the socket closes, which is what the death of the harness looks like. It has
-//! one thread, so it can also move into a network namespace of its own first. When nothing of a case is left it is ready
-//! for the next one.
+//! ends it; and it ends everything when the socket closes, which is what the death of the harness looks like. Where the
+//! kernel allows it, it is the first process of a namespace, in a network and a view of the file system of its own
+//! (`namespaces`, `protect`, `outside`). When nothing of a case is left it is ready for the next one.
 //!
 //! Where that binary is not at hand the same code runs on a thread of the harness, with the process group as all that
 //! holds the target; the recording says so.
@@ -18,18 +18,23 @@
 mod channel;
 mod client;
 mod descendants;
+mod isolation;
 mod message;
+mod namespaces;
 mod network;
 mod outside;
 mod pool;
+mod protect;
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only clawgate itself is a supervisor"))]
 mod serve;
 mod spawn;
 
-pub(crate) use client::{Containment, Streams, SuperviseError, Supervisor};
-pub(crate) use descendants::end_strays;
+pub(crate) use client::{Containment, Place, Streams, SuperviseError, Supervisor};
+pub(crate) use isolation::Isolation;
 pub(crate) use message::Report;
 pub(crate) use message::{Ended, Order, Start, monotonic_ns};
-pub(crate) use network::{Isolation, NetworkMode};
+pub(crate) use namespaces::View;
+pub(crate) use network::{Demands, NetworkMode};
 pub(crate) use pool::Pool;
 #[cfg(feature = "cli")]
 pub(crate) use serve::main;

@@ -5,8 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
-use rustix::process::{getgid, getuid};
-use rustix::thread::{CapabilitySet, UnshareFlags, unshare_unsafe};
+use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
 /// Whether a target is kept away from the network.
@@ -21,56 +20,16 @@ pub enum NetworkMode {
     Off,
 }
 
-/// What became of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Isolation {
-    /// `namespace`: the target saw nothing but the mock. `none`: it shared the network of the harness.
-    pub network: String,
-    /// Why there is none.
-    pub reason: Option<String>,
-    /// `overlay`: what the target wrote to `/tmp`, `/var/tmp` and `/dev/shm` was its own and is known. `none`: it is not
-    /// known.
-    #[serde(default)]
-    pub files: String,
-    /// Why it is not known.
-    #[serde(default)]
-    pub files_reason: Option<String>,
-}
-
-impl Isolation {
-    pub(super) fn none(reason: impl Into<String>) -> Self {
-        let reason = Some(reason.into());
-        Self { network: "none".into(), files: "none".into(), files_reason: reason.clone(), reason }
-    }
-
-    /// A network of its own.
-    pub(super) fn namespace() -> Self {
-        Self { network: "namespace".into(), reason: None, files: "none".into(), files_reason: None }
-    }
-
-    /// Whether the target saw nothing but the mock.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.network == "namespace"
-    }
+/// What a target must be kept apart from, or it does not run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Demands {
+    pub network: NetworkMode,
+    /// Whether it must be kept apart from the machine's files and processes too.
+    pub isolation: bool,
 }
 
 /// The port of the mock in a network of its own: always the same, so that recordings are.
 const PORT: u16 = 8787;
-
-/// The user that a target believes to be. Not root: a target must meet the permissions that a user meets.
-const USER_INSIDE: u32 = 1000;
-
-/// Moves this process into a network and a view of the file system of its own, and listens there.
-pub(super) fn isolate() -> io::Result<TcpListener> {
-    let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    leave_network()?;
-    // Group ids can only be mapped by a process that has given up changing them.
-    fs::write("/proc/self/setgroups", "deny")?;
-    fs::write("/proc/self/uid_map", format!("{USER_INSIDE} {user} 1"))?;
-    fs::write("/proc/self/gid_map", format!("{USER_INSIDE} {group} 1"))?;
-    raise_loopback()?;
-    listen()
-}
 
 /// Takes from what this process starts the power of root to write where the permissions forbid it, as nobody has it
 /// who is moved into a view of its own.
@@ -84,15 +43,8 @@ pub(super) fn listen() -> io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, PORT))
 }
 
-#[expect(unsafe_code, reason = "the call is only unsafe for the file table, which stays shared here")]
-fn leave_network() -> io::Result<()> {
-    // SAFETY: neither flag concerns the table of file descriptors.
-    unsafe { unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWNS) }?;
-    Ok(())
-}
-
 /// `ip link set lo up`, as the one netlink message that it is.
-fn raise_loopback() -> io::Result<()> {
+pub(super) fn raise_loopback() -> io::Result<()> {
     const NEW_LINK: u16 = 16;
     const REQUEST_WITH_ANSWER: u16 = 1 | 4;
     const LOOPBACK_INDEX: u32 = 1;

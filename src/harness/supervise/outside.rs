@@ -1,7 +1,8 @@
-//! The places outside the clean room that every program writes to, covered by a layer of the target's own.
+//! The places that a case may write, as file systems of its own: its room, and layers over the places outside of it that
+//! every program writes to.
 //!
-//! The target sees in them what is there and may change it; its changes stand in the layer, where they are found when it
-//! has ended and vanish with it. Nothing else is watched: elsewhere a target may write what its user may.
+//! The target sees in those what is there and may change it; its changes stand in the layer, where they are found when it
+//! has ended and vanish with it. Room and layers share one bound, so that a target can fill its own disk and no other.
 
 use std::ffi::CString;
 use std::fs;
@@ -15,15 +16,15 @@ use rustix::mount::{
     MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, move_mount, open_tree, unmount,
 };
 
-/// The directory of a room that the layers stand in; the target sees what was there before.
-const FOLDER: &str = "tmp";
 const PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// More names say no more.
 const MOST_NAMES: usize = 100;
 /// A tree deeper than this is not walked.
 const MOST_DEPTH: usize = 32;
+/// A file system has room for one file in so many bytes.
+const BYTES_A_FILE: u64 = 4096;
 
-/// The layers over the places.
+/// The room and the layers over the places.
 #[derive(Debug)]
 pub(super) struct Outside {
     room: PathBuf,
@@ -31,18 +32,24 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// Covers the places in this process's own mount namespace. Either all of them are covered or none.
-    pub(super) fn cover(room: &Path) -> io::Result<Self> {
-        let base = room.join(FOLDER);
-        mount("clawgate", &base, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, c"mode=0700")?;
-        // Without what is mounted in it: the target need not see the layers.
-        let tree = open_tree(CWD, room, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+    /// Makes the room a file system of so many bytes and covers the places, in this process's own mount namespace. Either
+    /// all of them are covered or none. The room comes along as a descriptor: the harness sees no mount of this process.
+    pub(super) fn cover(room: &Path, most_bytes: u64) -> io::Result<(Self, OwnedFd)> {
+        let files = (most_bytes / BYTES_A_FILE).max(1024);
+        let options = CString::new(format!("mode=0700,size={most_bytes},nr_inodes={files}"))?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV;
+        mount("clawgate", room, "tmpfs", flags, options.as_c_str())?;
         // From here on, what is done is undone with the value.
         let mut outside = Self { room: room.to_owned(), layers: Vec::new() };
-        outside.cover_all(&base)?;
-        // The room itself is no part of a layer.
+        let (view, layers) = (room.join("view"), room.join("layers"));
+        fs::create_dir(&view)?;
+        fs::create_dir(&layers)?;
+        // The target sees the view alone.
+        let tree = open_tree(CWD, &view, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+        let inside = rustix::fs::open(&view, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        outside.cover_all(&layers)?;
         move_mount(&tree, "", CWD, room, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-        Ok(outside)
+        Ok((outside, inside))
     }
 
     fn cover_all(&mut self, base: &Path) -> io::Result<()> {
@@ -87,7 +94,7 @@ impl Drop for Outside {
             _ = unmount(*place, UnmountFlags::DETACH);
         }
         _ = unmount(&self.room, UnmountFlags::DETACH);
-        _ = unmount(self.room.join(FOLDER), UnmountFlags::DETACH);
+        _ = unmount(&self.room, UnmountFlags::DETACH);
     }
 }
 

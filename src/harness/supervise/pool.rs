@@ -1,33 +1,32 @@
 //! Supervisors that are ready for another case: starting one, and making a network for it, costs more than most cases.
 
-use std::net::TcpListener;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::client::{Containment, SuperviseError, Supervisor};
-use super::network::{Isolation, NetworkMode};
+use super::client::{Containment, Place, SuperviseError, Supervisor};
+use super::namespaces::View;
+use super::network::{Demands, NetworkMode};
 
 /// The supervisors that nobody uses at the moment.
 #[derive(Debug)]
 pub(crate) struct Pool {
     containment: Containment,
-    idle: Mutex<Vec<(NetworkMode, Supervisor)>>,
+    idle: Mutex<Vec<(View, Supervisor)>>,
+    /// Why targets have no processes of their own, once the kernel has refused them.
+    no_processes: OnceLock<String>,
 }
 
 /// A supervisor that is ready for a case.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub supervisor: Supervisor,
-    /// What keeps the target away from everything else.
-    pub isolation: Isolation,
-    /// A listener in the target's network, where it has one of its own.
-    pub listener: Option<TcpListener>,
-    mode: NetworkMode,
+    pub place: Place,
+    view: View,
 }
 
 impl Pool {
     pub(crate) fn new(containment: Containment) -> Self {
-        Self { containment, idle: Mutex::default() }
+        Self { containment, idle: Mutex::default(), no_processes: OnceLock::new() }
     }
 
     /// What holds the targets.
@@ -35,34 +34,76 @@ impl Pool {
         &self.containment
     }
 
-    /// A supervisor for a case in this room.
-    pub(crate) fn prepare(&self, mode: NetworkMode, room: &Path) -> Result<Prepared, SuperviseError> {
-        if let Some(mut supervisor) = self.take(mode)
-            && let Ok((isolation, listener)) = supervisor.prepare(mode, room)
+    /// A supervisor for a case in this room, into which and around which so much may be written.
+    pub(crate) fn prepare(
+        &self,
+        demands: Demands,
+        room: &Path,
+        most_bytes: u64,
+    ) -> Result<Prepared, SuperviseError> {
+        let prepared = self.prepare_any(demands.network, room, most_bytes)?;
+        let isolation = &prepared.place.isolation;
+        if demands.network == NetworkMode::Require && !isolation.has_network() {
+            return Err(SuperviseError::NoNetwork(isolation.reason.clone().unwrap_or_default()));
+        }
+        match isolation.missing() {
+            Some(missing) if demands.isolation => Err(SuperviseError::NotIsolated(missing)),
+            _ => Ok(prepared),
+        }
+    }
+
+    fn prepare_any(
+        &self,
+        mode: NetworkMode,
+        room: &Path,
+        most_bytes: u64,
+    ) -> Result<Prepared, SuperviseError> {
+        let view = match mode {
+            NetworkMode::Off => View::Shared,
+            _ if self.no_processes.get().is_some() => View::Files,
+            _ => View::Processes,
+        };
+        if let Some(mut supervisor) = self.take(view)
+            && let Ok(place) = supervisor.prepare(room, most_bytes)
         {
-            return Ok(Prepared { supervisor, isolation, listener, mode });
+            return Ok(self.prepared(supervisor, place, view));
         }
         // There is none, or it is no longer fit for use.
-        let mut supervisor = Supervisor::start(&self.containment)?;
-        let (isolation, listener) = supervisor.prepare(mode, room)?;
-        Ok(Prepared { supervisor, isolation, listener, mode })
+        let mut supervisor = Supervisor::start(&self.containment, view)?;
+        match supervisor.prepare(room, most_bytes) {
+            Err(SuperviseError::NoProcesses(reason)) if view == View::Processes => {
+                // Another case may have said so at the same time.
+                _ = self.no_processes.set(reason);
+                self.prepare_any(mode, room, most_bytes)
+            }
+            place => Ok(self.prepared(supervisor, place?, view)),
+        }
+    }
+
+    fn prepared(&self, supervisor: Supervisor, mut place: Place, view: View) -> Prepared {
+        if view == View::Files && place.isolation.processes_reason.is_none() {
+            let reason = self.no_processes.get();
+            place.isolation.processes_reason =
+                reason.map(|reason| format!("the kernel does not allow it: {reason}"));
+        }
+        Prepared { supervisor, place, view }
     }
 
     /// Takes back one that has nothing left to do.
-    pub(crate) fn give_back(&self, mode: NetworkMode, supervisor: Supervisor) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((mode, supervisor));
+    pub(crate) fn give_back(&self, view: View, supervisor: Supervisor) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push((view, supervisor));
     }
 
-    fn take(&self, mode: NetworkMode) -> Option<Supervisor> {
+    fn take(&self, view: View) -> Option<Supervisor> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = idle.iter().position(|(known, _)| *known == mode)?;
+        let at = idle.iter().position(|(known, _)| *known == view)?;
         Some(idle.swap_remove(at).1)
     }
 }
 
 impl Prepared {
     /// What to give it back with.
-    pub(crate) fn mode(&self) -> NetworkMode {
-        self.mode
+    pub(crate) fn view(&self) -> View {
+        self.view
     }
 }

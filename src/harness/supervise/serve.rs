@@ -1,12 +1,11 @@
 //! The supervisor's side of the conversation.
 
+use std::ffi::OsStr;
 use std::io;
-use std::net::TcpListener;
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
-#[cfg(feature = "cli")]
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -16,16 +15,23 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group,
 
 use super::channel::Channel;
 use super::descendants;
+use super::isolation::Isolation;
 use super::message::{Ended, Order, Report, Start, monotonic_ns};
-use super::network::{self, Isolation, NetworkMode};
+use super::namespaces::{self, View};
+use super::network;
 use super::outside::Outside;
+use super::protect::{self, Before};
 use super::spawn::{Stdios, spawn};
+use crate::harness::remove;
 use crate::recording::SpawnError;
 
 /// How long a killed process may take to disappear.
 const MOST_TO_DIE: Duration = Duration::from_secs(2);
 /// How often it is looked whether what was left is gone.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// How often memory is looked at where it has a limit.
+const WEIGH: Duration = Duration::from_millis(10);
 
 /// Which processes are ours to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,46 +42,106 @@ pub(super) enum Reach {
     Group,
 }
 
-/// Runs this process as a supervisor; standard input is the socket.
-#[cfg(feature = "cli")]
-pub(crate) fn main() -> ExitCode {
-    let served = || -> io::Result<()> {
-        let socket = io::stdin().as_fd().try_clone_to_owned()?;
+/// Runs this process as a supervisor; standard input is the socket, the word what it makes first.
+pub(crate) fn main(word: Option<&OsStr>) -> ExitCode {
+    let view = View::named(word);
+    if view == View::First
+        && let Err(code) = namespaces::begin_as_first()
+    {
+        return code;
+    }
+    let served = || -> io::Result<ExitCode> {
+        let channel = Channel::new(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
+        if view == View::Processes {
+            return match namespaces::enter_processes(super::COMMAND) {
+                Ok(code) => Ok(code),
+                Err(reason) => channel.send(&Report::NoProcesses(reason), &[]).map(|()| ExitCode::FAILURE),
+            };
+        }
         rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
-        Server::new(Channel::new(UnixStream::from(socket)), Reach::Descendants).serve()
+        Server::new(channel, Reach::Descendants, Surroundings::make(view)).serve()?;
+        Ok(ExitCode::SUCCESS)
     };
     // Whoever could be told is at the other end of the socket, and notices.
-    if served().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    served().unwrap_or(ExitCode::FAILURE)
 }
 
 /// Serves on a thread of the harness.
 pub(super) fn serve_on_thread(socket: UnixStream) -> io::Result<()> {
-    Server::new(Channel::new(socket), Reach::Group).serve()
+    let shared = Surroundings::Shared(Isolation::none("group", "needs the supervisor process"));
+    Server::new(Channel::new(socket), Reach::Group, shared).serve()
+}
+
+/// What a supervisor has made before its first case.
+enum Surroundings {
+    /// The target shares what the harness has.
+    Shared(Isolation),
+    /// A network and a view of the file system of its own; how processes are held, what the file system was, and which
+    /// places can be written all the same. An error says why files are not kept apart.
+    Own { processes: &'static str, files: io::Result<(Before, Vec<String>)> },
+}
+
+impl Surroundings {
+    fn make(view: View) -> Self {
+        let own = match view {
+            View::Shared | View::Processes => {
+                network::give_up_override();
+                return Self::Shared(Isolation::none("subreaper", "switched off"));
+            }
+            View::Files => namespaces::enter_files().map(|()| "subreaper"),
+            View::First => Ok("namespace"),
+        };
+        match own {
+            Ok(processes) => Self::Own { processes, files: protect::protect() },
+            Err(error) => {
+                network::give_up_override();
+                let reason = format!("the kernel does not allow it: {error}");
+                Self::Shared(Isolation::none("subreaper", reason))
+            }
+        }
+    }
 }
 
 struct Server {
     channel: Channel,
     reach: Reach,
-    isolation: Isolation,
+    surroundings: Surroundings,
     outside: Option<Outside>,
+    /// The room of the case.
+    room: PathBuf,
+    /// Whether the target is in a network of its own.
+    has_network: bool,
 }
 
 impl Server {
-    fn new(channel: Channel, reach: Reach) -> Self {
-        Self { channel, reach, isolation: Isolation::none("not asked for"), outside: None }
+    fn new(channel: Channel, reach: Reach, surroundings: Surroundings) -> Self {
+        let has_network = matches!(surroundings, Surroundings::Own { .. });
+        Self { channel, reach, surroundings, outside: None, room: PathBuf::new(), has_network }
     }
 
     /// One case after the other, until the harness hangs up.
     fn serve(&mut self) -> io::Result<()> {
         while let Some(order) = self.channel.receive()? {
             match order {
-                Order::Prepare { network, room } => self.prepare(network, &room)?,
+                Order::Prepare { room, most_bytes } => self.prepare(room, most_bytes)?,
                 Order::Start(start) => self.case(&start)?,
                 // For a target that ended meanwhile.
                 Order::Signal(_) | Order::Terminate | Order::Kill => {}
+                Order::Leave => return Ok(()),
             }
         }
+        self.remove_room();
         Ok(())
+    }
+
+    /// The harness died without a word: nobody else is left to remove the room.
+    fn remove_room(&mut self) {
+        self.outside = None;
+        match &self.surroundings {
+            Surroundings::Own { files: Ok((before, _)), .. } => before.remove_folder(&self.room),
+            _ if self.reach == Reach::Descendants => remove::tree(&self.room),
+            _ => {}
+        }
     }
 
     /// From the start of the target until nothing of it is left.
@@ -108,41 +174,38 @@ impl Server {
         Ok(if status.success() { Ok(()) } else { Err(SpawnError::new("first_run", message)) })
     }
 
-    fn prepare(&mut self, mode: NetworkMode, room: &Path) -> io::Result<()> {
-        let (isolation, listener) = match (mode, self.reach) {
-            (NetworkMode::Off, _) => (Isolation::none("switched off"), None),
-            (_, Reach::Group) => (Isolation::none("needs the supervisor process"), None),
-            // It is in a network of its own since the case before.
-            _ if self.isolation.is_complete() => {
-                let listener = network::listen()?;
-                (self.cover(room), Some(listener))
-            }
-            _ => match network::isolate() {
-                Ok(listener) => (self.cover(room), Some(listener)),
-                Err(error) => (Isolation::none(format!("the kernel does not allow it: {error}")), None),
-            },
-        };
-        if !isolation.is_complete() && self.reach != Reach::Group {
-            network::give_up_override();
-        }
-        self.isolation = isolation.clone();
-        let listener: Vec<_> = listener.iter().map(TcpListener::as_fd).collect();
-        self.channel.send(&Report::Ready(isolation), &listener)
-    }
-
-    /// Covers the shared places, where the kernel allows that too.
-    fn cover(&mut self, room: &Path) -> Isolation {
-        // What covered them for the case before goes first.
+    fn prepare(&mut self, room: PathBuf, most_bytes: u64) -> io::Result<()> {
+        // What covered the places for the case before goes first.
         self.outside = None;
-        let mut isolation = Isolation::namespace();
-        match Outside::cover(room) {
-            Ok(outside) => {
-                isolation.files = "overlay".into();
-                self.outside = Some(outside);
+        self.room = room;
+        let (processes, files) = match &self.surroundings {
+            Surroundings::Shared(isolation) => {
+                return self.channel.send(&Report::Ready(isolation.clone()), &[]);
             }
-            Err(error) => isolation.files_reason = Some(format!("the kernel does not allow it: {error}")),
-        }
-        isolation
+            Surroundings::Own { processes, files } => (*processes, files),
+        };
+        let listener = network::listen()?;
+        let mut isolation = Isolation::with_network(processes);
+        let covered = match files {
+            Ok((_, writable)) => Outside::cover(&self.room, most_bytes).map(|covered| (covered, writable)),
+            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+        };
+        let inside = match covered {
+            Ok(((outside, inside), writable)) => {
+                isolation.files = "overlay".into();
+                isolation.files_reason =
+                    (!writable.is_empty()).then(|| format!("these stay writable: {}", writable.join(", ")));
+                self.outside = Some(outside);
+                Some(inside)
+            }
+            Err(error) => {
+                isolation.files_reason = Some(format!("the kernel does not allow it: {error}"));
+                None
+            }
+        };
+        let along: Vec<_> =
+            std::iter::once(listener.as_fd()).chain(inside.iter().map(|inside| inside.as_fd())).collect();
+        self.channel.send(&Report::Ready(isolation), &along)
     }
 
     fn watch(&mut self, mut child: Child, start: &Start, since: u64) -> io::Result<()> {
@@ -163,8 +226,11 @@ impl Server {
         let pid = Pid::from_child(child);
         let exits = pidfd_open(pid, PidfdFlags::empty())?;
         let mut kill_at: Option<Instant> = None;
+        let mut is_over = false;
         loop {
             let left = kill_at.map(|at| at.saturating_duration_since(Instant::now()));
+            let left =
+                if start.memory_bytes.is_some() { Some(left.unwrap_or(WEIGH).min(WEIGH)) } else { left };
             let limit = left.and_then(|left| Timespec::try_from(left).ok());
             // A harness that is gone has nothing more to say.
             let listen = if self.channel.has_ended() { PollFlags::empty() } else { PollFlags::IN };
@@ -178,6 +244,13 @@ impl Server {
                 (fds[0].revents().contains(PollFlags::IN), !fds[1].revents().is_empty());
             if has_exited {
                 break;
+            }
+            if let Some(most) = start.memory_bytes.filter(|_| !is_over)
+                && descendants::memory(&descendants::living()) > most
+            {
+                is_over = true;
+                self.tell(&Report::OverMemory);
+                self.kill_all(pid);
             }
             if kill_at.is_some_and(|at| at <= Instant::now()) {
                 // What it started is looked at once it is gone, whichever signal it took.
@@ -205,7 +278,7 @@ impl Server {
                     *kill_at = Some(Instant::now() + Duration::from_millis(start.term_grace_ms));
                 }
                 Order::Kill => self.kill_all(target),
-                Order::Prepare { .. } | Order::Start(_) => {}
+                Order::Prepare { .. } | Order::Start(_) | Order::Leave => {}
             }
         }
         if self.channel.has_ended() {
@@ -241,7 +314,7 @@ impl Server {
         }
         ended.leftovers = descendants::living().into_iter().map(descendants::describe).collect();
         // A socket lives as long as somebody holds it, and the kernel's list of them takes long to read.
-        if self.isolation.is_complete() && !ended.leftovers.is_empty() {
+        if self.has_network && !ended.leftovers.is_empty() {
             ended.listening = network::listening(start.api_port);
         }
         let limit = Instant::now() + MOST_TO_DIE;

@@ -7,8 +7,13 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Resource, Rlimit};
+
 use super::message::Start;
 use crate::recording::SpawnError;
+
+/// How gladly the kernel ends this process when memory runs out.
+const OOM_SCORE: &str = "/proc/self/oom_score_adj";
 
 /// The three standard streams of the target.
 #[derive(Debug)]
@@ -24,8 +29,8 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
     // The kernel answers a missing directory and a missing program with the same number.
     match fs::metadata(cwd) {
         Ok(folder) if folder.is_dir() => {}
-        Ok(_) => return Err(SpawnError::new("bad_cwd", format!("{}: not a directory", start.cwd))),
-        Err(error) => return Err(SpawnError::new("bad_cwd", format!("{}: {error}", start.cwd))),
+        Ok(_) => return Err(SpawnError::new("bad_cwd", format!("{}: not a directory", cwd.display()))),
+        Err(error) => return Err(SpawnError::new("bad_cwd", format!("{}: {error}", cwd.display()))),
     }
     let mut command = Command::new(&start.program);
     command
@@ -41,7 +46,27 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
     } else {
         command.process_group(0);
     }
-    command.spawn().map_err(|error| explain(start, &error))
+    if let Some(most) = start.descriptors {
+        limit_descriptors(&mut command, most);
+    }
+    // A machine that runs out of memory ends the target first: it inherits what stands here while it is started.
+    let own = fs::read_to_string(OOM_SCORE).ok().filter(|_| fs::write(OOM_SCORE, "1000").is_ok());
+    let started = command.spawn();
+    if let Some(own) = own {
+        _ = fs::write(OOM_SCORE, own.trim_end());
+    }
+    started.map_err(|error| explain(start, &error))
+}
+
+/// Lets the target have few files open. It could raise a limit that is only advised, as many runtimes do by themselves.
+#[expect(unsafe_code, reason = "only the child itself may have the limit")]
+fn limit_descriptors(command: &mut Command, most: u64) {
+    let limit = Rlimit { current: Some(most), maximum: Some(most) };
+    let take = move || Ok(rustix::process::setrlimit(Resource::Nofile, limit)?);
+    // SAFETY: between fork and exec there is one system call, no allocation and no lock.
+    unsafe {
+        command.pre_exec(take);
+    }
 }
 
 /// Makes the target the leader of a session, and so of a process group, with standard input as its terminal.

@@ -11,12 +11,15 @@ pub(super) struct Arguments {
     pub(super) json: bool,
     pub(super) compact: bool,
     pub(super) unknown_flag: Option<String>,
+    /// A flag that lacks its value.
+    pub(super) incomplete: Option<String>,
     pub(super) options: Vec<(String, String)>,
 }
 
-const WITH_VALUE: [&str; 10] = [
+const WITH_VALUE: [&str; 11] = [
     "--resume",
     "--model",
+    "--base-commit",
     "--permission-mode",
     "--allowedTools",
     "--session",
@@ -40,8 +43,11 @@ impl Arguments {
             match name {
                 "--output-format" => {
                     let value = joined.or_else(|| words.next().cloned()).unwrap_or_default();
+                    if value.is_empty() {
+                        read.incomplete.get_or_insert_with(|| name.to_owned());
+                    }
                     read.json = value.eq_ignore_ascii_case("json");
-                    if !matches!(value.to_ascii_lowercase().as_str(), "json" | "text") {
+                    if !matches!(value.to_ascii_lowercase().as_str(), "json" | "text" | "") {
                         read.unknown_flag.get_or_insert_with(|| format!("--output-format {value}"));
                     }
                 }
@@ -58,8 +64,12 @@ impl Arguments {
                     }
                 }
                 name if WITH_VALUE.contains(&name) => {
-                    let value = joined.or_else(|| words.next().cloned()).unwrap_or_default();
-                    read.options.push((name.to_owned(), value));
+                    let value = joined.or_else(|| words.next_if(|next| !next.starts_with("--")).cloned());
+                    match value {
+                        Some(value) => read.options.push((name.to_owned(), value)),
+                        None if world.is_wrong("missing-value-ignored") => {}
+                        None => read.incomplete = Some(name.to_owned()),
+                    }
                 }
                 name if name.starts_with('-') && name.len() > 1 => {
                     read.unknown_flag.get_or_insert_with(|| word.clone());
@@ -72,6 +82,12 @@ impl Arguments {
             read.prompt = Some(read.words.join(" "));
         }
         read
+    }
+
+    /// Why the line cannot be obeyed, by the flags alone; `unknown` is what is said of one that nobody knows.
+    pub(super) fn mistake(&self, unknown: &str) -> Option<String> {
+        let missing = self.incomplete.as_ref().map(|flag| format!("missing value for {flag}"));
+        missing.or_else(|| self.unknown_flag.as_ref().map(|flag| format!("{unknown}: {flag}")))
     }
 
     /// The value of a flag.
@@ -96,6 +112,9 @@ mod tests {
     fn a_flag_that_nobody_knows_is_remembered() {
         let read = Arguments::read(&World::of(&["status", "--frobnicate"]));
         assert_eq!(read.unknown_flag.as_deref(), Some("--frobnicate"));
+        assert_eq!(read.mistake("unknown").as_deref(), Some("unknown: --frobnicate"));
+        let read = Arguments::read(&World::of(&["status", "--model"]));
+        assert_eq!(read.mistake("unknown").as_deref(), Some("missing value for --model"));
         let read = Arguments::read(&World::of(&["status", "--output-format", "xml"]));
         assert_eq!(read.unknown_flag.as_deref(), Some("--output-format xml"));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::{World, complain, print};
+use super::super::{World, complain, print, write};
 
 /// Prints an envelope as claw would, or as a broken claw did; the exit code.
 pub(super) fn emit(world: &World, mut envelope: Value, code: u8) -> u8 {
@@ -62,11 +62,27 @@ pub(super) fn emit(world: &World, mut envelope: Value, code: u8) -> u8 {
         "lone-surrogate" => text.insert_str(1, "\"cwd\":\"\\udcff\","),
         _ => {}
     }
-    print(&format!("{text}\n"));
+    if write(&format!("{text}\n")).is_err() {
+        return unwritten(world);
+    }
     if wrong == "double-envelope" {
         print("{\"type\":\"error\",\"kind\":\"runtime\",\"error\":\"found failing checks\",\"hint\":null}\n");
     }
     code
+}
+
+/// An envelope that nobody gets is a failure, and no panic.
+fn unwritten(world: &World) -> u8 {
+    match world.wrong() {
+        "lost-output-panics" => {
+            complain(
+                "thread 'main' panicked at library/std/src/io/stdio.rs:1165:9:\nfailed printing to stdout",
+            );
+            101
+        }
+        "lost-output-hidden" => 0,
+        _ => 1,
+    }
 }
 
 fn set(envelope: &mut Value, key: &str, value: Value) {

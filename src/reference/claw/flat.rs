@@ -37,12 +37,25 @@ impl Error {
     }
 }
 
+/// What it can be asked to do, as a hint.
+const CHOICES: &str =
+    "choose from prompt, status, doctor, config, diff, state, acp, export, turn-loop, version";
+
 /// Runs it; the exit code.
 pub(in crate::reference) fn main(world: &World) -> u8 {
     let arguments = Arguments::read(world);
+    if world.has_bytes && world.is_wrong("bytes-panic") {
+        complain(
+            "thread 'main' panicked at library/std/src/env.rs:864:51:\ncalled `Result::unwrap()` on an `Err` value",
+        );
+        return 101;
+    }
+    let mistake = arguments
+        .mistake("unknown option")
+        .or_else(|| world.has_bytes.then(|| "an argument is not UTF-8".to_owned()));
     let done = match (&arguments.unknown_flag, arguments.verb.as_deref()) {
-        (Some(flag), _) if !world.is_wrong("fall-through") => {
-            Err(Error::new("parse", format!("unknown option: {flag}"), Some("run `claw --help`")))
+        (flag, _) if mistake.is_some() && !(flag.is_some() && world.is_wrong("fall-through")) => {
+            Err(Error::new("parse", mistake.unwrap_or_default(), Some("run `claw --help`")))
         }
         _ if arguments.option("--resume").is_some() => resumed::commands(world, &arguments),
         (_, Some("prompt")) => prompt(world, &arguments),
@@ -55,17 +68,14 @@ pub(in crate::reference) fn main(world: &World) -> u8 {
         (_, Some("export")) => export(&arguments),
         (_, Some("turn-loop")) => Ok(turn_loop(&arguments)),
         (_, Some("version")) => Ok((json!({"kind": "version", "status": "ok", "version": "0.1.3"}), 0)),
-        (_, None) => Err(Error::new("parse", "no command was given", Some("run `claw --help`"))),
-        (flag, Some(verb)) => {
+        (None, None) => Err(Error::new("parse", "no command was given", Some("run `claw --help`"))),
+        (flag, verb) => {
+            let word = flag.as_deref().or(verb).unwrap_or_default().to_owned();
             if world.is_wrong("fall-through") {
-                let asked = Arguments {
-                    prompt: Some(flag.clone().unwrap_or_else(|| verb.to_owned())),
-                    json: arguments.json,
-                    ..Arguments::default()
-                };
+                let asked = Arguments { prompt: Some(word), json: arguments.json, ..Arguments::default() };
                 prompt(world, &asked)
             } else {
-                Err(Error::new("parse", format!("unknown command: {verb}"), Some("run `claw --help`")))
+                Err(Error::new("parse", format!("unknown command: {word}"), Some(CHOICES)))
             }
         }
     };
@@ -94,7 +104,8 @@ fn finish(world: &World, arguments: &Arguments, done: Done) -> u8 {
 }
 
 fn export(arguments: &Arguments) -> Done {
-    let id = arguments.option("--session").unwrap_or("latest");
+    let latest = store::list(store::FOLDER).pop();
+    let id = arguments.option("--session").or(latest.as_deref()).unwrap_or("latest");
     let stored = store::path(store::FOLDER, id);
     let Ok(text) = fs::read_to_string(&stored) else {
         return Err(Error::new(

@@ -6,6 +6,7 @@ mod flat;
 mod nested;
 mod prompt;
 mod resumed;
+mod servers;
 mod store;
 mod workspace;
 

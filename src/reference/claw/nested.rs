@@ -10,6 +10,24 @@ use super::envelope::emit;
 use super::store;
 use crate::time;
 
+/// What it can be asked to do.
+const VERBS: [&str; 14] = [
+    "list-sessions",
+    "delete-session",
+    "load-session",
+    "flush-transcript",
+    "show-command",
+    "show-tool",
+    "exec-command",
+    "exec-tool",
+    "route",
+    "bootstrap",
+    "command-graph",
+    "tool-pool",
+    "bootstrap-graph",
+    "turn-loop",
+];
+
 /// The commands and tools that it knows, with what they are for.
 const COMMANDS: [Known; 2] = [
     ("add-dir", "commands/add-dir/add-dir.tsx", "adds a directory to the workspace"),
@@ -33,8 +51,8 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
     let arguments = Arguments::read(world);
     let verb = arguments.verb.clone().unwrap_or_default();
     let folder = arguments.option("--directory").unwrap_or(store::FOLDER).to_owned();
-    let outcome = match &arguments.unknown_flag {
-        Some(flag) => Err(parse_error(&verb, &format!("unrecognized arguments: {flag}"))),
+    let outcome = match arguments.mistake("unrecognized arguments") {
+        Some(mistake) => Err(parse_error(&verb, &mistake)),
         None => command(&verb, &arguments, &folder, version),
     };
     let (fields, code) = match outcome {
@@ -78,6 +96,10 @@ fn failed(kind: &str, operation: &str, target: &str, message: &str, hint: &str) 
 
 fn parse_error(verb: &str, message: &str) -> Box<Failed> {
     failed("parse", "argparse", verb, message, "run `claw --help`")
+}
+
+fn unknown(verb: &str) -> Box<Failed> {
+    parse_error(verb, &format!("invalid choice: '{verb}' (choose from {})", VERBS.join(", ")))
 }
 
 fn not_found(kind: &str, name: &str, message: &str, version: &str) -> Box<Failed> {
@@ -132,9 +154,10 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
         }
         "flush-transcript" => {
             let prompt = first("prompt")?;
-            let path = save("sess_ref", prompt)?;
+            let id = arguments.option("--session-id").unwrap_or("sess_ref");
+            let path = save(id, prompt)?;
             json!({
-                "session_id": "sess_ref", "path": path, "flushed": true, "messages_count": 2,
+                "session_id": id, "path": path, "flushed": true, "messages_count": 2,
                 "input_tokens": prompt.len(), "output_tokens": 5,
             })
         }
@@ -150,8 +173,7 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
         }
         "route" => {
             let prompt = first("prompt")?;
-            let limit =
-                arguments.option("--limit").and_then(|limit| limit.parse::<usize>().ok()).unwrap_or(5);
+            let limit = arguments.option("--limit").and_then(|limit| limit.parse().ok()).unwrap_or(5);
             let matches = routed(limit);
             json!({"prompt": prompt, "limit": limit, "match_count": matches.len(), "matches": matches})
         }
@@ -192,7 +214,7 @@ fn command(verb: &str, arguments: &Arguments, folder: &str, version: &str) -> Ou
             json!({"stages": ["load", "route", "answer"], "note": "markdown only in this version"})
         }
         "" => return Err(parse_error(verb, "the following arguments are required: command")),
-        other => return Err(parse_error(other, &format!("invalid choice: '{other}'"))),
+        other => return Err(unknown(other)),
     };
     Ok((fields, 0))
 }

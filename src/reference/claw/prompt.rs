@@ -13,7 +13,7 @@ use super::super::{World, complain};
 use super::arguments::Arguments;
 use super::envelope::emit;
 use super::flat::{Done, Error};
-use super::store;
+use super::{servers, store};
 
 pub(super) const MODEL: &str = "claude-opus-4-5";
 
@@ -33,6 +33,7 @@ pub(super) fn prompt(world: &World, arguments: &Arguments) -> Done {
         return Err(Error::new("missing_credentials", "no API key", Some("set ANTHROPIC_API_KEY")));
     }
     listen_for_interrupt(world, arguments);
+    let _servers = servers::start(world);
     let model = arguments.option("--model").unwrap_or(MODEL);
     let mut messages = vec![json!({"role": "user", "content": question})];
     let (mut usage, mut iterations) = (Usage::default(), 0);
@@ -91,7 +92,7 @@ pub(super) fn prompt(world: &World, arguments: &Arguments) -> Done {
 /// An interrupt is told like any other failure.
 fn listen_for_interrupt(world: &World, arguments: &Arguments) {
     let is_json = arguments.json;
-    let world = World { args: Vec::new(), variables: world.variables, wrong: world.wrong };
+    let world = World { args: Vec::new(), has_bytes: false, variables: world.variables, wrong: world.wrong };
     on_interrupt(move || {
         let error = Error::new("interrupted", "interrupted by the user", None);
         if is_json {

@@ -26,7 +26,7 @@ pub(super) fn status(world: &World) -> Value {
         "permission_mode": "workspace-write",
         "usage": {"messages": 0, "turns": 0, "latest_total": 0, "cumulative_input": 0, "cumulative_output": 0,
                   "cumulative_total": 0, "estimated_tokens": 0},
-        "workspace": {"cwd": std::env::current_dir().unwrap_or_default(), "project_root": null, "git_branch": null,
+        "workspace": {"cwd": std::env::current_dir().unwrap_or_default().to_string_lossy(), "project_root": null, "git_branch": null,
                       "git_state": "unknown", "changed_files": 0},
     })
 }

@@ -5,13 +5,14 @@
 //! failed test. What was not measured and a control that came out wrong are errors: they say nothing of the skill.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use crate::eval::spec::{Kind, Spec};
 use crate::eval::{CaseReport, Report, ReportStatus, Scope, Shortfall, ShortfallKind};
 use crate::exit_code;
 use crate::run::{
-    CaseFinished, Event, Failure, FailureKind, RunFinished, RunStarted, SCHEMA_VERSION, Source, Status,
-    TargetInfo,
+    CaseFinished, Event, Failure, FailureKind, Process, RunFinished, RunStarted, SCHEMA_VERSION, Source,
+    Status, TargetInfo,
 };
 
 /// An evaluation that is over.
@@ -112,6 +113,7 @@ impl Evaluated {
         if let (Some(example), Some(first)) = (&case.example, test.failures.first_mut()) {
             // Writing to a string cannot fail.
             _ = write!(first.message, "; trial {}: {}", example.trial, example.reason);
+            test.process = example.recording.as_ref().and_then(|folder| Process::at(Path::new(folder)));
             test.recording.clone_from(&example.recording);
         }
         test

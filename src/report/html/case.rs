@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::super::context::Context;
-use super::super::output::{self, Line, Lines};
-use super::super::quote::quote_file;
+use super::super::evidence::{Printed, about, printed, versus};
+use super::super::output::{self, Lines};
+use super::timeline::Content;
 use super::{shown, timeline};
 use crate::recording::{Facts, Recording};
 use crate::run::{CaseFinished, FailureKind, Finding, Status};
@@ -72,10 +73,18 @@ fn reasons(case: &CaseFinished, context: &Context) -> Markup {
                 @if let Some(evidence) = verdict.evidence.first() {
                     dt { "because" } dd { code { (shown(&evidence.rule)) } " " (shown(&evidence.basis))
                         @if let Some(line) = evidence.line { ", line " (line) }
-                        @if let Some(pointer) = &evidence.pointer { ", " code { (shown(pointer)) } }
+                        @if let Some(pointer) = evidence.pointer.as_ref().filter(|pointer| !pointer.is_empty()) { ", " code { (shown(pointer)) } }
                         @if !evidence.value.is_null() { ": " code { (shown(&evidence.value.to_string())) } }
                     }
                 }
+            }
+            @if let Some(process) = &case.process {
+                @if !process.command.is_empty() { dt { "command" } dd { code { (shown(&process.command)) } } }
+                @if !process.exit.is_empty() { dt { "ended" } dd { (shown(&process.exit)) } }
+                @if !process.stderr.is_empty() { dt { "stderr" } dd { pre.tail {
+                    @if process.more_stderr { "…\n" }
+                    @for line in &process.stderr { span { (shown(line)) } "\n" }
+                } } }
             }
             @if case.attempts > 1 { dt { "attempts" } dd { (case.attempts)
                 @for earlier in &case.earlier { @for failure in earlier.failures.iter().take(1) { " · before: " (shown(&failure.message)) } } } }
@@ -111,25 +120,24 @@ fn diff(lines: &[String]) -> Markup {
 }
 
 fn finding_card(finding: &Finding, case: &CaseFinished, context: &Context) -> Markup {
-    let clause = context.clause(&finding.clause);
-    let quote = finding.offset.zip(case.recording.as_ref()).and_then(|(offset, recording)| {
-        quote_file(&context.path(recording).join("stdout"), offset, 110).ok().flatten()
-    });
+    let clause = context.broken(case, &finding.clause);
+    let found = case
+        .recording
+        .as_ref()
+        .and_then(|recording| printed(&context.path(recording).join("stdout"), finding, 110));
     html! {
         span class={ "level " (shown(&finding.level)) } { (shown(&finding.level)) } " "
         code { (shown(&finding.clause)) } " " (shown(&finding.message))
-        @if let Some(clause) = &clause { span.words { (clause.text) } }
+        @if !clause.text.is_empty() { span.words { (shown(&clause.text)) } }
         dl.versus {
-            @if let Some(expected) = &finding.expected { dt { "expected" } dd { code { (shown(expected)) } } }
-            @if let Some(seen) = &finding.seen { dt { "seen" } dd { code { (shown(&seen.to_string())) } } }
+            @for (label, text) in versus(finding, found.as_ref()) { dt { (label) } dd { code { (shown(&text)) } } }
         }
-        @if let Some(quote) = quote {
-            @if !quote.text.is_empty() {
-                pre.quote { span.at { @if let Some(line) = finding.line { "line " (line) ", " } "byte " (finding.offset.unwrap_or(0)) } "\n"
-                    (marked(&quote.text, quote.column, quote.width)) }
-            }
+        @if let Some(Printed::Line(quote)) = &found {
+            pre.quote { span.at { @if let Some(line) = finding.line { "line " (line) ", " } "byte " (finding.offset.unwrap_or(0)) } "\n"
+                (marked(&quote.text, quote.column, quote.width)) }
         }
-        @if let Some(clause) = &clause { @if !clause.fix.is_empty() { span.words.fix { "Fix: " (clause.fix) } } }
+        @if !clause.fix.is_empty() { span.words.fix { "Fix: " (shown(&clause.fix)) } }
+        span.words { "More: " code { (shown(&clause.explain)) } }
         @if let Some(known) = &finding.known { span.words { "Known: " (shown(known)) } }
     }
 }
@@ -166,11 +174,12 @@ fn recording(case: &CaseFinished, context: &Context, budget: &mut Budget) -> Mar
     budget.left = budget.left.saturating_sub(size(&stdout) + size(&stderr) + 2000);
     let facts = &open.facts;
     let stderr_bytes = std::fs::metadata(folder.join("stderr")).map_or(0, |known| known.len());
+    let content = Content::of(&folder.join("stdout"));
     html! {
-        (timeline::render(facts, &stdout.lines, stderr_bytes))
+        (timeline::render(facts, &stdout.lines, &content, stderr_bytes))
         (requests(facts))
         h3 { "Standard output" }
-        (transcript(case, &stdout))
+        (transcript(case, &stdout, &content))
         @if !stderr.lines.is_empty() {
             h3 { "Standard error" }
             pre.stream { @for line in &stderr.lines { (line.text) @if line.hidden > 0 { "… " (line.hidden) " bytes more" } "\n" }
@@ -210,18 +219,17 @@ fn requests(facts: &Facts) -> Markup {
     }
 }
 
-fn transcript(case: &CaseFinished, stdout: &Lines) -> Markup {
+fn transcript(case: &CaseFinished, stdout: &Lines, content: &Content) -> Markup {
     if stdout.lines.is_empty() {
         return html! { p.quiet { "Nothing was printed." } };
     }
     html! {
-        ol.transcript {
-            @for line in &stdout.lines {
-                @let kind = timeline::kind(line);
+        ol.transcript.document[matches!(content, Content::Document(_))] {
+            @for (at, line) in stdout.lines.iter().enumerate() {
                 li value=(line.number) {
-                    span class={ "chip " (timeline::tone(&kind)) } { (kind) }
+                    @if let Some(kind) = content.label(line) { span class={ "chip " (timeline::tone(&kind)) } { (kind) } }
                     code { (line.text) @if line.hidden > 0 { span.quiet { "… " (line.hidden) " bytes more" } } }
-                    @for finding in on_line(case, line) {
+                    @for finding in about(case, line, stdout.lines.get(at + 1)) {
                         div class={ "here " (shown(&finding.level)) } { "▲ " code { (shown(&finding.clause)) } " " (shown(&finding.message)) }
                     }
                 }
@@ -229,11 +237,6 @@ fn transcript(case: &CaseFinished, stdout: &Lines) -> Markup {
         }
         @if stdout.more { p.quiet { "The recording has more lines." } }
     }
-}
-
-fn on_line<'c>(case: &'c CaseFinished, line: &Line) -> impl Iterator<Item = &'c Finding> {
-    let number = line.number;
-    case.findings.iter().filter(move |finding| finding.line == Some(number))
 }
 
 fn environment(case: &CaseFinished, facts: &Facts) -> Markup {
@@ -254,7 +257,7 @@ fn environment(case: &CaseFinished, facts: &Facts) -> Markup {
                 dt { "arguments" } dd { code { (shown(&facts.argv.join(" "))) } }
                 @for (name, value) in &facts.env_public { dt { (shown(name)) } dd { code { (shown(value)) } } }
                 dt { "variables set" } dd { (shown(&facts.env_set.join(" "))) }
-                dt { "exit" } dd { (timeline::exit_label(facts)) @if let Some(timer) = &facts.exit.timed_out { ", timer " (timer.name()) } }
+                dt { "exit" } dd { (shown(&facts.exit)) }
                 dt { "network" } dd { (shown(network)) }
                 dt { "containment" } dd { (text("containment")) }
                 @if let Some(files) = facts.other.get("files").and_then(Value::as_array) { @if !files.is_empty() {

@@ -1,8 +1,11 @@
 //! What happened when: requests to the API above, what the target printed below, over the life of its process.
 
+use std::path::Path;
+
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::super::evidence::document;
 use super::super::output::Line;
 use super::shown;
 use crate::recording::{Facts, Timer};
@@ -24,7 +27,7 @@ impl Scale {
 }
 
 /// The timeline of a recording.
-pub(super) fn render(facts: &Facts, lines: &[Line], stderr_bytes: u64) -> Markup {
+pub(super) fn render(facts: &Facts, lines: &[Line], content: &Content, stderr_bytes: u64) -> Markup {
     let requests = facts.other.get("requests").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_f64).unwrap_or(0.0).max(0.0);
     // Requests are timed from the start of the API, everything else from the start of the target.
@@ -55,7 +58,7 @@ pub(super) fn render(facts: &Facts, lines: &[Line], stderr_bytes: u64) -> Markup
             div.lane { span.name { "process" }
                 div.track {
                     span.life style={ "left:0;width:" (scale.width(0.0, life)) "%" }
-                        title={ "ran " (format!("{life:.0}")) " ms" } { (exit_label(facts)) }
+                        title={ "ran " (format!("{life:.0}")) " ms" } { (shown(&facts.exit)) }
                     @if let Some(timer) = timed_out {
                         span.timer style={ "left:" (scale.at(life)) "%" } title={ "timer " (timer) } { "⏱ " (timer) }
                     }
@@ -64,8 +67,7 @@ pub(super) fn render(facts: &Facts, lines: &[Line], stderr_bytes: u64) -> Markup
             div.lane { span.name { "stdout" }
                 div.track {
                     @for line in lines.iter().take(MOST) {
-                        @if let Some(ms) = arrivals.time(line.offset) {
-                            @let kind = kind(line);
+                        @if let Some((ms, kind)) = arrivals.time(line.offset).zip(content.label(line)) {
                             span class={ "tick " (tone(&kind)) } style={ "left:" (scale.at(ms)) "%" }
                                 title={ (format!("{ms:.1}")) " ms · line " (line.number) " · " (kind) } {}
                         }
@@ -122,15 +124,6 @@ fn request_title(request: &Value, from: f64) -> String {
     ))
 }
 
-pub(super) fn exit_label(facts: &Facts) -> String {
-    let exit = &facts.exit;
-    match (exit.code, exit.signal) {
-        (Some(code), _) => format!("exit {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "no exit status".into(),
-    }
-}
-
 /// When which byte of stdout had arrived.
 struct Arrivals(Vec<(u64, f64)>);
 
@@ -148,17 +141,42 @@ impl Arrivals {
 }
 
 /// What a line is, in a word or two.
-pub(super) fn kind(line: &Line) -> String {
-    let value: Value = match serde_json::from_slice(&line.raw) {
-        Ok(value) => value,
-        Err(_) if line.hidden > 0 => return "long".into(),
-        Err(_) => return "not JSON".into(),
-    };
+fn kind(line: &Line) -> String {
+    match serde_json::from_slice(&line.raw) {
+        Ok(value) => kind_of(&value),
+        Err(_) if line.hidden > 0 => "long".into(),
+        Err(_) => "not JSON".into(),
+    }
+}
+
+/// What standard output is made of: messages, a line each, or one document that stands on several lines.
+pub(super) enum Content {
+    Messages,
+    Document(String),
+}
+
+impl Content {
+    /// Looks at what a file holds.
+    pub(super) fn of(stdout: &Path) -> Self {
+        document(stdout).map_or(Self::Messages, |document| Self::Document(kind_of(&document)))
+    }
+
+    /// What a line is called; of a document the first line alone.
+    pub(super) fn label(&self, line: &Line) -> Option<String> {
+        match self {
+            Self::Messages => Some(kind(line)),
+            Self::Document(kind) => (line.number == 1).then(|| kind.clone()),
+        }
+    }
+}
+
+/// What a message or a document is, in a word or two.
+fn kind_of(value: &Value) -> String {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(shown);
     match (text("type"), text("subtype")) {
         (Some(kind), Some(sub)) => format!("{kind}/{sub}"),
         (Some(kind), None) => kind,
-        _ => text("kind").unwrap_or_else(|| "JSON".into()),
+        _ => text("kind").or_else(|| text("command")).unwrap_or_else(|| "JSON".into()),
     }
 }
 

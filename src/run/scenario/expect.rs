@@ -15,6 +15,8 @@ use super::run::strings;
 pub struct Expect {
     /// What became of the run.
     pub verdict: Class,
+    /// What may become of it as well, where the documents leave it open.
+    pub or_verdicts: Vec<Class>,
     pub detail: Option<String>,
     pub exit: Option<i32>,
     /// The reading that an event log is held to.
@@ -40,6 +42,7 @@ impl Default for Expect {
     fn default() -> Self {
         Self {
             verdict: Class::Ok,
+            or_verdicts: Vec::new(),
             detail: None,
             exit: None,
             profile: Profile::Strict,
@@ -119,29 +122,47 @@ pub struct ExpectedFile {
     pub contains: Option<String>,
 }
 
+fn class(item: Item<'_>) -> Result<Class, FileError> {
+    let place = item.place();
+    let name = item.into_string()?;
+    name.parse().map_err(|_| {
+        let known = Class::ALL.map(Class::name);
+        let hint = nearest(&name, known).map_or_else(
+            || format!("expected one of: {}", known.join(", ")),
+            |known| format!("did you mean `{known}`?"),
+        );
+        place.complain(format!("unknown class `{name}`, {hint}"))
+    })
+}
+
 impl Expect {
+    /// Whether this class is one of those that are expected.
+    pub(crate) fn is_met_by(&self, class: Class) -> bool {
+        class == self.verdict || self.or_verdicts.contains(&class)
+    }
+
     /// The class, and its detail in parentheses when it matters.
     pub fn outcome(&self) -> String {
-        match &self.detail {
+        let first = match &self.detail {
             Some(detail) => format!("{} ({detail})", self.verdict),
             None => self.verdict.to_string(),
-        }
+        };
+        let others = self.or_verdicts.iter().map(ToString::to_string);
+        std::iter::once(first).chain(others).collect::<Vec<_>>().join(" or ")
     }
 
     /// Reads a table; what it does not say is as in `base`.
     pub(super) fn read(mut table: Table<'_>, base: &Self) -> Result<Self, FileError> {
         let mut expect = base.clone();
         if let Some(item) = table.take("verdict") {
-            let place = item.place();
-            let name = item.into_string()?;
-            expect.verdict = name.parse().map_err(|_| {
-                let known = Class::ALL.map(Class::name);
-                let hint = nearest(&name, known).map_or_else(
-                    || format!("expected one of: {}", known.join(", ")),
-                    |known| format!("did you mean `{known}`?"),
-                );
-                place.complain(format!("unknown class `{name}`, {hint}"))
-            })?;
+            if item.is_string() {
+                (expect.verdict, expect.or_verdicts) = (class(item)?, Vec::new());
+            } else {
+                let place = item.place();
+                let mut classes = item.into_list()?.into_iter().map(class);
+                let first = classes.next().ok_or_else(|| place.complain("expected at least one class"))?;
+                (expect.verdict, expect.or_verdicts) = (first?, classes.collect::<Result<_, _>>()?);
+            }
             // A detail belongs to its class.
             expect.detail = None;
         }

@@ -18,6 +18,7 @@
 //! A scenario with `[[variants]]` stands for several cases that share everything but what the variant says.
 //! `scenarios/README.md` in the repository describes every key.
 
+mod bytes;
 mod expect;
 pub mod library;
 mod reader;

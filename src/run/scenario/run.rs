@@ -1,6 +1,10 @@
 //! `[run]`: what a target is made to do.
 
+use std::ffi::OsString;
+
+use super::bytes::{word, words};
 use crate::document::{FileError, Item, Table};
+use crate::harness::Bounds;
 use crate::harness::room::RoomFile;
 use crate::harness::user::{Action, Cue, Step};
 
@@ -13,7 +17,7 @@ pub struct RunPart {
     /// The question is padded to this many bytes.
     pub prompt_bytes: Option<usize>,
     /// Further arguments, before the target's own.
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
     /// Whether the target adds nothing of its own.
     pub bare: bool,
     /// Which form of output is asked for.
@@ -34,10 +38,14 @@ pub struct RunPart {
     pub timers: [Option<u64>; 4],
     /// The most that it may print.
     pub most_stdout: Option<u64>,
+    /// What it may use of the machine.
+    pub(crate) bounds: Bounds,
     /// Another program than the target's.
     pub program: Option<String>,
     /// Another working directory, relative to the usual one.
-    pub cwd: Option<String>,
+    pub cwd: Option<OsString>,
+    /// Whether standard output is a device on which there is no space left.
+    pub stdout_full: bool,
 }
 
 /// A run before the one that is judged: it leaves a session to resume, or files. It has to exit with 0.
@@ -45,7 +53,7 @@ pub struct RunPart {
 #[non_exhaustive]
 pub struct First {
     pub prompt: Option<String>,
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
 }
 
 /// Which form of output is asked for.
@@ -72,7 +80,7 @@ impl RunPart {
             run.prompt_bytes = Some(bytes as usize);
         }
         if let Some(item) = table.take("args") {
-            run.args = strings(item)?;
+            run.args = words(item)?;
         }
         run.bare = table.boolean("bare")?.unwrap_or(run.bare);
         if let Some(item) = table.take("output") {
@@ -94,7 +102,7 @@ impl RunPart {
         run.terminal = table.boolean("terminal")?.unwrap_or(run.terminal);
         if let Some(item) = table.take("first") {
             let mut table = item.into_table()?;
-            let args = table.take("args").map(strings).transpose()?.unwrap_or_default();
+            let args = table.take("args").map(words).transpose()?.unwrap_or_default();
             run.first = Some(First { prompt: table.string("prompt")?, args });
             table.finish()?;
         }
@@ -112,8 +120,21 @@ impl RunPart {
             *timer = table.unsigned(name)?.or(*timer);
         }
         run.most_stdout = table.unsigned("most_stdout")?.or(run.most_stdout);
+        run.bounds.disk_bytes = table.unsigned("disk_bytes")?.or(run.bounds.disk_bytes);
+        run.bounds.memory_bytes = table.unsigned("memory_bytes")?.or(run.bounds.memory_bytes);
+        run.bounds.descriptors = table.unsigned("descriptors")?.or(run.bounds.descriptors);
         run.program = table.string("program")?.or(run.program);
-        run.cwd = table.string("cwd")?.or(run.cwd);
+        run.cwd = table.take("cwd").map(word).transpose()?.or(run.cwd);
+        if let Some(item) = table.take("stdout") {
+            let place = item.place();
+            run.stdout_full = match item.into_string()?.as_str() {
+                "read" => false,
+                "full" => true,
+                other => {
+                    return Err(place.complain(format!("expected \"read\" or \"full\", found {other:?}")));
+                }
+            };
+        }
         table.finish()?;
         Ok(run)
     }

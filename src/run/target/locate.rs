@@ -1,16 +1,15 @@
 //! Finding the program of a target, and which version it is.
 
 use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use super::{Choice, Speaks};
+use crate::harness::supervise::{Containment, Demands, Pool};
+use crate::harness::{self, RecordError};
 use crate::version;
-
-/// How long a program may take to say its version.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A target whose program was found.
 #[derive(Debug, Clone)]
@@ -33,6 +32,13 @@ pub enum LocateError {
         reason: String,
         /// How to get it.
         hint: Option<String>,
+    },
+    /// Its version cannot be asked: not the program's doing.
+    #[error("target `{label}` cannot be asked for its version: {error}")]
+    NotAsked {
+        label: String,
+        /// What stands in the way.
+        error: RecordError,
     },
     /// It is another version than the one that is wanted.
     #[error("target `{label}`: the version of {} is {found}", program.display())]
@@ -71,12 +77,19 @@ pub(super) fn on_path(path: &OsStr, name: &str) -> Option<PathBuf> {
 
 impl Choice {
     /// Finds the program: the one that was named, `CLAWGATE_<NAME>_BIN`, the cache for a version, the `PATH`.
-    pub(crate) fn locate(self, variable: impl Fn(&str) -> Option<OsString>) -> Result<Located, LocateError> {
+    /// It says its version where it is kept apart as is demanded.
+    pub(crate) fn locate(
+        self,
+        variable: impl Fn(&str) -> Option<OsString>,
+        demands: Demands,
+    ) -> Result<Located, LocateError> {
         let program = self.find(&variable)?;
         let version = if self.target.version.is_empty() {
             String::new()
         } else {
-            ask_version(&program, &self.target.version)
+            let containment = Containment::strongest(variable("CLAWGATE_BIN").map(PathBuf::from));
+            ask_version(&program, &self.target.version, containment, demands)
+                .map_err(|error| LocateError::NotAsked { label: self.label.clone(), error })?
         };
         if let Some(wanted) = &self.version
             && *wanted != version
@@ -154,31 +167,42 @@ impl Located {
     }
 }
 
-/// The first dotted number that the program prints when it is asked; empty when it prints none in time.
-fn ask_version(program: &Path, args: &[String]) -> String {
-    let Ok(home) = tempfile::tempdir() else { return String::new() };
-    let child = Command::new(program)
-        .args(args)
-        .env_clear()
-        .env("HOME", home.path())
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut child) = child else { return String::new() };
-    let Some(mut stdout) = child.stdout.take() else { return String::new() };
-    let (said, hears) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut text = Vec::new();
-        // A program may print for ever; a version is at the beginning.
-        _ = std::io::Read::read_to_end(&mut std::io::Read::take(&mut stdout, 4096), &mut text);
-        _ = said.send(text);
-    });
-    let text = hears.recv_timeout(PATIENCE).unwrap_or_default();
-    _ = child.kill();
-    _ = child.wait();
-    version::find(&String::from_utf8_lossy(&text)).unwrap_or_default()
+/// The first dotted number that the program prints when it is asked; empty when it prints none in time. It is asked once,
+/// in a room as every case has one.
+fn ask_version(
+    program: &Path,
+    args: &[String],
+    containment: Containment,
+    demands: Demands,
+) -> Result<String, RecordError> {
+    static KNOWN: Mutex<Vec<(Asked, String)>> = Mutex::new(Vec::new());
+    let asked = Asked::of(program, args);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(version) =
+        known().iter().find_map(|(known, version)| (*known == asked).then(|| version.clone()))
+    {
+        return Ok(version);
+    }
+    let text = harness::ask(&Pool::new(containment), demands, program, args)?;
+    let version = version::find(&String::from_utf8_lossy(&text)).unwrap_or_default();
+    known().push((asked, version.clone()));
+    Ok(version)
+}
+
+/// Which program was asked: a file that is replaced is another one.
+#[derive(PartialEq)]
+struct Asked {
+    program: PathBuf,
+    args: Vec<String>,
+    file: Option<(u64, u64, i64, i64)>,
+}
+
+impl Asked {
+    fn of(program: &Path, args: &[String]) -> Self {
+        let file = fs::metadata(program).ok();
+        let file = file.map(|file| (file.ino(), file.len(), file.mtime(), file.mtime_nsec()));
+        Self { program: program.to_owned(), args: args.to_vec(), file }
+    }
 }
 
 #[cfg(test)]
@@ -189,7 +213,8 @@ mod tests {
     fn a_missing_program_says_how_to_get_it() {
         let nothing = |_: &str| None;
         let choice = |typed: &str| Choice::parse(typed, None).unwrap();
-        let complaint = |typed: &str| choice(typed).locate(nothing).unwrap_err().to_string();
+        let complaint =
+            |typed: &str| choice(typed).locate(nothing, Demands::default()).unwrap_err().to_string();
         assert!(complaint("claude").contains("not on the PATH; to get it: clawgate target install"));
         assert!(complaint("claude@2.1.0").contains("clawgate target install claude@2.1.0"));
         assert!(complaint("claw=/nowhere/claw").contains("/nowhere/claw does not exist"));

@@ -106,6 +106,8 @@ pub(crate) struct Speaks {
     pub prompt: Vec<String>,
     /// The arguments that have it read the question from standard input.
     pub prompt_on_stdin: Option<Vec<String>>,
+    /// The flags that it has, each as its help writes it, such as `--model MODEL`.
+    pub flags: Option<Vec<String>>,
     pub env: Vec<(String, String)>,
 }
 

@@ -101,16 +101,29 @@ fn speaks(file: &str, mut table: Table<'_>) -> Result<Speaks, FileError> {
         version: table.string("version")?,
         args: strings(&mut table, "args")?,
         prompt: strings(&mut table, "prompt")?,
-        prompt_on_stdin: match table.take("prompt_on_stdin") {
-            Some(item) => {
-                Some(item.into_list()?.into_iter().map(Item::into_string).collect::<Result<_, _>>()?)
-            }
-            None => None,
-        },
+        prompt_on_stdin: table.take("prompt_on_stdin").map(words).transpose()?,
+        flags: table.take("flags").map(flags).transpose()?,
         env: pairs(&mut table, "env")?,
     };
     table.finish()?;
     Ok(speaks)
+}
+
+fn words(item: Item<'_>) -> Result<Vec<String>, FileError> {
+    item.into_list()?.into_iter().map(Item::into_string).collect()
+}
+
+/// Flags as help writes them: `--compact`, or `--model MODEL` where one takes a value.
+fn flags(item: Item<'_>) -> Result<Vec<String>, FileError> {
+    let flag = |item: Item<'_>| {
+        let place = item.place();
+        let flag = item.into_string()?;
+        let is_one = flag.starts_with('-') && matches!(flag.split_whitespace().count(), 1 | 2);
+        is_one.then_some(flag).ok_or_else(|| {
+            place.complain("expected a flag as help writes it, such as `--compact` or `--model MODEL`")
+        })
+    };
+    item.into_list()?.into_iter().map(flag).collect()
 }
 
 fn strings(table: &mut Table<'_>, key: &'static str) -> Result<Vec<String>, FileError> {
@@ -138,6 +151,11 @@ mod tests {
         assert_eq!(
             complaint("target = { name = \"x\", program = \"x\" }\n[limits]\nwal_ms = 1"),
             "t.toml:3:1: unknown key `wal_ms`, did you mean `wall_ms`? (at limits.wal_ms)"
+        );
+        let flags = "target = { name = \"x\", program = \"x\" }\n[[speaks]]\ncontract = \"claw-flat\"\nflags = [\"model\"]";
+        assert_eq!(
+            complaint(flags),
+            "t.toml:4:10: expected a flag as help writes it, such as `--compact` or `--model MODEL` (at speaks[0].flags[0])"
         );
         assert!(complaint("target = { name = \"a b\", program = \"x\" }").starts_with("t.toml:1:19: "));
     }

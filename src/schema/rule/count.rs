@@ -1,6 +1,6 @@
 //! `exactly-one`, `at-least-one` and `at-most`: rules about how many messages there are.
 
-use super::{Evidence, Facts, FileError, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
+use super::{Evidence, Facts, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
 
 #[derive(Debug)]
 struct Count {
@@ -10,12 +10,9 @@ struct Count {
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>, only_one: bool) -> Loaded {
-    Ok(Box::new(Count { on: Selector::need(fields, "on", names)?, what: named(fields, "on")?, only_one }))
-}
-
-/// How a rule names the messages that it counts.
-fn named(fields: &Table<'_>, key: &'static str) -> Result<String, FileError> {
-    Ok(fields.need(key)?.strings().map_or("such".into(), |kinds| kinds.join(" or ")))
+    let on = Selector::need(fields, "on", names)?;
+    let what = on.named(names).unwrap_or_else(|| "such".into());
+    Ok(Box::new(Count { on, what, only_one }))
 }
 
 impl Rule for Count {
@@ -66,12 +63,9 @@ struct AtMost {
 }
 
 pub(super) fn load_at_most(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
-    Ok(Box::new(AtMost {
-        on: Selector::need(fields, "on", names)?,
-        per: Selector::need(fields, "per", names)?,
-        what: named(fields, "on")?,
-        per_what: named(fields, "per")?,
-    }))
+    let [on, per] = [Selector::need(fields, "on", names)?, Selector::need(fields, "per", names)?];
+    let [what, per_what] = [&on, &per].map(|messages| messages.named(names).unwrap_or_else(|| "such".into()));
+    Ok(Box::new(AtMost { on, per, what, per_what }))
 }
 
 impl Rule for AtMost {
@@ -105,7 +99,10 @@ impl Watch for Counting<'_> {
         let AtMost { what, per_what, .. } = self.rule;
         if self.others > 0 && self.seen > self.others {
             sink.push(Evidence {
-                message: format!("there are {} {what} messages and {} {per_what}", self.seen, self.others),
+                message: format!(
+                    "there are {} {what} messages, but only {} {per_what}",
+                    self.seen, self.others
+                ),
                 expected: Some(format!("at most {}", self.others)),
                 ..std::mem::take(&mut self.last)
             });
@@ -125,7 +122,7 @@ mod tests {
         let joined = |parts: &[&str]| parts.concat();
         let exactly = r#"{ rule = "exactly-one", on = ["a"] }"#;
         check_table(&[
-            (exactly, &joined(&[A, B]), &joined(&[A, B, A]), &["3: a a message comes again"]),
+            (exactly, &joined(&[A, B]), &joined(&[A, B, A]), &["3: an a message comes again"]),
             (exactly, A, B, &[": there is no a message"]),
             (
                 r#"{ rule = "at-least-one", on = ["a", "b"] }"#,
@@ -137,14 +134,14 @@ mod tests {
                 r#"{ rule = "at-most", on = "a", per = "b" }"#,
                 &joined(&[A, B]),
                 &joined(&[A, B, A]),
-                &["3: there are 2 a messages and 1 b"],
+                &["3: there are 2 a messages, but only 1 b"],
             ),
             // Without one of the others nothing is said.
             (
                 r#"{ rule = "at-most", on = "a", per = "b" }"#,
                 &joined(&[A, A]),
                 &joined(&[A, A, B]),
-                &["2: there are 2 a messages and 1 b"],
+                &["2: there are 2 a messages, but only 1 b"],
             ),
         ]);
     }

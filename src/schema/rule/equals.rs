@@ -67,6 +67,14 @@ impl Side {
             Self::Recorded(_) => "what was served",
         }
     }
+
+    /// What is wrong when the other side has a value and this side has another.
+    fn but(&self, value: &str) -> String {
+        match self {
+            Self::Recorded(_) => format!("but {value} was served"),
+            _ => format!("but {} is {value}", self.name()),
+        }
+    }
 }
 
 impl Rule for Equals {
@@ -171,14 +179,15 @@ impl Watch for Watching<'_> {
             }
             if self.is_broken(known) {
                 let [is, expected] = known.map(excerpted);
-                let (but, expected) = if self.rule.differ {
-                    ("and so", format!("another value than {expected}"))
+                let but = if self.rule.differ {
+                    format!("the same as {}", right.name())
                 } else {
-                    ("but", expected)
+                    right.but(&expected)
                 };
-                let other = excerpted(known[1]);
+                let expected =
+                    if self.rule.differ { format!("another value than {expected}") } else { expected };
                 sink.push(Evidence {
-                    message: format!("{} is {is}, {but} {} is {other}", left.name(), right.name()),
+                    message: format!("{} is {is}, {but}", left.name()),
                     line: Some(line),
                     offset: Some(offset),
                     pointer: match left {
@@ -232,7 +241,7 @@ mod tests {
                 r#"{ rule = "equals", pick = "last", left = "exit", right = "/n" }"#,
                 "{\"n\":7}\n{\"n\":0}\n",
                 "{\"n\":0}\n{\"n\":7}\n",
-                &["2: exit is 0, but /n is 7"],
+                &["2: the exit code is 0, but /n is 7"],
             ),
             (
                 r#"{ rule = "equals", on = "b", left = "/n", right = { on = "a", at = "/n", pick = "last" } }"#,
@@ -244,7 +253,7 @@ mod tests {
                 r#"{ rule = "equals", left = "/n", right = "/m", differ = true }"#,
                 "{\"n\":1,\"m\":2}\n",
                 "{\"n\":1,\"m\":1}\n",
-                &["1/n: /n is 1, and so /m is 1"],
+                &["1/n: /n is 1, the same as /m"],
             ),
             // As in a condition, the empty pointer is the message.
             (
@@ -264,15 +273,12 @@ mod tests {
         let served =
             json!({"served": [{"t": "x", "ok": true}, {"t": "y", "ok": true}, {"t": "z", "ok": false}]});
         assert_eq!(recorded(check, &[], &said("y"), &served), [""; 0]);
-        assert_eq!(
-            recorded(check, &[], &said("z"), &served),
-            ["2/w: /w is \"z\", but what was served is \"y\""]
-        );
+        assert_eq!(recorded(check, &[], &said("z"), &served), ["2/w: /w is \"z\", but \"y\" was served"]);
         assert_eq!(recorded(check, &[], &said("z"), &json!({"served": []})), [""; 0]);
         let check = r#"{ rule = "equals", on = "a", left = "/w", right = "flags/--model" }"#;
         assert_eq!(
             recorded(check, &["--model", "x"], &said("y"), &json!({})),
-            ["2/w: /w is \"y\", but flags/--model is \"x\""]
+            ["2/w: /w is \"y\", but --model is \"x\""]
         );
     }
 }

@@ -69,9 +69,8 @@ impl Watching<'_> {
         let nothing = Facts::default();
         open.evidence.push(match self.rule.then.failure(Some(message.value), &nothing) {
             Some(failure) => {
-                let text = format!("{} is not {}", failure.name, failure.expected);
                 let pointer = failure.pointer.unwrap_or_default();
-                let evidence = message.evidence_at(&pointer, failure.seen, text);
+                let evidence = message.evidence_at(&pointer, failure.seen, failure.message);
                 (Evidence { expected: Some(failure.expected), ..evidence }, true)
             }
             None => (message.evidence(String::new()), false),
@@ -141,10 +140,7 @@ impl Watch for Watching<'_> {
 fn of_facts(then: &Condition, facts: &Facts) -> Option<Evidence> {
     let failure = then.failure(None, facts)?;
     Some(Evidence {
-        message: match failure.seen {
-            Some(seen) => format!("{} is {}, not {}", failure.name, excerpt(seen), failure.expected),
-            None => format!("{} is not {}", failure.name, failure.expected),
-        },
+        message: failure.message,
         seen: failure.seen.map(excerpt),
         expected: Some(failure.expected),
         ..Evidence::default()
@@ -163,24 +159,24 @@ mod tests {
                 of_message,
                 "{\"type\":\"a\",\"n\":1,\"m\":2}\n{\"type\":\"a\",\"n\":3}\n{\"type\":\"b\",\"n\":1}\n",
                 "{\"type\":\"a\",\"n\":1,\"m\":3}\n",
-                &["1/m: /m is not 2"],
+                &["1/m: /m is 3, expected 2"],
             ),
             (
                 r#"{ rule = "implies", pick = "last", if = { "/n" = 1 }, then = { exit = 1 } }"#,
                 "{\"n\":1}\n{\"n\":2}\n",
                 "{\"n\":1}\n",
-                &["1: exit is 0, not 1"],
+                &["1: the exit code is 0, expected 1"],
             ),
             (
                 r#"{ rule = "implies", if = { exit = 0 }, then = { kinds = { has = "a" } } }"#,
                 "{\"type\":\"a\"}\n",
                 "{\"type\":\"b\"}\n",
-                &[": kinds is [\"b\"], not a list with \"a\""],
+                &[": the list of kinds of message is [\"b\"], expected a list with \"a\""],
             ),
         ]);
         // A run that ended otherwise meets no premise.
         let of_run = r#"{ rule = "implies", if = { exit = 0 }, then = { messages = 0 } }"#;
-        assert_eq!(findings(of_run, "{}\n", 0, ""), [": messages is 1, not 0"]);
+        assert_eq!(findings(of_run, "{}\n", 0, ""), [": the number of messages is 1, expected 0"]);
         assert_eq!(findings(of_run, "{}\n", 1, ""), [""; 0]);
     }
 }

@@ -175,7 +175,7 @@ mod tests {
                 r#"{ rule = "limit", at = "/n", most = "messages" }"#,
                 "{\"n\":1}\n",
                 "{\"n\":2}\n",
-                &["1/n: /n is 2, but messages is 1"],
+                &["1/n: /n is 2, but the number of messages is 1"],
             ),
         ]);
     }

@@ -75,9 +75,10 @@ impl Message<'_> {
 }
 
 fn titled(kind: Option<&str>, subtype: Option<&str>) -> String {
+    let article = |kind: &str| if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
     match (kind, subtype) {
-        (Some(kind), Some(subtype)) => format!("a {kind}/{subtype} message"),
-        (Some(kind), None) => format!("a {kind} message"),
+        (Some(kind), Some(subtype)) => format!("{} {kind}/{subtype} message", article(kind)),
+        (Some(kind), None) => format!("{} {kind} message", article(kind)),
         _ => "a message without a type".into(),
     }
 }

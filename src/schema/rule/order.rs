@@ -8,6 +8,8 @@ struct Order {
     on: Selector,
     /// What comes after `on`, or what does not count; see [`load`].
     other: Option<Selector>,
+    /// What a message that comes at the wrong time does, after "comes".
+    wrong: String,
 }
 
 /// When messages may come.
@@ -28,7 +30,19 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>, when: When) -> Loaded 
     };
     let on = Selector::need(fields, on, names)?;
     let other = other.map(|key| Selector::need(fields, key, names)).transpose()?;
-    Ok(Box::new(Order { when, on, other }))
+    let wrong = match (when, on.named(names)) {
+        (When::First, Some(on)) => format!("first, expected {on}"),
+        (When::First, None) => "first".into(),
+        (When::Last, Some(on)) => format!("last, expected {on}"),
+        (When::Last, None) => "last".into(),
+        (When::Before, Some(on)) => format!("before the {on} message"),
+        (When::Before, None) => "too early".into(),
+        (When::NeverAfter, Some(on)) => format!("after the {on} message"),
+        (When::NeverAfter, None) => "too late".into(),
+        (When::NothingAfter, Some(on)) => format!("after the last {on} message"),
+        (When::NothingAfter, None) => "after the end".into(),
+    };
+    Ok(Box::new(Order { when, on, other, wrong }))
 }
 
 impl Rule for Order {
@@ -77,10 +91,10 @@ impl Last {
         }
     }
 
-    fn evidence(self) -> Evidence {
+    fn evidence(self, wrong: &str) -> Evidence {
         let [kind, subtype] = self.names;
         Evidence {
-            message: format!("{} comes last", titled(kind.as_deref(), subtype.as_deref())),
+            message: format!("{} comes {wrong}", titled(kind.as_deref(), subtype.as_deref())),
             line: Some(self.line),
             offset: Some(self.offset),
             ..Evidence::default()
@@ -90,16 +104,16 @@ impl Last {
 
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let Order { when, on, other } = self.order;
+        let Order { when, on, other, wrong } = self.order;
         let is_on = || on.takes(message);
         let is_other = || other.as_ref().is_some_and(|other| other.takes(message));
-        let comes = |when: &str| message.evidence(format!("{} comes {when}", message.title()));
+        let comes = || message.evidence(format!("{} comes {wrong}", message.title()));
         match when {
             When::First if self.begun || is_other() => {}
             When::First => {
                 self.begun = true;
                 if !is_on() {
-                    sink.push(comes("first"));
+                    sink.push(comes());
                 }
             }
             When::Last if is_other() => {}
@@ -107,13 +121,13 @@ impl Watch for Watching<'_> {
             When::Last => Last::replace(&mut self.last, message),
             When::Before => {
                 if !self.begun && is_other() {
-                    sink.add(|| comes("too early"));
+                    sink.add(comes);
                 }
                 self.begun = self.begun || is_on();
             }
             When::NeverAfter => {
                 if self.begun && is_other() {
-                    sink.add(|| comes("too late"));
+                    sink.add(comes);
                 }
                 self.begun = self.begun || is_on();
             }
@@ -122,13 +136,13 @@ impl Watch for Watching<'_> {
                 self.open = Sink::default();
             }
             When::NothingAfter if !self.begun || is_other() => {}
-            When::NothingAfter => self.open.add(|| comes("after the end")),
+            When::NothingAfter => self.open.add(comes),
         }
     }
 
     fn finish(&mut self, _: &Facts, sink: &mut Sink) {
         sink.append(std::mem::take(&mut self.open));
-        self.last.take().into_iter().for_each(|last| sink.push(last.evidence()));
+        self.last.take().into_iter().for_each(|last| sink.push(last.evidence(&self.order.wrong)));
     }
 }
 
@@ -148,32 +162,32 @@ mod tests {
                 r#"{ rule = "first", on = "a", ignore = "c" }"#,
                 &joined(&[C, A, B]),
                 &joined(&[C, B, A]),
-                &["2: a b/s message comes first"],
+                &["2: a b/s message comes first, expected a"],
             ),
             (
                 r#"{ rule = "last", on = "a", ignore = "c" }"#,
                 &joined(&[B, A, C]),
                 &joined(&[A, B, C]),
-                &["2: a b/s message comes last"],
+                &["2: a b/s message comes last, expected a"],
             ),
             (
                 r#"{ rule = "before", first = "a", then = "b" }"#,
                 &joined(&[A, B]),
                 &joined(&[B, A, B]),
-                &["1: a b/s message comes too early"],
+                &["1: a b/s message comes before the a message"],
             ),
             (
                 r#"{ rule = "never-after", first = "a", then = "b" }"#,
                 &joined(&[B, A]),
                 &joined(&[A, C, B]),
-                &["3: a b/s message comes too late"],
+                &["3: a b/s message comes after the a message"],
             ),
             // What came after an end is good again when there is another end.
             (
                 r#"{ rule = "nothing-after", on = "a", except = "c" }"#,
                 &joined(&[A, B, A, C]),
                 &joined(&[A, B]),
-                &["2: a b/s message comes after the end"],
+                &["2: a b/s message comes after the last a message"],
             ),
         ]);
     }

@@ -91,7 +91,7 @@ impl Watching<'_> {
         let mut late: Vec<_> = self.open.drain().map(|(id, _)| id.text).collect();
         late.sort();
         for id in late {
-            sink.add(|| message.evidence_at("", None, format!("`{}` is still open", shorten(&id))));
+            sink.add(|| message.evidence_at("", None, format!("`{}` is still open here", shorten(&id))));
         }
     }
 }
@@ -111,7 +111,7 @@ impl Watch for Watching<'_> {
         rule.close.visit(message, &mut |value, pointer| {
             if open.remove(&Id::of(value)).is_none() && rule.unopened_is_broken && !*dropped {
                 sink.add(|| {
-                    let text = format!("{} answers nothing that is open", excerpt(value));
+                    let text = format!("{} belongs to nothing that was begun before it", excerpt(value));
                     message.evidence_at(&pointer(), Some(value), text)
                 });
             }
@@ -121,7 +121,8 @@ impl Watch for Watching<'_> {
             inside.visit(message, &mut |value, pointer| {
                 if !open.contains_key(&Id::of(value)) && !*dropped {
                     sink.add(|| {
-                        let text = format!("{} comes where it is not open", excerpt(value));
+                        let text =
+                            format!("{} comes before it was begun or after it has ended", excerpt(value));
                         message.evidence_at(&pointer(), Some(value), text)
                     });
                 }
@@ -166,13 +167,13 @@ mod tests {
                 &format!(r#"{pairs}inside = {{ on = "c", at = "/n" }} }}"#),
                 &told(&[("a", 1), ("c", 1), ("b", 1)]),
                 &told(&[("c", 1), ("a", 1), ("b", 1)]),
-                &["1/n: 1 comes where it is not open"],
+                &["1/n: 1 comes before it was begun or after it has ended"],
             ),
             (
                 &format!(r#"{pairs}unopened = "fine", until = {{ on = "c", at = "/n" }} }}"#),
                 &told(&[("c", 1), ("a", 7), ("c", 1), ("b", 7), ("c", 2)]),
                 &told(&[("c", 1), ("a", 7), ("c", 2), ("b", 7)]),
-                &["3: `7` is still open"],
+                &["3: `7` is still open here"],
             ),
         ]);
     }
@@ -188,15 +189,20 @@ mod tests {
         let both = [open, close].concat();
         check_table(&[
             (&pairs(""), &both, open, &["1/n: `1` is never answered"]),
-            (&pairs(""), &both, close, &["1/n: \"1\" answers nothing that is open"]),
-            (&pairs(", unclosed = \"fine\""), open, close, &["1/n: \"1\" answers nothing that is open"]),
+            (&pairs(""), &both, close, &["1/n: \"1\" belongs to nothing that was begun before it"]),
+            (
+                &pairs(", unclosed = \"fine\""),
+                open,
+                close,
+                &["1/n: \"1\" belongs to nothing that was begun before it"],
+            ),
             (&pairs(", unopened = \"fine\""), close, open, &["1/n: `1` is never answered"]),
             // A number is another name than the text of its digits.
             (
                 &pairs(", unclosed = \"fine\""),
                 &both,
                 &[open, "{\"type\":\"b\",\"n\":1}\n"].concat(),
-                &["2/n: 1 answers nothing that is open"],
+                &["2/n: 1 belongs to nothing that was begun before it"],
             ),
         ]);
     }

@@ -80,13 +80,13 @@ mod tests {
                 r#"{ schema = "s.schema.json", on = "a" }"#,
                 "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":\"x\"}\n",
                 "{\"type\":\"a\",\"n\":\"x\"}\n",
-                &["1/n: /n is a string"],
+                &["1/n: /n is a string, expected an integer"],
             ),
             (
                 r#"{ schema = "s.schema.json#/properties/w", at = "/l/*" }"#,
                 "{\"l\":[\"x\",\"y\"]}\n",
                 "{\"l\":[\"x\",\"z\"]}\n",
-                &["1/l/1: /l/1 is none of the allowed values"],
+                &["1/l/1: /l/1 is \"z\", which is none of the allowed values"],
             ),
         ]);
     }

@@ -31,6 +31,20 @@ impl Selector {
         fields.get(key).map_or(Ok(Self::All), |node| Self::read(&node, names))
     }
 
+    /// What its messages are called in a sentence: their kinds, or the type that it asks for.
+    pub(crate) fn named(&self, names: &Names<'_>) -> Option<String> {
+        match self {
+            Self::All => None,
+            Self::Kinds(kinds) => {
+                let named = kinds.iter().zip(names.kinds).filter(|(takes, _)| **takes);
+                let named: Vec<&str> = named.map(|(_, name)| name.as_str()).collect();
+                // Nobody reads a longer list in the middle of a sentence.
+                (named.len() <= 2).then(|| named.join(" or "))
+            }
+            Self::When(condition, _) => condition.only_type(),
+        }
+    }
+
     /// Reads a selector that must be there.
     pub(crate) fn need(fields: &Table<'_>, key: &'static str, names: &Names<'_>) -> Result<Self, FileError> {
         Self::read(&fields.need(key)?, names)

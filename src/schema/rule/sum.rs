@@ -110,6 +110,8 @@ impl Watching<'_> {
         if differs <= rule.tolerance {
             return None;
         }
+        // What adding up leaves behind the twelfth digit says nothing.
+        let sum = (sum * 1e12).round() / 1e12;
         let text = format!("{} is {}, but its parts add up to {sum}", rule.total.text(), seen.to_value());
         Some(Evidence {
             expected: Some(sum.to_string()),

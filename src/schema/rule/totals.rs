@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::collector::{Collector, Picked, Place};
 use super::values::Values;
 use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch};
@@ -82,11 +84,16 @@ impl Watch for Watching<'_> {
                 line: place.line,
                 offset: place.offset,
                 pointer: place.pointer,
-                seen: Some(total.into()),
+                seen: Some(shown(total)),
                 expected: Some(format!("{than}{sum}")),
             });
         }
     }
+}
+
+/// A count is shown without a fraction.
+fn shown(total: f64) -> Value {
+    if total.fract() == 0.0 && total.abs() < 1e15 { Value::from(total as i64) } else { total.into() }
 }
 
 /// The total under each key, with the place of the last value in it.
@@ -147,7 +154,7 @@ mod tests {
         assert_eq!(recorded(check, &["--model", "3"], "{}\n", &served), [""; 0]);
         assert_eq!(
             recorded(check, &["--model", "2"], "{}\n", &served),
-            [": a total of 3 was served, but what is named by a flag adds up to 2"]
+            [": a total of 3 was served, but what was given as a flag adds up to 2"]
         );
     }
 }

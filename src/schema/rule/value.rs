@@ -1,6 +1,6 @@
 //! `one-of` and `matches`: rules about single values.
 
-use super::super::condition::regex;
+use super::super::condition::{listed, regex};
 use super::{
     Evidence, Facts, Item, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Subject, Table, Test,
     Watch, excerpt,
@@ -45,9 +45,10 @@ impl ValueRule {
     }
 
     fn evidence(&self, place: &str, value: JsonView<'_>) -> Evidence {
-        let what = match self.test {
-            Test::Matches(_) => "which does not have the promised form",
-            _ => "which is not among the known values",
+        let what = match &self.test {
+            Test::Matches(_) => "which does not have the promised form".to_owned(),
+            Test::OneOf(values) if values.len() == 1 => format!("expected {}", listed(values)),
+            _ => "which is not one of the known values".to_owned(),
         };
         Evidence {
             message: format!("{place} is {}, {what}", excerpt(value)),
@@ -113,19 +114,19 @@ mod tests {
                 r#"{ rule = "one-of", at = "/n", values = [1, "x"] }"#,
                 "{\"n\":1.0}\n{}\n",
                 "{\"n\":2}\n",
-                &["1/n: /n is 2, which is not among the known values"],
+                &["1/n: /n is 2, which is not one of the known values"],
             ),
             (
                 r#"{ rule = "one-of", on = "a", at = "/w", values-from = "s.schema.json#/properties/w/enum" }"#,
                 "{\"type\":\"a\",\"w\":\"y\"}\n{\"w\":\"z\"}\n",
                 "{\"type\":\"a\",\"w\":\"z\"}\n",
-                &["1/w: /w is \"z\", which is not among the known values"],
+                &["1/w: /w is \"z\", which is not one of the known values"],
             ),
             (
                 r#"{ rule = "one-of", at = "messages", values = [1] }"#,
                 "{}\n",
                 "{}\n{}\n",
-                &[": messages is 2, which is not among the known values"],
+                &[": the number of messages is 2, expected 1"],
             ),
             // What is no text has no form.
             (

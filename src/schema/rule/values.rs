@@ -138,10 +138,21 @@ impl Values {
             Some(Origin::Recorded(Fact::Requests, _)) => ("was sent to the API", "is in no request"),
             Some(Origin::Recorded(Fact::Prompt, _)) => ("is the prompt", "is not the prompt"),
             Some(Origin::Recorded(Fact::Stdin, _)) => ("stood on standard input", "is not on standard input"),
-            Some(Origin::Recorded(Fact::Flags, _)) => ("is named by a flag", "is named by no flag"),
+            Some(Origin::Recorded(Fact::Flags, _)) => ("was given as a flag", "was given as no flag"),
             Some(Origin::Recorded(..)) => ("was recorded", "was not recorded"),
-            Some(Origin::Literal(_)) => ("is promised", "is not what is promised"),
+            Some(Origin::Literal(_)) => ("is promised", "that is not what is promised"),
             _ => ("is printed", "is not printed"),
+        }
+    }
+}
+
+impl Values {
+    /// What one entry among them is called.
+    pub(super) fn entry(&self) -> &'static str {
+        match self.parts.first().map(|part| &part.origin) {
+            Some(Origin::Recorded(Fact::Requests, _)) => "request",
+            Some(Origin::Recorded(Fact::Served, _)) => "answer",
+            _ => "number",
         }
     }
 }

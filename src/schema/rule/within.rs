@@ -221,9 +221,11 @@ fn evidence(rule: &Within, value: &Picked, other: Option<&Picked>) -> Evidence {
     let message = if rule.relation == Relation::Never {
         format!("{shown} {is}, and {among}")
     } else if rule.in_each {
-        format!("{shown} {is}, but is not in number")
+        format!("{shown} {is}, but is not in {}", rule.of.entry())
+    } else if let Some(other) = other.filter(|_| is == among) {
+        format!("{shown} {is}, expected {}", excerpt(&other.value))
     } else if is == among {
-        format!("{shown} {is}, but its counterpart is not")
+        format!("{shown} {is}, but nothing that goes with it")
     } else {
         format!("{shown} {is}, but {not_among}")
     };
@@ -250,7 +252,7 @@ mod tests {
                 r#"{ rule = "within", values = { on = "b", at = "/n" }, of = { on = "a", at = "/n" } }"#,
                 "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":1.0}\n{\"type\":\"b\",\"n\":1}\n",
                 "{\"type\":\"a\",\"n\":1}\n{\"type\":\"b\",\"n\":2}\n",
-                &["2/n: 2 is printed, but its counterpart is not"],
+                &["2/n: 2 is printed, expected 1"],
             ),
             // Under its own key, and in order.
             (
@@ -258,15 +260,15 @@ mod tests {
                 "{\"type\":\"a\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"a\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":2,\"id\":\"x\"}\n",
                 "{\"type\":\"a\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"a\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":2,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"x\"}\n{\"type\":\"b\",\"n\":1,\"id\":\"y\"}\n",
                 &[
-                    "4/n: 1 is printed, but its counterpart is not",
-                    "5/n: 1 is printed, but its counterpart is not",
+                    "4/n: 1 is printed, but nothing that goes with it",
+                    "5/n: 1 is printed, but nothing that goes with it",
                 ],
             ),
             (
                 r#"{ rule = "within", by = "part", values = { on = "b", at = "/w" }, of = { on = "a", at = "/w" } }"#,
                 "{\"type\":\"a\",\"w\":\"a long text\"}\n{\"type\":\"b\",\"w\":\"long\"}\n",
                 "{\"type\":\"a\",\"w\":\"a long text\"}\n{\"type\":\"b\",\"w\":\"short\"}\n",
-                &["2/w: \"short\" is printed, but its counterpart is not"],
+                &["2/w: \"short\" is printed, expected \"a long text\""],
             ),
             (
                 r#"{ rule = "within", never = true, values = { on = "b", at = "/n" }, of = { on = "a", each = "/l", at = "" } }"#,
@@ -279,7 +281,7 @@ mod tests {
                 r#"{ rule = "within", values = { on = { "/d" = { is = "string" } }, at = "/d", join = "/i", key = { on = "a", at = "/id" } }, of = { on = "b", at = "/t", key = "/id" } }"#,
                 "{\"type\":\"a\",\"id\":\"x\"}\n{\"d\":\"He\",\"i\":0}\n{\"d\":\"llo\",\"i\":0}\n{\"type\":\"b\",\"id\":\"x\",\"t\":\"Hello\"}\n",
                 "{\"type\":\"a\",\"id\":\"x\"}\n{\"d\":\"He\",\"i\":0}\n{\"d\":\"lo\",\"i\":0}\n{\"type\":\"b\",\"id\":\"x\",\"t\":\"Hello\"}\n",
-                &["2/d: \"Helo\" is printed, but its counterpart is not"],
+                &["2/d: \"Helo\" is printed, expected \"Hello\""],
             ),
         ]);
     }

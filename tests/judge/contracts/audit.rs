@@ -29,8 +29,8 @@ const NOTICED: [(&str, f64); 9] = [
     ("claude-json", 95.0),
     ("claude-stream-json", 99.0),
     ("claude-text", 97.0),
-    ("claw-1.0", 97.0),
-    ("claw-2.0", 100.0),
+    ("claw-1.0", 98.0),
+    ("claw-2.0", 98.0),
     ("claw-flat", 98.0),
     ("claw-head", 35.0),
     ("claw-stdout", 100.0),
@@ -105,7 +105,7 @@ fn the_command_gates_and_writes_what_survives() {
 fn regression_what_only_warns_was_counted_as_if_it_failed_the_gate() {
     let audit = |args: &[&str]| -> serde_json::Value {
         let mut command = clawgate(ROOT);
-        let output = command.args(["audit", "claw-1.0", "--format", "json"]).args(args).output().unwrap();
+        let output = command.args(["audit", "claw-head", "--format", "json"]).args(args).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let usual = audit(&["--fail-on", "should"]);

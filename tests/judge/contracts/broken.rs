@@ -267,3 +267,63 @@ fn regression_a_contract_whose_name_is_not_its_directorys_was_taken() {
     command.args(["contract", "diff"]).arg(aside).arg(new.path().join("mine"));
     command.assert().success();
 }
+
+/// A contract that includes `mine`, with these lines in its `[include]`.
+fn including(more: &str) -> String {
+    format!(
+        "[contract]\nname = \"next\"\ntitle = \"the next\"\nprotocol = \"document\"\n\n[include]\n{more}\n"
+    )
+}
+
+#[test]
+fn a_contract_that_includes_another_says_only_what_is_different() {
+    let own = "\n[[clause]]\nid = \"shape\"\nlevel = \"note\"\nsource = \"me\"\nsince = \"2\"\n\
+               check = { schema = \"answer.schema.json\", on = \"answer\" }\ntext = \"It may have a message.\"\n\
+               why = \"Readers.\"\nfix = \"Print it.\"\n";
+    let next = including("contract = \"mine\"") + own;
+    let folder = folder_with(&[
+        ("mine/contract.toml", CONTRACT),
+        ("mine/answer.schema.json", SCHEMA),
+        ("same/contract.toml", &including("contract = \"mine\"").replace("\"next\"", "\"same\"")),
+        ("next/contract.toml", &next),
+        ("run.json", "{\"message\": 3}\n"),
+    ]);
+    let judged = |contract: &str| {
+        let path = folder.path().join(contract);
+        let output = clawgate(folder.path())
+            .args(["judge", "run.json", "--format", "json", "--contract"])
+            .arg(path)
+            .output();
+        String::from_utf8_lossy(&output.unwrap().stdout).into_owned()
+    };
+    let same = judged("same");
+    assert!(same.contains("\"same/shape\"") && same.contains("\"level\":\"must\""), "{same}");
+    let next = judged("next");
+    assert!(next.contains("\"next/shape\"") && !next.contains("\"level\":\"must\""), "{next}");
+}
+
+#[test]
+fn what_is_wrong_with_an_include_is_said_at_its_line() {
+    let of = |more: &str, mine: &str| {
+        let folder = folder_with(&[
+            ("mine/contract.toml", mine),
+            ("mine/answer.schema.json", SCHEMA),
+            ("next/contract.toml", &including(more)),
+        ]);
+        let output = clawgate(folder.path()).args(["contract", "show", "./next"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let text = of("contract = \"yours\"", CONTRACT);
+    assert!(
+        says(&text, "next/contract.toml:7: includes `yours`: neither a built-in contract nor a directory"),
+        "{text}"
+    );
+    let text = of("contract = \"mine\"\nwithout = [\"shap\"]", CONTRACT);
+    assert!(says(&text, "next/contract.toml:8: the contract that is included has no such clause"), "{text}");
+    // Two that include each other would go on for ever.
+    let text = of("contract = \"mine\"", &format!("{CONTRACT}\n[include]\ncontract = \"next\"\n"));
+    assert!(says(&text, "next/contract.toml:7: `mine` itself includes another contract"), "{text}");
+    let text = of("contract = \"mine\"\nwithuot = []", CONTRACT);
+    assert!(says(&text, "next/contract.toml:8: unknown key `withuot`, did you mean `without`?"), "{text}");
+}

@@ -5,6 +5,7 @@ mod broken;
 mod claude;
 mod cli;
 mod diff;
+mod documents;
 mod fixtures;
 mod learn;
 mod verdicts;

@@ -8,7 +8,7 @@ use clawgate::internals::schema::{Run, judge_output};
 use clawgate::recording::Recording;
 use clawgate::schema::ContractSet;
 
-use crate::command::corpus;
+use crate::command::{ROOT, corpus};
 
 /// Which clauses stand for a check of `verdicts.tsv`: it deviates when one of them is broken.
 const CHECKS: &[(&str, &[&str])] = &[
@@ -34,7 +34,7 @@ const CHECKS: &[(&str, &[&str])] = &[
     ("S0.exit_in_0_1_2", &["claw-stdout/exit-code-range"]),
     ("S0.exit_code_matches", &["claw-stdout/exit-code-echo"]),
     ("S2.error_exit_nonzero", &["claw-stdout/error-exit-nonzero"]),
-    ("S2.exit2_is_timeout", &["claw-stdout/exit-2-is-timeout", "claw-stdout/success-exit-zero"]),
+    ("S2.exit2_is_timeout", &["claw-stdout/exit-2-is-timeout", "claw-stdout/exit-2-says-timeout"]),
     ("S0.common_fields", &["claw-1.0/common-fields"]),
     ("S0.error_nested", &["claw-1.0/error-fields"]),
     ("S0.kind_enum", &["claw-1.0/error-kind"]),
@@ -78,12 +78,21 @@ const OUTSIDE_A_REPOSITORY: &str =
 
 const CONTRACTS: [&str; 4] = ["claw-stdout", "claw-1.0", "claw-flat", "claw-2.0"];
 
+/// The flags of claw, as its target's file has them.
+fn declared_flags() -> Vec<String> {
+    let text = fs::read_to_string(Path::new(ROOT).join("targets/claw.toml")).unwrap();
+    let target: toml::Table = text.parse().unwrap();
+    let flags = target["speaks"][0]["flags"].as_array().unwrap();
+    flags.iter().map(|flag| flag.as_str().unwrap().to_owned()).collect()
+}
+
 /// The clauses that a recording breaks, of all claw contracts.
 fn broken(directory: &Path, sets: &[ContractSet]) -> BTreeSet<String> {
     let recording = Recording::open(directory).unwrap_or_else(|error| panic!("{error}"));
     let read = |name: &str| fs::read(directory.join(name)).unwrap_or_default();
     let (stdout, stderr) = (read("stdout"), read("stderr"));
-    let run = Run::of(&recording.facts);
+    let mut run = Run::of(&recording.facts);
+    run.flags = Some(declared_flags());
     let findings = |set| judge_output(set, &run, Some(recording.facts.exit.clone()), &stdout, Some(&stderr));
     sets.iter().flat_map(findings).map(|finding| finding.clause).collect()
 }
@@ -143,7 +152,7 @@ const LIVE: &[(u8, &str, &str)] = &[
     (5, "resume_cmd_session_delete_nope", "claw-stdout/error-exit-nonzero"),
     (5, "resume_cmd_session_switch_nope", "claw-stdout/error-exit-nonzero"),
     (5, "resume_cmd_mcp_show_nope", "claw-stdout/error-exit-nonzero"),
-    (6, "acp", "claw-stdout/success-exit-zero"),
+    (6, "acp", "claw-stdout/exit-2-says-timeout"),
     (6, "resume_cmd_commit", "claw-stdout/exit-2-is-timeout"),
     (7, "x_unknown_flag_with_creds", "claw-flat/unknown-flag-refused"),
     (7, "x_unknown_sub_digits_with_creds", "claw-flat/unknown-command-refused"),

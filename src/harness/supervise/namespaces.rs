@@ -1,0 +1,137 @@
+//! A view of the machine that is the target's alone: its network, its files, its processes, its user.
+//!
+//! A process cannot move itself into a new tree of processes, only what it starts afterwards. So the supervisor starts
+//! itself again as the first process there, and waits for it; where the kernel refuses that, it goes on without.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::process::{Command, ExitCode, Stdio};
+
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{Signal, getgid, getuid, set_parent_process_death_signal};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, capabilities, clear_ambient_capability_set,
+    configure_capability_in_ambient_set, set_capabilities, unshare_unsafe,
+};
+
+use super::network;
+
+/// The user that a target believes to be. Not root: a target must meet the permissions that a user meets.
+const USER_INSIDE: u32 = 1000;
+/// How the first process of a namespace says that it cannot be one.
+const REFUSED: u8 = 77;
+
+/// What a supervisor makes before its first case: the word that it is started with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Nothing: the target shares what the harness has.
+    Shared,
+    /// A network and a view of the file system.
+    Files,
+    /// These, and processes of its own.
+    Processes,
+    /// The same, seen from within: this is the first process.
+    First,
+}
+
+impl View {
+    const ALL: [Self; 4] = [Self::Shared, Self::Files, Self::Processes, Self::First];
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Shared => "shared",
+            Self::Files => "files",
+            Self::Processes => "processes",
+            Self::First => "first",
+        }
+    }
+
+    /// What a supervisor was started with.
+    pub(super) fn named(word: Option<&OsStr>) -> Self {
+        Self::ALL
+            .into_iter()
+            .find(|view| word.is_some_and(|word| word == view.word()))
+            .unwrap_or(Self::Shared)
+    }
+}
+
+/// Moves this process into a network and a view of the file system of its own.
+pub(super) fn enter_files() -> io::Result<()> {
+    leave(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWNS)?;
+    network::raise_loopback()
+}
+
+/// Starts this program again as the first process of a namespace, in a network of its own, with the same socket, and
+/// waits for its end. The error says why there can be none.
+pub(super) fn enter_processes(command: &str) -> Result<ExitCode, String> {
+    let start = || -> io::Result<Option<i32>> {
+        leave(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWPID)?;
+        network::raise_loopback()?;
+        keep_capabilities()?;
+        let socket = io::stdin().as_fd().try_clone_to_owned()?;
+        let mut first = Command::new(std::env::current_exe()?)
+            .args([command, View::First.word()])
+            .env_clear()
+            .stdin(Stdio::from(socket))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        Ok(first.wait()?.code())
+    };
+    match start().map_err(|error| error.to_string())? {
+        Some(0) => Ok(ExitCode::SUCCESS),
+        Some(code) if code == i32::from(REFUSED) => Err("it cannot have a /proc of its own".to_owned()),
+        _ => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// Makes this process, which is the first of its namespace, see what belongs to it; the exit code that says why it cannot.
+pub(super) fn begin_as_first() -> Result<(), ExitCode> {
+    let begin = || -> io::Result<()> {
+        // With the one outside everything ends that is held here.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // What this process may do is not for what it starts.
+        clear_ambient_capability_set()?;
+        let sets = capabilities(None)?;
+        set_capabilities(None, CapabilitySets { inheritable: CapabilitySet::empty(), ..sets })?;
+        leave_mounts()?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        Ok(mount("proc", "/proc", "proc", flags, None)?)
+    };
+    begin().map_err(|_| ExitCode::from(REFUSED))
+}
+
+/// Takes a view of the file system of its own; the user is one who may.
+fn leave_mounts() -> io::Result<()> {
+    unshare(UnshareFlags::NEWNS)
+}
+
+/// Leaves what is shared, as a user who may do everything there and nothing elsewhere.
+fn leave(flags: UnshareFlags) -> io::Result<()> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    unshare(flags)?;
+    // Group ids can only be mapped by a process that has given up changing them.
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{USER_INSIDE} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{USER_INSIDE} {group} 1"))
+}
+
+#[expect(unsafe_code, reason = "the call is only unsafe for the file table, which stays shared here")]
+fn unshare(flags: UnshareFlags) -> io::Result<()> {
+    // SAFETY: no flag that is used here concerns the table of file descriptors.
+    Ok(unsafe { unshare_unsafe(flags) }?)
+}
+
+/// Who is not root loses with the next program what he may do, unless it is ambient.
+fn keep_capabilities() -> io::Result<()> {
+    let mut sets = capabilities(None)?;
+    sets.inheritable = sets.permitted;
+    set_capabilities(None, sets)?;
+    for capability in sets.permitted.iter().filter(|capability| CapabilitySet::all().contains(*capability)) {
+        // One that this version of the kernel does not know is needed by nobody.
+        _ = configure_capability_in_ambient_set(capability, true);
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! Nothing but a case's own places can be written: every mount that is seen becomes read-only, and the places where a
+//! machine keeps its sockets are empty.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD};
+use rustix::mount::{MountFlags, OpenTreeFlags, mount, mount_remount, open_tree};
+
+/// Where a machine keeps sockets through which its services can be asked.
+const SOCKETS: [&str; 2] = ["/run", "/var/run"];
+/// What the kernel shows is no place to keep things, and terminals have to be written.
+const LEFT_ALONE: [&str; 2] = ["proc", "devpts"];
+/// More names say no more.
+const MOST_NAMES: usize = 5;
+
+/// The file system as it was, seen by nobody else: what is left of a room that its harness can no longer remove is removed
+/// through it.
+#[derive(Debug)]
+pub(super) struct Before(OwnedFd);
+
+impl Before {
+    /// Removes the empty directory that a room was mounted on.
+    pub(super) fn remove_folder(&self, folder: &Path) {
+        let inside = folder.strip_prefix("/").unwrap_or(folder);
+        // Its harness may have done so itself.
+        _ = rustix::fs::unlinkat(&self.0, inside, AtFlags::REMOVEDIR);
+    }
+}
+
+/// Makes everything read-only that this process sees. What it was, and which places can be written all the same.
+pub(super) fn protect() -> io::Result<(Before, Vec<String>)> {
+    let whole =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    let before = Before(open_tree(CWD, "/", whole)?);
+    let mut writable = Vec::new();
+    for place in mounts(&fs::read_to_string("/proc/self/mountinfo")?) {
+        let is_left_alone = LEFT_ALONE.contains(&place.kind.as_str());
+        if place.is_read_only || is_left_alone || mount_remount(&place.path, place.read_only(), "").is_ok() {
+            continue;
+        }
+        // One that another mount covers cannot be reached, nor can one that its user may not look at.
+        if rustix::fs::access(&place.path, rustix::fs::Access::WRITE_OK).is_ok()
+            && writable.len() < MOST_NAMES
+        {
+            writable.push(place.path.display().to_string());
+        }
+    }
+    for place in SOCKETS {
+        if fs::symlink_metadata(place).is_ok_and(|found| found.is_dir()) {
+            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
+            mount("clawgate", place, "tmpfs", flags, c"mode=0755,size=4k")?;
+        }
+    }
+    Ok((before, writable))
+}
+
+/// One line of the kernel's list of mounts.
+struct Mounted {
+    path: PathBuf,
+    kind: String,
+    is_read_only: bool,
+    /// What it may not be used for; a mount that came from elsewhere cannot lose such a restriction.
+    flags: MountFlags,
+}
+
+impl Mounted {
+    fn read_only(&self) -> MountFlags {
+        MountFlags::BIND | MountFlags::RDONLY | self.flags
+    }
+}
+
+fn mounts(list: &str) -> Vec<Mounted> {
+    list.lines().filter_map(mounted).collect()
+}
+
+fn mounted(line: &str) -> Option<Mounted> {
+    let (of_mount, of_system) = line.split_once(" - ")?;
+    let mut words = of_mount.split(' ').skip(4);
+    let (path, options) = (words.next()?, words.next()?);
+    let mut flags = MountFlags::empty();
+    for option in options.split(',') {
+        flags |= match option {
+            "nosuid" => MountFlags::NOSUID,
+            "nodev" => MountFlags::NODEV,
+            "noexec" => MountFlags::NOEXEC,
+            _ => MountFlags::empty(),
+        };
+    }
+    let is_read_only = options.split(',').any(|option| option == "ro");
+    Some(Mounted {
+        path: unescaped(path),
+        kind: of_system.split(' ').next()?.to_owned(),
+        is_read_only,
+        flags,
+    })
+}
+
+/// A path of that list: space, tab, newline and backslash are written as three octal digits.
+fn unescaped(text: &str) -> PathBuf {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..3).filter(|_| byte == b'\\').and_then(|digits| str::from_utf8(digits).ok());
+        if let Some(code) = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            bytes.push(code);
+            rest = &after[3..];
+        } else {
+            bytes.push(byte);
+            rest = after;
+        }
+    }
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_is_read_with_its_restrictions_and_odd_names() {
+        let line =
+            r"36 35 98:0 /mnt1 /mnt/a\040b\134c rw,nosuid,noexec,relatime master:1 - ext4 /dev/root rw";
+        let found = mounted(line).unwrap();
+        assert_eq!((found.path.to_str().unwrap(), found.kind.as_str()), (r"/mnt/a b\c", "ext4"));
+        assert!(!found.is_read_only);
+        assert_eq!(found.flags, MountFlags::NOSUID | MountFlags::NOEXEC);
+        assert!(mounted("36 35 0:5 / /x ro,nodev - tmpfs x rw").unwrap().is_read_only);
+        assert!(mounted("nonsense").is_none());
+    }
+}

@@ -1,0 +1,122 @@
+//! A contract that includes another one: what it does not say itself, the other says for it, under its name.
+//!
+//! ```toml
+//! [include]
+//! contract = "claw-1.0"                                # beside it, or a built-in one
+//! without = ["schema-version"]                         # clauses that it does not take over
+//! edit = [{ set = "/schema_version", to = "2.0" }]     # what the fixtures of the other have to be changed in
+//! ```
+
+use super::load::{Bundle, CONTRACT_FILE};
+use crate::document::{Document, FileError, Item, Table};
+
+/// The text of a contract's file, and that of the contract which it includes.
+pub(super) struct Texts<'b> {
+    own: (String, &'b str),
+    other: Option<(String, &'b str)>,
+}
+
+/// What a contract says, and what the one says that it includes.
+pub(super) struct Sections<'t> {
+    pub(super) own: Table<'t>,
+    other: Option<Other<'t>>,
+}
+
+/// The contract that is included.
+struct Other<'t> {
+    top: Table<'t>,
+    /// The clauses that are not taken over.
+    without: Vec<Item<'t>>,
+    /// What its fixtures have to be changed in to be good ones of the contract that includes it.
+    edits: Vec<Item<'t>>,
+    /// The line that includes it.
+    line: usize,
+}
+
+/// The name of the contract that another one includes, and where it says so.
+pub(super) fn included(bundle: &Bundle) -> Result<Option<(String, FileError)>, FileError> {
+    let label = bundle.label(CONTRACT_FILE);
+    let Some(node) = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?.get("include") else {
+        return Ok(None);
+    };
+    let name = node.table()?.need("contract")?;
+    Ok(Some((name.text()?, name.complain(""))))
+}
+
+impl<'b> Texts<'b> {
+    pub(super) fn of(bundle: &'b Bundle) -> Result<Self, FileError> {
+        let text = |bundle: &'b Bundle| Ok((bundle.label(CONTRACT_FILE), bundle.text(CONTRACT_FILE)?));
+        Ok(Self { own: text(bundle)?, other: bundle.included().map(text).transpose()? })
+    }
+
+    pub(super) fn sections(&self) -> Result<Sections<'_>, FileError> {
+        let own = Document::parse(&self.own.0, self.own.1)?;
+        let node = own.get("include");
+        let other = match (node, &self.other) {
+            (Some(node), Some((label, text))) => Some(Other::load(&node, Document::parse(label, text)?)?),
+            (Some(node), None) => return Err(node.complain("the contract that it includes is not here")),
+            (None, _) => None,
+        };
+        Ok(Sections { own, other })
+    }
+}
+
+impl<'t> Other<'t> {
+    fn load(node: &Item<'t>, top: Table<'t>) -> Result<Self, FileError> {
+        let fields = node.table()?;
+        fields.need("contract")?;
+        let list = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.list());
+        let other = Self { top, without: list("without")?, edits: list("edit")?, line: node.line() };
+        fields.finish()?;
+        Ok(other)
+    }
+}
+
+impl<'t> Sections<'t> {
+    /// A section of the contract or, where it has none, of the one that it includes.
+    pub(super) fn get(&self, key: &'static str) -> Option<Item<'t>> {
+        self.own.get(key).or_else(|| self.other.as_ref()?.top.get(key))
+    }
+
+    /// What the fixtures of the included contract have to be changed in.
+    pub(super) fn edits(&self) -> &[Item<'t>] {
+        self.other.as_ref().map_or(&[], |other| &other.edits)
+    }
+
+    /// The clauses, each with the line of the contract that says so: those of the included contract in their order, of
+    /// which a clause with the same id takes the place, then the others.
+    pub(super) fn clauses(&self) -> Result<Vec<(Item<'t>, usize)>, FileError> {
+        let list = |top: &Table<'t>| top.get("clause").map_or(Ok(Vec::new()), |node| node.list());
+        let id = |node: &Item<'t>| node.table()?.need("id")?.text();
+        let mut own = list(&self.own)?;
+        let mut clauses = Vec::new();
+        if let Some(other) = &self.other {
+            let theirs = list(&other.top)?;
+            let ids = theirs.iter().map(id).collect::<Result<Vec<_>, _>>()?;
+            for node in &other.without {
+                if !ids.contains(&node.text()?) {
+                    return Err(node.complain("the contract that is included has no such clause"));
+                }
+            }
+            let mut own_ids = own.iter().map(id).collect::<Result<Vec<_>, _>>()?;
+            for (node, name) in theirs.into_iter().zip(ids) {
+                if let Some(place) = own_ids.iter().position(|own| *own == name) {
+                    own_ids.remove(place);
+                    clauses.push(placed(own.remove(place)));
+                } else if !other.without.iter().any(|node| node.str().is_ok_and(|left| left == name)) {
+                    clauses.push((node, other.line));
+                }
+            }
+        }
+        clauses.extend(own.into_iter().map(placed));
+        if clauses.is_empty() {
+            return Err(self.own.complain("a contract needs at least one `[[clause]]`"));
+        }
+        Ok(clauses)
+    }
+}
+
+fn placed(node: Item<'_>) -> (Item<'_>, usize) {
+    let line = node.line();
+    (node, line)
+}

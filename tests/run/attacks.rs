@@ -1,0 +1,300 @@
+//! Targets that attack the machine, the harness or what it keeps: each with the promise that it tries to break.
+
+use std::fs;
+use std::io::Read as _;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::containment::{facts, process_with, run_script, script, without_namespaces};
+use crate::support::process;
+
+fn stdout(folder: &TempDir, name: &str) -> String {
+    fs::read_to_string(folder.path().join("out/reference").join(name).join("stdout")).unwrap()
+}
+
+/// Whether the kernel lets a target be kept apart in every way; where it does not, the recording says why.
+fn is_apart(facts: &Value) -> bool {
+    let isolation = &facts["isolation"];
+    let held = ["network", "processes"].iter().all(|part| isolation[part] == "namespace");
+    if !held || isolation["files"] != "overlay" {
+        let reasons = ["reason", "files_reason", "processes_reason"];
+        assert!(reasons.iter().any(|reason| isolation[reason].is_string()), "{isolation}");
+        return false;
+    }
+    true
+}
+
+/// A target whose version question attacks, as `targets/evil.toml` of a project.
+fn evil_version(folder: &TempDir, script: &str) {
+    let program = folder.path().join("evil");
+    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let target = "[target]\nname = \"evil\"\nprogram = \"./evil\"\nversion = [\"--version\"]\n[env]\nPATH = \"/usr/bin:/bin\"\n\
+                  [[speaks]]\ncontract = \"claw-flat\"\nargs = []\nprompt = [\"-p\", \"{prompt}\"]\n";
+    fs::create_dir(folder.path().join("targets")).unwrap();
+    fs::write(folder.path().join("targets/evil.toml"), target).unwrap();
+    fs::write(folder.path().join("clawgate.toml"), "").unwrap();
+}
+
+#[test]
+fn the_version_question_is_asked_once_in_a_room_and_leaves_nothing() {
+    let folder = TempDir::new().unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    // It writes, asks the network of the machine, and leaves a process that holds its output.
+    let attack = format!(
+        "echo 1.2.3; echo asked >> {home}/asked; touch /tmp/version-{name}; env > {home}/env; \
+         bash -c 'exec 3<>/dev/tcp/127.0.0.1/{port}' 2>/dev/null; \
+         setsid sleep 86431 &",
+        home = folder.path().display()
+    );
+    evil_version(&folder, &attack);
+    let mut command = process(&folder);
+    command.args(["run", "claw/prompt", "--target", "evil", "--jobs", "2", "--out", "out"]);
+    let output = command.env("SECRET_OF_THE_PARENT", "x").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("evil (1.2.3)"), "{said}");
+    assert_eq!(process_with("86431"), None, "what the version question started still runs");
+    let recording = walk(&folder.path().join("out/evil")).expect("a recording");
+    if !is_apart(&facts(&recording)) {
+        return;
+    }
+    assert!(listener.accept().is_err(), "the version question reached the machine's network");
+    assert!(!std::path::Path::new(&format!("/tmp/version-{name}")).exists());
+    assert!(!folder.path().join("asked").exists() && !folder.path().join("env").exists());
+}
+
+/// The first recording below a folder.
+fn walk(folder: &std::path::Path) -> Option<std::path::PathBuf> {
+    if folder.join("recording.json").exists() {
+        return Some(folder.to_owned());
+    }
+    let mut entries: Vec<_> = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries.into_iter().find_map(|entry| walk(&entry))
+}
+
+#[test]
+fn a_target_sees_and_signals_no_process_but_its_own() {
+    let folder = TempDir::new().unwrap();
+    let attack = format!(
+        "kill -0 {own} && echo sees; kill -STOP 1 2>/dev/null; kill -9 1 2>/dev/null; \
+         cat /proc/1/environ /proc/{own}/environ 2>/dev/null; echo alive; ls /proc | grep -c '^[0-9]*$'",
+        own = std::process::id()
+    );
+    script(&folder, "processes", &attack, "", "exit = 0");
+    let (_, facts) = run_script(&folder, "processes", &[]);
+    if is_apart(&facts) {
+        let said = stdout(&folder, "processes");
+        let mut lines = said.lines();
+        assert_eq!(lines.next(), Some("alive"), "{said}");
+        assert!(lines.next().unwrap().parse::<u32>().unwrap() < 8, "{said}");
+    }
+}
+
+#[test]
+fn nothing_can_be_written_but_the_room_and_its_layers() {
+    let folder = TempDir::new().unwrap();
+    // Beside the project, where no layer is: the build's own folder for tests.
+    let project = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let golden = project.path().join("a.snap");
+    fs::write(&golden, "as it was").unwrap();
+    let attack = format!(
+        "echo changed > {golden}; rm -f {golden}; touch {project}/new; touch /run/new; ls /run; touch in-the-room && echo '{{}}'",
+        golden = golden.display(),
+        project = project.path().display(),
+    );
+    script(&folder, "writes", &attack, "", "exit = 0");
+    let (_, facts) = run_script(&folder, "writes", &[]);
+    if is_apart(&facts) {
+        assert_eq!(stdout(&folder, "writes"), "{}\n");
+        assert_eq!(fs::read_to_string(&golden).unwrap(), "as it was");
+        assert!(!project.path().join("new").exists());
+        assert_eq!(facts["files"][0]["path"], "work/in-the-room");
+    }
+}
+
+#[test]
+fn a_full_disk_is_the_targets_own() {
+    let folder = TempDir::new().unwrap();
+    let fills = "head -c 30000000 /dev/zero > big || echo full; head -c 30000000 /dev/zero > /tmp/big || echo full; echo '{}'";
+    script(&folder, "fills", fills, "disk_bytes = 20000000", "exit = 0");
+    let (_, facts) = run_script(&folder, "fills", &[]);
+    if is_apart(&facts) {
+        assert_eq!(stdout(&folder, "fills"), "full\nfull\n{}\n");
+        assert!(facts["files"][0]["bytes"].as_u64().unwrap() < 20_100_000, "{facts}");
+    }
+}
+
+#[test]
+fn too_much_memory_ends_the_target_and_few_descriptors_stay_few() {
+    let folder = TempDir::new().unwrap();
+    let grows = "x=$(head -c 300000000 /dev/zero | tr '\\0' a); sleep 30; echo '{}'";
+    script(&folder, "grows", grows, "memory_bytes = 100000000", "");
+    let (end, facts) = run_script(&folder, "grows", &[]);
+    assert_eq!(facts["exit"]["timed_out"], "memory-limit", "{facts}");
+    assert_eq!(end["status"], "fail", "{end}");
+    script(&folder, "opens", "ulimit -Hn; cat /proc/self/oom_score_adj; echo '{}'", "descriptors = 10", "");
+    let (_, facts) = run_script(&folder, "opens", &[]);
+    assert_eq!(facts["exit"]["code"], 0);
+    assert_eq!(stdout(&folder, "opens"), "10\n1000\n{}\n");
+}
+
+#[test]
+fn a_network_that_is_required_stays_one_where_connections_are_refused_for_a_while() {
+    let folder = TempDir::new().unwrap();
+    let text = "[scenario]\nname = \"late\"\ncontract = \"claude-stream-json\"\napi = \"plain\"\n[run]\nprompt = \"hi\"\n\
+                env = { CLAUDE_CODE_MAX_RETRIES = \"10\" }\n[[variants]]\nname = \"refused\"\nfault = \"refuse:for-ms=300\"\n";
+    fs::write(folder.path().join("late.toml"), text).unwrap();
+    let mut command = process(&folder);
+    let output = command.args(["run", "late.toml", "--network", "require", "--out", "out"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let Some(recording) = walk(&folder.path().join("out")) else {
+        // The kernel does not allow it, and that is said.
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        return;
+    };
+    let facts = facts(&recording);
+    assert_eq!(facts["isolation"]["network"], "namespace", "{facts}");
+    assert!(!facts["requests"].as_array().unwrap().is_empty(), "the API never listened again: {facts}");
+}
+
+#[test]
+fn what_cannot_be_kept_apart_can_be_refused_as_a_whole() {
+    let folder = TempDir::new().unwrap();
+    let clawgate = cargo_bin("clawgate");
+    let output = without_namespaces(&clawgate)
+        .args(["run", "claude/answers/stream", "--isolation", "require"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said =
+        String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("cannot be kept apart from the machine's network"), "{said}");
+}
+
+#[test]
+fn a_supervisor_that_is_stopped_hangs_nobody_and_hides_nothing() {
+    let folder = TempDir::new().unwrap();
+    let attack = "setsid sh -c 'cd /; exec env -i sleep 86441' & kill -STOP $PPID; sleep 86442";
+    script(&folder, "stops", attack, "wall_ms = 500", "");
+    for network in ["auto", "off"] {
+        let output = process(&folder)
+            .args(["run", "stops.toml", "--network", network, "--out", "out"])
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        assert!([3, 100].contains(&output.status.code().unwrap()), "{network}");
+        assert_eq!(process_with("86441").or_else(|| process_with("86442")), None, "{network}");
+    }
+}
+
+#[test]
+fn a_file_that_is_expected_is_a_file() {
+    let folder = TempDir::new().unwrap();
+    let text =
+        fs::write(folder.path().join("text"), "the text").map(|()| folder.path().join("text")).unwrap();
+    for (name, makes) in [
+        ("pipe", "mkfifo out.txt".to_owned()),
+        ("endless", "ln -s /dev/zero out.txt".to_owned()),
+        ("borrowed", format!("ln -s {} out.txt", text.display())),
+    ] {
+        let expect = "files = { \"out.txt\" = \"the text\" }";
+        script(&folder, name, &format!("{makes}; echo '{{}}'"), "", expect);
+        let (end, _) = run_script(&folder, name, &[]);
+        let failures = end["failures"].to_string();
+        assert!(failures.contains("out.txt is no file but a"), "{name}: {failures}");
+    }
+}
+
+/// The rooms of this user that are there.
+fn rooms() -> Vec<std::path::PathBuf> {
+    let places =
+        ["/dev/shm", "/tmp"].iter().flat_map(|place| fs::read_dir(place).into_iter().flatten().flatten());
+    let rooms = places.filter(|entry| entry.file_name().to_string_lossy().starts_with("clawgate-"));
+    rooms.map(|entry| entry.path()).collect()
+}
+
+#[test]
+fn a_clawgate_that_is_killed_leaves_no_room() {
+    for network in ["auto", "off"] {
+        let folder = TempDir::new().unwrap();
+        // It tells when the room is full.
+        let fills = "echo x > file; mkdir -p a/b; chmod 000 a; echo filled; sleep 86451";
+        script(&folder, "lives", fills, "", "");
+        let mut command = process(&folder);
+        command.args(["run", "lives.toml", "--network", network, "--out", "out", "--format", "json"]);
+        let mut clawgate = command.stdout(Stdio::piped()).spawn().unwrap();
+        let target = loop {
+            if let Some(target) = process_with("86451") {
+                break target;
+            }
+            assert!(clawgate.try_wait().unwrap().is_none(), "clawgate ended early");
+            std::thread::yield_now();
+        };
+        let room = fs::read_link(format!("/proc/{}/cwd", target.as_raw_nonzero())).unwrap();
+        let room = room.parent().unwrap().to_owned();
+        // The supervisor holds the other end of this until it is gone.
+        let supervisors = children_of(clawgate.id());
+        clawgate.kill().unwrap();
+        clawgate.wait().unwrap();
+        for supervisor in supervisors {
+            wait_for_end(supervisor);
+        }
+        assert!(!rooms().contains(&room), "{network}: {} is still there", room.display());
+        let mut rest = String::new();
+        clawgate.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+    }
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten();
+    let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    lists
+        .flat_map(|list| list.split_ascii_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<u32>>())
+        .collect()
+}
+
+fn wait_for_end(pid: u32) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let Ok(ends) = pidfd_open(Pid::from_raw(pid.cast_signed()).unwrap(), PidfdFlags::empty()) else { return };
+    let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+    assert_eq!(poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&limit)).unwrap(), 1, "{pid} still runs");
+}
+
+#[test]
+fn the_environment_of_clawgate_is_nobodys_to_read() {
+    let folder = TempDir::new().unwrap();
+    // As another process of the same user would, without a namespace between them.
+    let reads = "cat /proc/$(cat /proc/$PPID/status | sed -n 's/^PPid:[^0-9]*//p')/environ | tr '\\0' '\\n'; echo '{}'";
+    script(&folder, "reads", reads, "", "");
+    let output = as_other_user(&folder, &["run", "reads.toml", "--network", "off", "--out", "out"]);
+    let Some(output) = output else { return };
+    let said = fs::read_to_string(folder.path().join("out/reference/reads/stdout")).unwrap();
+    assert!(said.contains("{}") && !said.contains("KEY_OF_THE_USER"), "{said} {output:?}");
+}
+
+/// Runs clawgate as a user who is not root, where that can be arranged.
+fn as_other_user(folder: &TempDir, args: &[&str]) -> Option<std::process::Output> {
+    let mut command = if rustix::process::geteuid().is_root() {
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let binary = folder.path().join("clawgate");
+        fs::copy(cargo_bin("clawgate"), &binary).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]).arg(binary);
+        command
+    } else {
+        Command::new(cargo_bin("clawgate"))
+    };
+    command.args(args).current_dir(folder.path()).env("KEY_OF_THE_USER", "x").env_remove("CLAWGATE_BIN");
+    command.output().ok()
+}
