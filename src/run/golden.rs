@@ -41,6 +41,8 @@ pub(crate) struct Golden {
 struct Notes {
     /// Each as it was at the beginning, or as this run has written it.
     known: BTreeMap<PathBuf, Fingerprint>,
+    /// The repetition of a case that was finished first.
+    first: BTreeMap<PathBuf, u32>,
     /// What this run has put beside a snapshot, and which repetition did.
     waiting: BTreeMap<PathBuf, u32>,
     /// How many runs were as their snapshots say.
@@ -70,6 +72,24 @@ pub(crate) struct GoldenSummary {
 #[cfg(feature = "cli")]
 pub(crate) fn is_secret(text: &str) -> bool {
     Masker::new([]).mask(text) != text
+}
+
+impl Notes {
+    fn note(&mut self, planned: &Planned, path: &Path, checked: &Checked, as_expected: bool) {
+        match checked.outcome {
+            Outcome::Same => self.same += 1,
+            Outcome::Updated { replaced } => {
+                self.written.insert(path.to_owned(), Written { replaced, as_expected });
+                if let Ok(fingerprint) = Store::fingerprint(path) {
+                    self.known.insert(path.to_owned(), fingerprint);
+                }
+            }
+            _ => {}
+        }
+        if matches!(checked.waits, Ok(true)) {
+            self.waiting.insert(path.to_owned(), planned.repetition);
+        }
+    }
 }
 
 impl Golden {
@@ -131,14 +151,18 @@ impl Golden {
             Err(error) => return failure(format!("cannot be compared: {}", printable(&error.to_string()))),
         };
         let path = store.path(&normal.target, &normal.scenario);
-        let (at_start, mode) = {
-            let notes = self.notes();
-            // A snapshot that nobody looked at before the targets started cannot be trusted.
-            (notes.known.get(&path).copied().unwrap_or(Fingerprint::NONE), self.mode(planned, &notes, &path))
-        };
-        match store.check(&normal, mode, at_start) {
+        let mut notes = self.notes();
+        // A snapshot that nobody looked at before the targets started cannot be trusted.
+        let at_start = notes.known.get(&path).copied().unwrap_or(Fingerprint::NONE);
+        let mode = self.mode(planned, &mut notes, &path);
+        // Whoever writes a snapshot is done before another repetition is compared with it.
+        let held = (mode == Mode::Update).then_some(notes);
+        let checked = store.check(&normal, mode, at_start);
+        match checked {
             Ok(checked) => {
-                self.note(planned, &path, &checked, as_expected);
+                let mut notes = held.unwrap_or_else(|| self.notes());
+                notes.note(planned, &path, &checked, as_expected);
+                drop(notes);
                 self.told(planned, &path, checked)
             }
             Err(error) => failure(error.to_string()),
@@ -146,33 +170,17 @@ impl Golden {
     }
 
     /// What is done about a difference of this case.
-    fn mode(&self, planned: &Planned, notes: &Notes, path: &Path) -> Mode {
+    fn mode(&self, planned: &Planned, notes: &mut Notes, path: &Path) -> Mode {
+        let first = *notes.first.entry(path.to_owned()).or_insert(planned.repetition);
         let waits_for_another = notes.waiting.get(path).is_some_and(|other| *other != planned.repetition);
         match self.options.mode {
             // Further repetitions show whether the first one can be repeated.
-            Mode::Update if planned.repetition > 1 => Mode::ReadOnly,
+            Mode::Update if planned.repetition != first => Mode::ReadOnly,
             // A misbehaviour shares its target's snapshots, to be caught by them; it must not become one.
             _ if planned.target.choice.misbehaviour.is_some() => Mode::ReadOnly,
             // What another repetition found still waits, whatever this one finds.
             Mode::Check if waits_for_another => Mode::ReadOnly,
             mode => mode,
-        }
-    }
-
-    fn note(&self, planned: &Planned, path: &Path, checked: &Checked, as_expected: bool) {
-        let mut notes = self.notes();
-        match checked.outcome {
-            Outcome::Same => notes.same += 1,
-            Outcome::Updated { replaced } => {
-                notes.written.insert(path.to_owned(), Written { replaced, as_expected });
-                if let Ok(fingerprint) = Store::fingerprint(path) {
-                    notes.known.insert(path.to_owned(), fingerprint);
-                }
-            }
-            _ => {}
-        }
-        if matches!(checked.waits, Ok(true)) {
-            notes.waiting.insert(path.to_owned(), planned.repetition);
         }
     }
 

@@ -20,14 +20,14 @@ id="$(random 4)-0000-4000-8000-$(random 6)"
 task="b$(random 4)"
 echo '{"type":"system","subtype":"init","session_id":"'$id'","cwd":"'$PWD'"}'
 echo '{"type":"system","subtype":"task_started","session_id":"'$id'","task_id":"'$task'","description":"about '$task'"}'
-echo '{"type":"result","subtype":"success","is_error":false,"result":"Hello.","duration_ms":'$$',"session_id":"'$id'"}'
+echo '{"type":"result","subtype":"success","is_error":false,"result":"Hello.","duration_ms":'$(od -An -N2 -tu2 /dev/urandom | tr -d ' \n')',"session_id":"'$id'"}'
 "#;
 
 /// Lists sessions as claw-1.0 does, of which one is another each time.
 const LISTS: &str = r#"#!/bin/sh
 session="sess_$(od -An -N4 -tx1 /dev/urandom | tr -d ' \n')"
 echo '{"timestamp":"'$(date -u +%FT%TZ)'","command":"list-sessions","exit_code":0,"output_format":"json","schema_version":"1.0",
-"directory":"'$PWD'","sessions_count":1,"duration_ms":'$$',"sessions":[{"session_id":"'$session'","path":"'$PWD/$session'.jsonl"}]}'
+"directory":"'$PWD'","sessions_count":1,"duration_ms":'$(od -An -N2 -tu2 /dev/urandom | tr -d ' \n')',"sessions":[{"session_id":"'$session'","path":"'$PWD/$session'.jsonl"}]}'
 "#;
 
 fn scenario(contract: &str) -> String {
@@ -145,7 +145,7 @@ fn a_difference_that_comes_back_points_to_what_differs_from_run_to_run() {
     let message = run(folder.path(), &[]).1[0]["message"].to_string();
     assert!(!message.contains("learn-volatile"), "{message}");
     // The command that is named does what it is named for.
-    act(folder.path(), &STREAMS.replace("\"Hello.\"", "\"Hello '$$'.\""));
+    act(folder.path(), &STREAMS.replace("\"Hello.\"", "\"Hello '$(random 3)'.\""));
     let learn = ["golden", "learn-volatile", "case.toml", "--target", "mine.toml", "--case", "mine"];
     clawgate(folder.path()).args(learn).assert().success().stdout(contains("+fields = [\"/result\"]"));
     // Where repetitions of one run differ it is told at once.
