@@ -20,7 +20,9 @@ fn embed(folder: &str, extension: Option<&str>, into: &str, include: &str) -> io
     files.sort();
     let mut code = String::from("&[\n");
     for file in files {
-        if extension.is_some() && file.extension().and_then(|found| found.to_str()) != extension {
+        // What is written for people stays outside.
+        let found = file.extension().and_then(|found| found.to_str());
+        if found == Some("md") || (extension.is_some() && found != extension) {
             continue;
         }
         let name = file.strip_prefix(&root).map_err(io::Error::other)?;

@@ -36,7 +36,8 @@ Examples:
   clawgate diff claude@2.1.197 claude@2.1.325 --case smoke
   clawgate diff golden/reference clawgate-out --consumer documented
 
-Exit codes: 0 nothing is breaking; 100 something is that is not a known change; 2 a side cannot be read; 3 a target is
+Exit codes: 0 nothing is breaking; 100 something is that is neither a known change nor announced by the version bump
+that the contract's policy asks for, or a case is gone; 2 a side cannot be read; 3 a target is
 missing; 4 no case is on both sides.")]
 pub(super) struct DiffArgs {
     /// What was before
@@ -60,6 +61,9 @@ pub(super) struct DiffArgs {
     /// Where recordings of targets that are run go [default: a directory that vanishes]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Do not fail when the new side lacks a case or a file that the old side has
+    #[arg(long)]
+    allow_missing: bool,
     /// For people also what no contract promises
     #[arg(long)]
     all: bool,
@@ -94,10 +98,18 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let today = time::date(time::now());
     let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
     let is_broken = drift.changes.iter().any(crate::drift::Change::fails);
-    let outcome = Outcome::of_findings(is_broken || !complaints.is_empty());
+    let is_missing = !drift.only_old.is_empty() && !args.allow_missing;
+    let outcome = Outcome::of_findings(is_broken || is_missing || !complaints.is_empty());
     args.report(&drift, &consumers, outcome.into())?;
     for complaint in complaints {
         complain(&complaint.to_string());
+    }
+    if is_missing {
+        let (count, first) = (drift.only_old.len(), &drift.only_old[0]);
+        complain(&format!(
+            "{count} of the old side's cases are gone, such as `{first}`: nothing can be said of them; \
+             --allow-missing accepts that"
+        ));
     }
     Ok(outcome)
 }
@@ -126,7 +138,9 @@ impl DiffArgs {
                     "type": "summary", "schema_version": 1, "compared": drift.compared,
                     "only_old": drift.only_old.len(), "only_new": drift.only_new.len(),
                     "breaking": drift.count(Effect::Breaking), "additive": drift.count(Effect::Additive),
-                    "info": drift.count(Effect::Info), "known": known, "policies": drift.policies, "exit_code": code,
+                    "info": drift.count(Effect::Info), "known": known,
+                    "announced": drift.changes.iter().filter(|change| change.announced).count(),
+                    "bumps": drift.bumps, "policies": drift.policies, "exit_code": code,
                 });
                 writeln!(out, "{summary}")?;
             }

@@ -79,7 +79,7 @@ impl From<&CommandError> for Outcome {
             | E::Judge(_)
             | E::Npm(NpmError::NoVersion(_) | NpmError::Unpublished(_) | NpmError::NotCovered { .. })
             | E::Recording(_)
-            | E::Snapshot(golden::StoreError::Snapshot { .. })
+            | E::Snapshot(golden::StoreError::Snapshot { .. } | golden::StoreError::Unread { .. })
             | E::Source(_)
             | E::Suite(_) => Self::Usage,
             E::Merge(error) if !error.is_missing() => Self::Usage,

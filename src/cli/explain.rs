@@ -104,7 +104,7 @@ fn sample_json(sample: &Sample) -> serde_json::Value {
 
 fn waiver(contract: &Contract, clause: &Clause) -> String {
     format!(
-        "[[known-failure]]\nclause = \"{}/{}\"\ntarget = \"*\"\nscenario = \"*\"\nreason = \"why it is known\"\nlink = \"https://…\"\nexpires = \"YYYY-MM-DD\"\n",
+        "[[known-failure]]\nclause = \"{}/{}\"\ncase = \"*\"\ntarget = \"*\"\nreason = \"why it is known\"\nlink = \"https://…\"\nexpires = \"YYYY-MM-DD\"\n",
         contract.name(),
         clause.id
     )

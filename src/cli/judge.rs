@@ -13,8 +13,7 @@ use crate::judge::{Contracts, Judgement, Options, Source, find};
 use crate::recording::{Exit, STDERR_HEAD};
 use crate::report::style::FAINT;
 use crate::report::{judgement_json, live_line, write_judgement};
-use crate::run::Process;
-use crate::schema::KnownFailures;
+use crate::run::{CaseName, KnownFailures, Process};
 use crate::stream_json::Line;
 
 use super::error::unreadable;
@@ -99,8 +98,7 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
         None => Contracts::built_in(),
     };
     let options = args.options()?;
-    let mut known = args.known_failures.as_deref().map(|path| read_known(path, &contracts)).transpose()?;
-    let today = time::date(time::now());
+    let known = args.known_failures.as_deref().map(|path| read_known(path, &contracts)).transpose()?;
     let mut out = args.format.format.stdout();
     for (i, input) in inputs.iter().enumerate() {
         let show =
@@ -113,9 +111,9 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
         // One unreadable input does not hide what is wrong with the others.
         match input.judge(&contracts, &options, &mut watch) {
             Ok(mut judgement) => {
-                if let Some(known) = &mut known {
-                    let (target, scenario) = input.origin();
-                    known.mark(&mut judgement.findings, &target, &scenario, &today);
+                if let Some(known) = &known {
+                    let (target, version, scenario) = input.origin();
+                    known.mark(&mut judgement.findings, &CaseName::new(&scenario, &target, &version), &[]);
                 }
                 if i > 0 && args.format.format == Format::Human {
                     writeln!(out)?;
@@ -133,7 +131,7 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
             Err(error) => outcome.add(CommandError::from(error).told()),
         }
     }
-    for complaint in known.iter().flat_map(|known| known.complaints(&today)) {
+    for complaint in known.iter().flat_map(KnownFailures::complaints) {
         complain(&complaint.to_string());
         outcome.add(Outcome::Findings);
     }
@@ -153,7 +151,8 @@ fn process(source: &Source, options: &Options) -> Process {
 
 fn read_known(path: &Path, contracts: &Contracts) -> Result<KnownFailures, CommandError> {
     let text = std::fs::read_to_string(path).map_err(unreadable(path))?;
-    Ok(KnownFailures::parse(&path.display().to_string(), &text, &|clause| contracts.has_clause(clause))?)
+    let (file, today) = (path.display().to_string(), time::date(time::now()));
+    Ok(KnownFailures::parse(&file, &text, today, &|clause| contracts.has_clause(clause))?)
 }
 
 impl JudgeArgs {

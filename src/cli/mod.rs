@@ -13,6 +13,7 @@ mod fail_on;
 mod golden;
 mod init;
 mod judge;
+mod known_failures;
 mod man;
 mod matrix;
 mod merge;

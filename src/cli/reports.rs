@@ -38,7 +38,7 @@ pub(super) struct ReportArgs {
     /// Exit with 3 when the run put less than so many per cent of its contracts' clauses to the test
     #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Reports")]
     min_coverage: Option<f64>,
-    /// Recordings of a target that is not at hand, held to a contract: a column of the conformance report. They are no
+    /// Recordings or fixtures of a target that is not at hand, held to a contract: a column of the conformance report. They are no
     /// cases of the run and fail nothing
     #[arg(long, value_name = "CONTRACT=DIR", help_heading = "Reports")]
     recorded: Vec<RecordedFolder>,

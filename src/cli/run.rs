@@ -10,7 +10,9 @@ use serde_json::json;
 
 use super::cases::{JobsArg, start};
 use super::fail_on::{FailOn, FailOnArg};
+use super::golden::advice::SnapshotAdvice;
 use super::golden::flag::{tell_orphans, tell_summary, unreadable_snapshot};
+use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
 use super::{CommandError, Format, complain};
@@ -20,8 +22,8 @@ use crate::harness::supervise::{Demands, NetworkMode};
 use crate::report::{Context, Progress};
 use crate::run::target::Located;
 use crate::run::{
-    Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Shard, Suite, Touched, cut, idle_filter, plan,
-    run as run_cases, select,
+    Event, Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Scope, Shard, Suite, Touched, cut,
+    idle_filter, plan, run as run_cases, select,
 };
 use crate::schema;
 use crate::text::nearest;
@@ -75,6 +77,8 @@ pub(super) struct RunArgs {
     fail_fast: bool,
     #[command(flatten)]
     fail_on: FailOnArg,
+    #[command(flatten)]
+    known: KnownFailuresArgs,
     #[command(flatten)]
     golden: super::golden::flag::GoldenArgs,
     /// Where recordings go [default: clawgate-out]
@@ -176,6 +180,8 @@ impl RunArgs {
         self.disk_bytes = profile.disk_bytes;
         let keep = profile.keep.map(|word| KeepArg::from_str(&word, false)).transpose().map_err(wrong)?;
         self.keep = self.keep.or(keep);
+        let list = self.known.known_failures.take().or(profile.known_failures.map(PathBuf::from));
+        self.known.known_failures = list;
         self.out = self.out.take().or(profile.out.map(PathBuf::from));
         self.durations = self.durations.take().or(profile.durations.map(PathBuf::from));
         self.reports.settle(profile.report).map_err(wrong)
@@ -192,7 +198,11 @@ impl RunArgs {
             args.target.iter().map(|typed| Ok(Arc::new(project.locate_apart(typed, args.demands())?)));
         let targets = targets.collect::<Result<Vec<_>, CommandError>>()?;
         let mut last = LastRun::read(args.out());
+        let known = args.known.open(&targets)?;
         let planned = plan(&suite, &targets, args.repeat.unwrap_or(1));
+        // Whoever names a file leaves out the cases of all others.
+        let is_whole = filters.len() == args.filters.len();
+        let mut scope = Scope::of(&planned, is_whole.then_some(&suite));
         let none = |message: String| Err(CommandError::NothingSelected(message));
         if let Some(complaint) = mistyped_contract(&suite, &targets) {
             return Err(CommandError::Usage(complaint));
@@ -224,7 +234,9 @@ impl RunArgs {
         if planned.is_empty() {
             return none(args.nothing());
         }
+        scope.select(&planned);
         let (planned, whole) = args.part(planned)?;
+        scope.cut(&planned);
         if args.list {
             return list(&planned, args.reports.format());
         }
@@ -236,7 +248,10 @@ impl RunArgs {
         };
         let golden = golden.map(|options| Golden::start(options, &planned)).transpose();
         let golden = golden.map_err(|error| unreadable_snapshot(&error))?;
-        outcome.add(args.perform(planned, whole, golden, &mut last, project.jobs(args.jobs.jobs))?);
+        let mut options = RunOptions::default();
+        options.jobs = project.jobs(args.jobs.jobs).unwrap_or(options.jobs);
+        (options.plan, options.scope) = (whole, scope);
+        outcome.add(args.perform(planned, options, golden, known.as_ref(), &mut last, project)?);
         Ok(outcome)
     }
 
@@ -321,10 +336,11 @@ impl RunArgs {
     fn perform(
         &self,
         planned: Vec<Planned>,
-        whole: PlanInfo,
+        mut options: RunOptions,
         golden: Option<Golden>,
+        known: Option<&KnownFailuresFile>,
         last: &mut LastRun,
-        jobs: Option<usize>,
+        project: &Project,
     ) -> Result<Outcome, CommandError> {
         let mut sinks = self.reports.open(self.out())?;
         let session = start()?;
@@ -340,15 +356,18 @@ impl RunArgs {
         };
         context.wall = self.timeout;
         context.golden = golden;
-        let mut options = RunOptions::default();
-        options.jobs = jobs.unwrap_or(options.jobs);
+        context.known = known.map(|known| &known.list);
         options.retries = self.retries.unwrap_or(0);
         options.fail_fast = self.fail_fast;
         options.started_at = time::rfc3339(time::now());
-        options.plan = whole;
         let progress = Progress::start(self.reports.shows_progress());
+        let snapshots = SnapshotAdvice::new(self.golden.folder(), project);
         let finished = run_cases(planned, &context, &options, last, &mut |event| {
-            progress.around(event, || sinks.on_event(event));
+            let mut event = event.clone();
+            if let Event::CaseFinished(case) = &mut event {
+                snapshots.add_to(case);
+            }
+            progress.around(&event, || sinks.on_event(&event));
         });
         drop(progress);
         if let Err(error) = last.save(self.out()) {
@@ -357,6 +376,9 @@ impl RunArgs {
         let mut outcome = Outcome::from(finished.exit_code);
         outcome.add(context.golden.as_ref().map_or(Outcome::Ok, tell_summary));
         outcome.add(super::reports::finish(&self.reports, sinks));
+        if let Some(known) = known.filter(|_| !finished.interrupted) {
+            known.save(self.known.known_failures.is_some())?;
+        }
         Ok(outcome)
     }
 }

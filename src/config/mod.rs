@@ -50,6 +50,8 @@ pub struct Profile {
     /// The least level of a clause that fails a case.
     pub fail_on: Option<String>,
     pub out: Option<String>,
+    /// The list of failures that are accepted for now.
+    pub known_failures: Option<String>,
     /// Which recordings stay.
     pub keep: Option<String>,
     /// Whether targets are kept away from the network.
@@ -109,6 +111,7 @@ impl Profile {
             repeat: at_least_one(&mut table, "repeat")?,
             fail_fast: table.boolean("fail-fast")?,
             fail_on: word(&mut table, "fail-on", &["must", "should"])?,
+            known_failures: table.string("known-failures")?,
             out: table.string("out")?,
             keep: word(&mut table, "keep", &["all", "bodies", "failed", "none"])?,
             network: word(&mut table, "network", &["auto", "require", "off"])?,
@@ -133,6 +136,7 @@ impl Profile {
             repeat: self.repeat.or(base.repeat),
             fail_fast: self.fail_fast.or(base.fail_fast),
             fail_on: self.fail_on.or(base.fail_on),
+            known_failures: self.known_failures.or(base.known_failures),
             out: self.out.or(base.out),
             keep: self.keep.or(base.keep),
             network: self.network.or(base.network),

@@ -9,18 +9,22 @@
 //!   | ^^^^
 //! ```
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 mod accepted;
 mod error;
 #[cfg(feature = "cli")]
 mod json;
+#[cfg(feature = "cli")]
+mod quoted;
 #[cfg(feature = "contracts")]
 mod volatile;
 
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 pub(crate) use accepted::Accepted;
 pub use error::FileError;
 use error::FilePlace;
+#[cfg(feature = "cli")]
+pub(crate) use quoted::quoted;
 #[cfg(feature = "testing")]
 pub use volatile::Class;
 #[cfg(feature = "testing")]
@@ -329,6 +333,12 @@ impl<'t> Item<'t> {
     /// The value as a list.
     pub(crate) fn list(&self) -> Result<Vec<Item<'t>>, FileError> {
         self.clone().into_list()
+    }
+
+    /// Where in the text the value begins.
+    #[cfg(feature = "cli")]
+    pub(crate) fn start(&self) -> usize {
+        self.span.start
     }
 
     /// The value as a table.

@@ -29,6 +29,8 @@ pub struct Change {
     pub evidence: Evidence,
     /// Why it is accepted, if it is.
     pub known: Option<String>,
+    /// Whether the messages carry the version bump that the policy asks for: readers that check it are warned.
+    pub announced: bool,
 }
 
 /// Where both sides of a change were seen.
@@ -59,11 +61,12 @@ impl Change {
             new: Value::Null,
             evidence: Evidence::default(),
             known: None,
+            announced: false,
         }
     }
 
     /// Whether it fails the gate.
     pub fn fails(&self) -> bool {
-        self.effect == Effect::Breaking && self.known.is_none()
+        self.effect == Effect::Breaking && self.known.is_none() && !self.announced
     }
 }

@@ -7,8 +7,8 @@
 //! pointer = "/modelUsage/*"       # a glob; without it any
 //! case = "*"                      # a glob; every case of the change has to match
 //! reason = "announced for 2.2"
-//! link = "https://…"
-//! expires = "2027-01-31"
+//! link = "https://…"              # optional
+//! expires = "2027-01-31"          # optional
 //! ```
 //!
 //! As with known failures, an entry that matches nothing any more, or whose day has passed, fails the gate.
@@ -41,9 +41,9 @@ impl KnownChanges {
     }
 
     /// Marks the changes that are accepted today (`YYYY-MM-DD`), and says what is wrong with the list.
-    pub(crate) fn apply(mut self, drift: &mut Drift, today: &str) -> Vec<FileError> {
+    pub(crate) fn apply(self, drift: &mut Drift, today: &str) -> Vec<FileError> {
         for change in drift.changes.iter_mut().filter(|change| change.effect == Effect::Breaking) {
-            for entry in &mut self.0 {
+            for entry in &self.0 {
                 if entry.matches(change)
                     && let Some(reason) = entry.accepted.hit(today)
                 {

@@ -1,13 +1,14 @@
 //! What changed between two sets of recordings, and what that does to a reader.
 //!
 //! ```text
-//! OLD ─► cases ─► Normal ─► Shape ─┐
-//!                                  ├─► compare, case by case ─► Changes: one row each, with all its cases
-//! NEW ─► cases ─► Normal ─► Shape ─┘
+//! OLD ─► cases ─► parts ─► Side ─┐
+//!                                ├─► compare, case by case ─► Changes: one row each, with all its cases
+//! NEW ─► cases ─► parts ─► Side ─┘
 //! ```
 //!
-//! Only one case of each side is in memory at a time.
+//! Of one case at a time, the shapes of its messages are in memory, and one message.
 
+mod bump;
 mod change;
 mod compare;
 mod consumer;
@@ -15,6 +16,7 @@ mod known;
 mod matrix;
 mod policy;
 mod rows;
+mod side;
 mod source;
 mod versions;
 
@@ -31,19 +33,25 @@ pub(crate) use versions::{RecordedVersions, VersionsError};
 
 pub(crate) use crate::schema::policy::{Effect, Kind};
 
-use crate::golden::Normal;
-use crate::schema::FileError;
+use std::path::Path;
 
-/// Compares two runs of one case, each with the name of its file.
-pub(crate) fn diff_runs(
-    case: &str,
-    old: (String, Normal),
-    new: (String, Normal),
+use crate::golden::head_of;
+use crate::recording::Recording;
+use source::Place;
+
+/// Compares what a golden snapshot holds with a run of the same case: a recording, or a snapshot that waits to be accepted.
+/// [`Drift::advice`] says what it means and which version bump it asks for.
+pub(crate) fn diff_snapshot(
+    snapshot: &Path,
+    new: &Path,
     policy: &ComparePolicy<'_>,
-) -> Result<Drift, FileError> {
+) -> Result<Drift, SourceError> {
+    let case = head_of(snapshot)?.scenario;
+    let old = Place::Snapshot(snapshot.to_owned()).load(policy)?;
+    let place = if Recording::is_at(new) { Place::Recording } else { Place::Snapshot };
+    let new = place(new.to_owned()).load(policy)?;
     let mut rows = Rows::default();
-    let (old, new) = ([old], [new]);
-    compare_case(case, &policy.of_case(&old)?, &old, &new, &mut rows);
+    compare_case(&case, &policy.of_case(&old)?, &old, &new, &mut rows);
     Ok(rows.finish(policy.standard()))
 }
 

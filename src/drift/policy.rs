@@ -7,13 +7,11 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
+use super::side::Side;
 use crate::document::VolatileEntry;
-use crate::golden::{Entry, Normal, Volatile};
+use crate::golden::Volatile;
 use crate::schema::policy::{Kind, Policy};
 use crate::schema::{Bundle, Contract, ContractSet, Detector, FileError, built_in, bundle};
-
-/// So many messages are enough to recognise a contract by its shape.
-const ENOUGH: usize = 8;
 
 /// What differs from run to run, by a target's name and the contract that a recording names.
 type Rules<'t> = dyn Fn(&str, Option<&str>) -> Volatile + 't;
@@ -53,6 +51,11 @@ impl CasePolicy {
     /// What a change does to a reader.
     pub(crate) fn policy(&self) -> &Policy {
         self.contract.as_ref().map_or(&self.standard, |contract| contract.policy())
+    }
+
+    /// The command that a message says it answers, where a file of this name should answer that one.
+    pub(super) fn command_in(&self, message: &Value, named_after: &str) -> Option<String> {
+        self.contract.as_ref()?.command_in(message, named_after)
     }
 
     /// Whether the contract promises what a change takes away; without a contract everything is promised.
@@ -117,11 +120,11 @@ impl<'t> ComparePolicy<'t> {
     }
 
     /// The contract that the runs of a case speak: the one that they name, else the one that their messages look like.
-    pub(super) fn of_case(&self, runs: &[(String, Normal)]) -> Result<CasePolicy, FileError> {
+    pub(super) fn of_case(&self, runs: &Side) -> Result<CasePolicy, FileError> {
         if let Some(forced) = &self.forced {
             return Ok(forced.clone());
         }
-        let named = runs.iter().find_map(|(_, normal)| normal.contract.as_deref());
+        let named = runs.contract.as_deref();
         let Some(name) = named.or_else(|| self.detected(runs)) else { return Ok(self.standard.clone()) };
         if let Some(known) = self.known.borrow().get(name) {
             return Ok(known.clone());
@@ -140,13 +143,7 @@ impl<'t> ComparePolicy<'t> {
         Ok(policy)
     }
 
-    fn detected(&self, runs: &[(String, Normal)]) -> Option<&'static str> {
-        let entries = runs.iter().flat_map(|(_, normal)| normal.stdout.iter().chain(&normal.stderr));
-        let messages = entries.filter_map(|entry| match entry {
-            Entry::Message { value, .. } => Some(value),
-            Entry::Text { .. } => None,
-        });
-        let messages: Vec<&Value> = messages.take(ENOUGH).collect();
-        self.detector.detect(&messages)
+    fn detected(&self, runs: &Side) -> Option<&'static str> {
+        self.detector.detect(&runs.first.iter().map(|(value, _)| value).collect::<Vec<_>>())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::bump::{Announcements, Bump};
 use super::change::Change;
 use crate::schema::policy::{Effect, Kind, Policy};
 
@@ -19,9 +20,25 @@ pub struct Drift {
     pub only_new: Vec<String>,
     /// The contracts whose policies counted, each with the number of its cases; where none is known, `default`.
     pub policies: BTreeMap<String, usize>,
+    /// The version bumps that those policies ask for.
+    pub bumps: Vec<Bump>,
 }
 
 impl Drift {
+    /// What it means for somebody who has to decide about it, in one sentence; none when no contract promises what changed.
+    pub(crate) fn advice(&self) -> Option<String> {
+        let worst = self.changes.iter().map(|change| change.effect).min()?;
+        let is_announced = self.changes.iter().all(|change| change.effect != worst || change.announced);
+        let word = match worst {
+            Effect::Breaking if is_announced => "announced",
+            Effect::Breaking => "breaking",
+            Effect::Additive => "additive",
+            Effect::Info => return None,
+        };
+        let bumps = self.bumps.iter().map(ToString::to_string);
+        Some(std::iter::once(word.to_owned()).chain(bumps).collect::<Vec<_>>().join("; "))
+    }
+
     /// How many changes have this effect.
     pub fn count(&self, effect: Effect) -> usize {
         self.changes.iter().filter(|change| change.effect == effect).count()
@@ -38,6 +55,7 @@ pub(crate) struct Rows {
     /// The most messages of each kind that one old run had.
     most: BTreeMap<String, usize>,
     compared: usize,
+    pub(super) versions: Announcements,
     pub(super) only_old: Vec<String>,
     pub(super) only_new: Vec<String>,
 }
@@ -71,7 +89,7 @@ impl Rows {
 
     /// All of them. About what is no contract's matter `standard` decides.
     pub(crate) fn finish(self, standard: &Policy) -> Drift {
-        let Self { changes: rows, policies, most, compared, only_old, only_new } = self;
+        let Self { changes: rows, policies, most, compared, versions, only_old, only_new } = self;
         let mut changes = Vec::with_capacity(rows.len());
         for (mut change, if_repeated) in rows.into_values() {
             let came_once = change.message.as_ref().is_some_and(|kind| most.get(kind) == Some(&1));
@@ -85,6 +103,7 @@ impl Rows {
             }
             changes.push(change);
         }
+        let bumps = versions.apply(&mut changes);
         let sides = [(Kind::CaseRemoved, &only_old, "old"), (Kind::CaseAdded, &only_new, "new")];
         for (kind, cases, side) in sides.into_iter().filter(|(_, cases, _)| !cases.is_empty()) {
             let effect = standard.effect(kind, "", false, || true);
@@ -94,6 +113,6 @@ impl Rows {
         changes.sort_by(|a, b| {
             (a.effect, a.kind, &a.message, &a.pointer).cmp(&(b.effect, b.kind, &b.message, &b.pointer))
         });
-        Drift { changes, compared, only_old, only_new, policies }
+        Drift { changes, compared, only_old, only_new, policies, bumps }
     }
 }

@@ -6,13 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::ComparePolicy;
-use crate::golden::{Normal, SNAP, Store, StoreError, normalise, normalise_output, open, read_entries};
+use super::side::Side;
+use crate::golden::{
+    Go, Normalised, Part, Parts as _, SNAP, Store, StoreError, head_of, holds_message, visit_output,
+    visit_snapshot,
+};
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
 use crate::schema::FileError;
-
-/// A fixture larger than this is refused: it is compared in memory.
-const LARGEST_FIXTURE: u64 = 256 << 20;
 
 /// The cases of one side.
 #[derive(Debug, Clone, Default)]
@@ -138,13 +139,12 @@ impl CaseSet {
     }
 
     /// Reads and normalises every run of a case.
-    pub(super) fn load(
-        &self,
-        case: &str,
-        policy: &ComparePolicy<'_>,
-    ) -> Result<Vec<(String, Normal)>, SourceError> {
-        let places = self.cases.get(case).map(Vec::as_slice).unwrap_or_default();
-        places.iter().map(|place| place.load(case, policy)).collect()
+    pub(super) fn load(&self, case: &str, policy: &ComparePolicy<'_>) -> Result<Side, SourceError> {
+        let mut side = Side::default();
+        for place in self.cases.get(case).into_iter().flatten() {
+            place.add_to(&mut side, policy)?;
+        }
+        Ok(side)
     }
 }
 
@@ -155,34 +155,51 @@ impl Place {
         }
     }
 
-    fn load(&self, case: &str, policy: &ComparePolicy<'_>) -> Result<(String, Normal), SourceError> {
+    /// What one run holds.
+    pub(super) fn load(&self, policy: &ComparePolicy<'_>) -> Result<Side, SourceError> {
+        let mut side = Side::default();
+        self.add_to(&mut side, policy)?;
+        Ok(side)
+    }
+
+    fn add_to(&self, side: &mut Side, policy: &ComparePolicy<'_>) -> Result<(), SourceError> {
+        side.begin_run(&self.path().display().to_string());
+        side.is_fixture |= matches!(self, Self::Fixture(_));
+        self.read(policy, side)?;
+        side.end_run();
+        Ok(())
+    }
+
+    fn read(&self, policy: &ComparePolicy<'_>, side: &mut Side) -> Result<(), SourceError> {
         let at = |source| SourceError::Io { path: self.path().to_owned(), source };
-        let normal = match self {
+        let mut add = |part: Part<'_>| {
+            side.add(part);
+            Go::Continue(())
+        };
+        let contract = match self {
             Self::Recording(path) => {
                 let recording = Recording::open(path)?;
                 let volatile = policy.volatile(&recording.facts.target, recording.facts.contract());
-                normalise(&recording, &volatile).map_err(at)?
+                let run = Normalised::new(&recording, &volatile);
+                run.visit(&mut add).map_err(at)?;
+                run.head().contract.clone()
             }
-            Self::Snapshot(path) => open(path)?,
+            Self::Snapshot(path) => visit_snapshot(path, &mut add)?.contract,
             Self::Fixture(path) => {
-                let bytes = read_fixture(path).map_err(at)?;
-                normalise_output(case, &bytes, &policy.volatile("", None))
+                let volatile = policy.volatile("", None);
+                let mut add = |entry: &_| add(Part::Stdout(entry));
+                visit_output(|| fs::File::open(path), &volatile, &mut add).map_err(at)?;
+                None
             }
         };
-        Ok((self.path().display().to_string(), normal))
+        side.contract = side.contract.take().or(contract);
+        Ok(())
     }
-}
-
-fn read_fixture(path: &Path) -> io::Result<Vec<u8>> {
-    if fs::metadata(path)?.len() > LARGEST_FIXTURE {
-        return Err(io::Error::other("larger than 256 MB"));
-    }
-    fs::read(path)
 }
 
 fn holds_json(path: &Path) -> Result<bool, SourceError> {
-    let bytes = read_fixture(path).map_err(|source| SourceError::Io { path: path.to_owned(), source })?;
-    Ok(read_entries(&bytes).iter().any(|entry| entry.kind().is_some()))
+    let holds = fs::File::open(path).and_then(holds_message);
+    holds.map_err(|source| SourceError::Io { path: path.to_owned(), source })
 }
 
 struct Named {
@@ -215,13 +232,8 @@ fn snapshots(path: &Path) -> Result<Option<Vec<Named>>, SourceError> {
         return Ok(None);
     }
     let named = |file: PathBuf| {
-        let normal = open(&file)?;
-        Ok(Named {
-            target: normal.target,
-            case: normal.scenario,
-            version: None,
-            place: Place::Snapshot(file),
-        })
+        let head = head_of(&file)?;
+        Ok(Named { target: head.target, case: head.scenario, version: None, place: Place::Snapshot(file) })
     };
     files.into_iter().map(named).collect::<Result<_, _>>().map(Some)
 }

@@ -7,6 +7,13 @@ use crate::json::{Kind, Malformed, Node, Oddity, Problem, Scanner};
 /// A larger output is not read as a document.
 pub const MAX_BYTES: usize = 16 << 20;
 
+/// A larger document is not copied as a whole.
+#[cfg(feature = "contracts")]
+const LARGE: usize = 1 << 20;
+/// So many elements stay at either end of a list in a large document.
+#[cfg(feature = "contracts")]
+const ENDS: usize = 32;
+
 /// An output and the document in it.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
@@ -29,6 +36,23 @@ impl Envelope {
 
     /// As [`read`](Self::read); `see` is shown the document as it stands in the output, if there is one.
     pub fn read_with(output: &[u8], see: &mut dyn FnMut(Node<'_>)) -> Self {
+        Self::read_as(output, &mut |root| {
+            see(root);
+            root.to_value()
+        })
+    }
+
+    /// As [`read_with`](Self::read_with), but of a large document the middle of long lists and texts of more than so many
+    /// bytes are left out of `value`: whoever judges all of it does so where it stands.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn outline(output: &[u8], longest: usize, see: &mut dyn FnMut(Node<'_>)) -> Self {
+        Self::read_as(output, &mut |root| {
+            see(root);
+            if root.raw().len() > LARGE { outline(root, longest) } else { root.to_value() }
+        })
+    }
+
+    fn read_as(output: &[u8], build: &mut dyn FnMut(Node<'_>) -> Value) -> Self {
         if output.len() > MAX_BYTES {
             return Self::only(Problem::TooLarge, MAX_BYTES);
         }
@@ -45,7 +69,7 @@ impl Envelope {
             envelope.flaw(Problem::Empty, 0);
             return envelope;
         }
-        envelope.document(&text, start, see);
+        envelope.document(&text, start, build);
         envelope.flaws.sort_by_key(|flaw| flaw.offset);
         envelope
     }
@@ -64,7 +88,7 @@ impl Envelope {
             && !self.flaws.iter().any(|flaw| flaw.kind.is_substantial())
     }
 
-    fn document(&mut self, text: &str, start: usize, see: &mut dyn FnMut(Node<'_>)) {
+    fn document(&mut self, text: &str, start: usize, build: &mut dyn FnMut(Node<'_>) -> Value) {
         let mut scanner = Scanner::default();
         let mut at = start;
         if let Some(rest) = text[start..].strip_prefix('\u{feff}') {
@@ -93,8 +117,7 @@ impl Envelope {
         if document.root().kind() != Kind::Object {
             self.flaw(Problem::NotAnObject, at);
         }
-        see(document.root());
-        self.value = Some(document.root().to_value());
+        self.value = Some(build(document.root()));
         self.offset = at;
         self.documents = 1;
         let end = at + document.end();
@@ -128,6 +151,27 @@ impl Envelope {
             "" => self.flaw(Problem::NoFinalNewline, text.len()),
             _ => self.flaw(Problem::SpaceAfter, at),
         }
+    }
+}
+
+/// A value without the middle of its long lists, and without long texts.
+#[cfg(feature = "contracts")]
+fn outline(node: Node<'_>, longest: usize) -> Value {
+    match node.kind() {
+        Kind::String if node.raw().len() > longest => Value::String(String::new()),
+        Kind::Array if !node.is_opaque() => {
+            let count = node.items().count();
+            let is_end = |at: usize| at < ENDS || at + ENDS >= count;
+            let kept = node.items().enumerate().filter(|(at, _)| is_end(*at));
+            Value::Array(kept.map(|(_, item)| outline(item, longest)).collect())
+        }
+        Kind::Object if !node.is_opaque() => {
+            let member = |(key, value): (Node<'_>, Node<'_>)| {
+                (key.text().unwrap_or_default().into_owned(), outline(value, longest))
+            };
+            Value::Object(node.members().map(member).collect())
+        }
+        _ => node.to_value(),
     }
 }
 
@@ -205,5 +249,22 @@ mod tests {
     #[test]
     fn documents_are_counted() {
         assert_eq!(Envelope::read(b"{\"a\":1}{\"b\":2} {\"c\":3}").documents, 3);
+    }
+
+    #[cfg(feature = "contracts")]
+    #[test]
+    fn of_a_large_document_the_ends_of_lists_are_kept() {
+        let list = |length: usize| {
+            let items: Vec<String> = (0..length).map(|at| format!("{{\"n\":{at}}}")).collect();
+            format!("{{\"list\":[{}],\"text\":\"{}\"}}\n", items.join(","), "x".repeat(LARGE))
+        };
+        let (short, long) = (list(2 * ENDS), list(5000));
+        let value =
+            |output: &str| Envelope::outline(output.as_bytes(), usize::MAX, &mut |_| {}).value.unwrap();
+        assert_eq!(value(&short), Envelope::read(short.as_bytes()).value.unwrap());
+        let value = value(&long);
+        assert_eq!(value["list"].as_array().unwrap().len(), 2 * ENDS);
+        assert_eq!((&value["list"][0]["n"], &value["list"][2 * ENDS - 1]["n"]), (&0.into(), &4999.into()));
+        assert_eq!(value["text"].as_str().unwrap().len(), LARGE);
     }
 }

@@ -1,7 +1,10 @@
 //! How a snapshot and what a run found instead differ.
 
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
+#[cfg(feature = "cli")]
 use similar::{ChangeTag, TextDiff};
 
 /// A difference that takes longer than this to find is shown less exactly.
@@ -22,8 +25,31 @@ pub(crate) struct Difference {
     pub first_added: Option<String>,
     /// What differs with the lines around it, each after `-`, `+` or a space as a diff shows it; of very many the first.
     pub lines: Vec<String>,
+    /// The first lines of either side at which they differ; what only the other side has counts for the line that it stands
+    /// before.
+    pub places: Places,
     /// Whether it is where somebody accepted a difference the last time.
     pub is_repeated: bool,
+}
+
+/// Numbers of lines, of the old text and of the new one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub old: Vec<usize>,
+    pub new: Vec<usize>,
+}
+
+impl Places {
+    /// So many places are enough to recognise one.
+    const MOST: usize = 40;
+
+    /// Takes a stretch of lines that is gone, new or both, after so many lines of each side.
+    fn add(&mut self, old: (usize, usize), new: (usize, usize)) {
+        for (places, (before, count)) in [(&mut self.old, old), (&mut self.new, new)] {
+            let room = Self::MOST.saturating_sub(places.len());
+            places.extend((before + 1..=before + count.max(1)).take(room));
+        }
+    }
 }
 
 /// How many lines of a difference are kept for reports, and how many stand around each change.
@@ -31,6 +57,7 @@ const MOST_LINES: usize = 200;
 const AROUND: usize = 3;
 
 /// One line of a difference.
+#[cfg(feature = "cli")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiffLine {
     /// Whether it is gone, new, or as it was.
@@ -50,59 +77,193 @@ pub(crate) enum Tag {
     Added,
 }
 
-/// Counts the difference, and names where it begins.
-pub(crate) fn difference(old: &str, new: &str) -> Difference {
-    let hunks = hunks(old, new, AROUND);
-    let mut found = Difference {
-        removed: 0,
-        added: 0,
-        line: 0,
-        first_removed: None,
-        first_added: None,
-        lines: as_diff(&hunks),
-        is_repeated: false,
-    };
-    let mut at = 1;
-    for line in hunks.iter().flatten() {
-        at = line.old.unwrap_or(at);
-        let (count, first) = match line.tag {
-            Tag::Same => continue,
-            Tag::Removed => (&mut found.removed, &mut found.first_removed),
-            Tag::Added => (&mut found.added, &mut found.first_added),
-        };
-        *count += 1;
-        first.get_or_insert_with(|| line.text.trim_end().to_owned());
-        if found.line == 0 {
-            found.line = at;
+/// So many bytes of lines on each side are compared at a time. A stretch that is gone or new and is longer than this makes
+/// what follows it count as different too, until both sides are at the same line again.
+const WINDOW: usize = 4 << 20;
+
+/// Counts the difference between two texts, line by line, and names where it begins; none when there is none.
+pub(super) fn difference<E>(
+    old: &mut dyn FnMut() -> Result<Option<String>, E>,
+    new: &mut dyn FnMut() -> Result<Option<String>, E>,
+) -> Result<Option<Difference>, E> {
+    let (mut before, mut after) = (Window::new(old), Window::new(new));
+    let mut found = Collector::default();
+    let mut patience = PATIENCE;
+    loop {
+        before.fill()?;
+        after.fill()?;
+        // All of a small one is compared at once, so that lines are matched as they are when it is shown.
+        let at_start = before.taken == 0 && after.taken == 0;
+        if !(at_start && before.ended && after.ended) {
+            let mut pairs = before.lines.iter().zip(&after.lines);
+            let same = pairs.position(|(old, new)| old != new);
+            let same = same.unwrap_or(before.lines.len().min(after.lines.len()));
+            if same > 0 {
+                after.drop_front(same);
+                before.drain(same, |at, line| found.line(Tag::Same, at, line));
+                continue;
+            }
+        }
+        if before.lines.is_empty() && after.lines.is_empty() {
+            return Ok(found.finish());
+        }
+        let began = Instant::now();
+        let (were, are) = (before.lines.make_contiguous(), after.lines.make_contiguous());
+        let mut ops = capture_diff_slices_deadline(Algorithm::Myers, &*were, &*are, Some(began + patience));
+        patience = patience.saturating_sub(began.elapsed());
+        if !(before.ended && after.ended)
+            && let Some(last) = ops.iter().rposition(|op| op.tag() == DiffTag::Equal)
+        {
+            // What follows the last match may match what is not here yet.
+            ops.truncate(last + 1);
+        }
+        for op in ops {
+            let (old, new) = (op.old_range().len(), op.new_range().len());
+            if op.tag() == DiffTag::Equal {
+                after.drop_front(new);
+                before.drain(old, |at, line| found.line(Tag::Same, at, line));
+            } else {
+                found.places.add((before.taken, old), (after.taken, new));
+                before.drain(old, |at, line| found.line(Tag::Removed, at, line));
+                let at = before.taken;
+                after.drain(new, |_, line| found.line(Tag::Added, at, line));
+            }
         }
     }
-    found
 }
 
-fn as_diff(hunks: &[Vec<DiffLine>]) -> Vec<String> {
-    let line = |line: &DiffLine| {
-        let mark = match line.tag {
-            Tag::Same => ' ',
-            Tag::Removed => '-',
-            Tag::Added => '+',
+/// The next lines of a text.
+struct Window<'l, E> {
+    next: &'l mut dyn FnMut() -> Result<Option<String>, E>,
+    lines: VecDeque<String>,
+    bytes: usize,
+    /// How many lines were taken out of it.
+    taken: usize,
+    ended: bool,
+}
+
+impl<'l, E> Window<'l, E> {
+    fn new(next: &'l mut dyn FnMut() -> Result<Option<String>, E>) -> Self {
+        Self { next, lines: VecDeque::new(), bytes: 0, taken: 0, ended: false }
+    }
+
+    fn fill(&mut self) -> Result<(), E> {
+        while !self.ended && self.bytes < WINDOW {
+            match (self.next)()? {
+                Some(line) => {
+                    self.bytes += line.len() + LINE_COST;
+                    self.lines.push_back(line);
+                }
+                None => self.ended = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes lines out, each with its number.
+    fn drain(&mut self, count: usize, mut each: impl FnMut(usize, String)) {
+        for line in self.lines.drain(..count) {
+            self.bytes -= line.len() + LINE_COST;
+            self.taken += 1;
+            each(self.taken, line);
+        }
+    }
+
+    fn drop_front(&mut self, count: usize) {
+        self.drain(count, |_, _| {});
+    }
+}
+
+/// What a line takes in memory besides its bytes.
+const LINE_COST: usize = 32;
+
+/// Gathers what differs, and of it as much as is shown.
+#[derive(Default)]
+struct Collector {
+    removed: usize,
+    added: usize,
+    line: usize,
+    first_removed: Option<String>,
+    first_added: Option<String>,
+    lines: Vec<String>,
+    /// How many more lines would be shown if there were no bound.
+    more: usize,
+    /// How many lines are the same since the last change; the last of them, unless they are shown, with their numbers.
+    same: usize,
+    held: VecDeque<(usize, String)>,
+    places: Places,
+}
+
+impl Collector {
+    /// Takes the next line: one of the old text with its number, or a new one with the number of the old line before it.
+    fn line(&mut self, tag: Tag, at: usize, text: String) {
+        let (count, first, mark) = match tag {
+            Tag::Same => return self.hold(at, text),
+            Tag::Removed => (&mut self.removed, &mut self.first_removed, '-'),
+            Tag::Added => (&mut self.added, &mut self.first_added, '+'),
         };
-        format!("{mark}{}", line.text)
-    };
-    let mut lines: Vec<String> = Vec::new();
-    for hunk in hunks {
-        let place = hunk.first().and_then(|line| line.old.or(line.new)).unwrap_or_default();
-        lines.push(format!("@@ line {place} @@"));
-        lines.extend(hunk.iter().map(line));
+        *count += 1;
+        first.get_or_insert_with(|| text.trim_end().to_owned());
+        self.lead_up(at);
+        self.push(|| format!("{mark}{text}"));
     }
-    if lines.len() > MOST_LINES {
-        let more = lines.len() - MOST_LINES;
-        lines.truncate(MOST_LINES);
-        lines.push(format!("@@ {more} more lines @@"));
+
+    fn hold(&mut self, at: usize, text: String) {
+        self.same += 1;
+        if self.line > 0 && self.same <= AROUND {
+            return self.push(|| format!(" {text}"));
+        }
+        if self.held.len() == AROUND {
+            self.held.pop_front();
+        }
+        self.held.push_back((at, text));
     }
-    lines
+
+    /// Shows what stands before a change, after a heading where a hunk begins.
+    fn lead_up(&mut self, at: usize) {
+        let is_first = self.line == 0;
+        if is_first {
+            self.line = at.max(1);
+        }
+        if is_first || self.same > 2 * AROUND {
+            let place = self.held.front().map_or(at.max(1), |(at, _)| *at);
+            self.push(|| format!("@@ line {place} @@"));
+        }
+        for (_, text) in std::mem::take(&mut self.held) {
+            self.push(|| format!(" {text}"));
+        }
+        self.same = 0;
+    }
+
+    fn push(&mut self, line: impl FnOnce() -> String) {
+        if self.lines.len() < MOST_LINES {
+            self.lines.push(line());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn finish(mut self) -> Option<Difference> {
+        if self.more > 0 {
+            self.lines.push(format!("@@ {} more lines @@", self.more));
+        }
+        let Self { removed, added, line, first_removed, first_added, lines, places, .. } = self;
+        let found = Difference {
+            removed,
+            added,
+            line,
+            first_removed,
+            first_added,
+            lines,
+            places,
+            is_repeated: false,
+        };
+        (removed + added > 0).then_some(found)
+    }
 }
 
 /// The lines around each difference; hunks are apart.
+#[cfg(feature = "cli")]
 pub(crate) fn hunks(old: &str, new: &str, context: usize) -> Vec<Vec<DiffLine>> {
     let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     let line = |change: similar::Change<&str>| DiffLine {
@@ -122,21 +283,70 @@ pub(crate) fn hunks(old: &str, new: &str, context: usize) -> Vec<Vec<DiffLine>> 
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use super::*;
+
+    fn difference(old: &str, new: &str) -> Option<Difference> {
+        let (mut old, mut new) = (old.lines(), new.lines());
+        let mut next = || Ok::<_, Infallible>(old.next().map(str::to_owned));
+        super::difference(&mut next, &mut || Ok(new.next().map(str::to_owned))).unwrap()
+    }
 
     #[test]
     fn a_difference_says_where_it_begins() {
-        let found = difference("a\nb\nc\n", "a\nB\nc\nd\n");
+        let found = difference("a\nb\nc\n", "a\nB\nc\nd\n").unwrap();
         assert_eq!((found.removed, found.added, found.line), (1, 2, 2));
         assert_eq!((found.first_removed.as_deref(), found.first_added.as_deref()), (Some("b"), Some("B")));
         assert_eq!(found.lines, ["@@ line 1 @@", " a", "-b", "+B", " c", "+d"]);
         let many = "x\n".repeat(500);
-        assert_eq!(difference("", &many).lines.last().unwrap(), "@@ 301 more lines @@");
+        assert_eq!(difference("", &many).unwrap().lines.last().unwrap(), "@@ 301 more lines @@");
+        assert_eq!(difference(&many, &many), None);
         assert_eq!(hunks("a\nb\n", "a\nb\n", 3).len(), 0);
         let lines = hunks("a\nb\nc\n", "a\nB\nc\n", 0).remove(0);
         assert_eq!(
             lines.iter().map(|line| (line.tag, line.text.as_str())).collect::<Vec<_>>(),
             [(Tag::Removed, "b"), (Tag::Added, "B")]
         );
+    }
+
+    /// What is kept for reports is what is shown, also where hunks touch.
+    #[test]
+    fn hunks_are_those_of_the_review() {
+        let text = |changed: &[usize], gone: &[usize]| -> String {
+            let lines = (0..60).filter(|line| !gone.contains(line));
+            let mark = |line: usize| if changed.contains(&line) { "!\n" } else { "\n" };
+            lines.flat_map(|line| [line.to_string(), mark(line).to_owned()]).collect()
+        };
+        for (changed, gone) in [(&[0, 7, 15][..], &[59][..]), (&[3, 10, 18], &[30, 31, 38]), (&[], &[0, 58])]
+        {
+            let (old, new) = (text(&[], &[]), text(changed, gone));
+            let mark = |line: &DiffLine| match line.tag {
+                Tag::Same => format!(" {}", line.text),
+                Tag::Removed => format!("-{}", line.text),
+                Tag::Added => format!("+{}", line.text),
+            };
+            let expected: Vec<String> = hunks(&old, &new, AROUND)
+                .iter()
+                .flat_map(|hunk| {
+                    let place = hunk[0].old.or(hunk[0].new).unwrap();
+                    std::iter::once(format!("@@ line {place} @@")).chain(hunk.iter().map(mark))
+                })
+                .collect();
+            assert_eq!(difference(&old, &new).unwrap().lines, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_larger_than_memory_may_hold_is_matched_again() {
+        let line = |number: usize| format!("{number} {}\n", "x".repeat(200));
+        let old: String = (0..60_000).map(line).collect();
+        let is_kept = |number: &usize| ![5, 30_000, 59_999].contains(number);
+        let mut new: String = (0..60_000).filter(is_kept).map(line).collect();
+        new.push_str("end\n");
+        assert!(old.len() > 2 * WINDOW);
+        let found = difference(&old, &new).unwrap();
+        assert_eq!((found.removed, found.added, found.line), (3, 1, 6));
+        assert_eq!(found.lines.iter().filter(|line| line.starts_with("@@ ")).count(), 3);
     }
 }

@@ -6,16 +6,16 @@
 //! any_order = ["user"]
 //! ```
 //!
-//! Messages of a kind in `any_order` are put into the order of their content where they stand next to each other, as the
-//! answers of tools do that ran at the same time.
-//!
 //! Each list is a group, and within a group order matters. Where messages of several groups stand next to each other
 //! those of the first group are put first; a message of no group stays where it is, and nothing moves across it.
+//!
+//! The kinds in `any_order` are one more group, the last one, whose messages are put into the order of their content: the
+//! answers of tools that ran at the same time.
 
 use serde_json::Value;
 
-use super::entry::Entry;
 use super::placeholder::Placeholders;
+use super::reading::LARGEST;
 use crate::recording::Facts;
 use crate::text::glob;
 
@@ -64,52 +64,78 @@ impl Interleave {
         self.groups.is_empty() && self.any_order.is_empty()
     }
 
-    fn group(&self, entry: &Entry) -> Option<usize> {
-        let kind = entry.kind()?;
-        self.groups.iter().position(|group| group.iter().any(|pattern| glob(pattern, kind)))
+    /// The group of a kind of message.
+    pub(super) fn group(&self, kind: &str) -> Option<usize> {
+        let fits = |patterns: &[String]| patterns.iter().any(|pattern| glob(pattern, kind));
+        let any_order = || fits(&self.any_order).then_some(self.groups.len());
+        self.groups.iter().position(|group| fits(group)).or_else(any_order)
     }
 
-    /// Puts messages of different groups that stand next to each other into the order of their groups.
-    pub(super) fn sort(&self, mut entries: Vec<Entry>) -> Vec<Entry> {
-        if self.is_empty() {
-            return entries;
-        }
-        let runs = entries.chunk_by_mut(|a, b| self.group(a).is_some() && self.group(b).is_some());
-        for run in runs {
-            run.sort_by_key(|entry| self.group(entry));
-        }
-        let moves = |entry: &Entry| {
-            entry.kind().is_some_and(|kind| self.any_order.iter().any(|pattern| glob(pattern, kind)))
-        };
-        for run in entries.chunk_by_mut(|a, b| moves(a) && moves(b)).filter(|run| run.len() > 1) {
-            let times: Vec<_> = run.iter_mut().map(|entry| timestamp(entry).map(Value::take)).collect();
-            run.sort_by_cached_key(|entry| match entry {
-                // Ids say nothing about which is which.
-                Entry::Message { value, .. } => Placeholders::default().text(&value.to_string()),
-                Entry::Text { text, .. } => text.clone(),
-            });
-            // When one came is not when the other came that now stands in its place: time does not go back by sorting.
-            for (entry, time) in run.iter_mut().zip(times) {
-                if let (Some(place), Some(time)) = (timestamp(entry), time) {
-                    *place = time;
-                }
-            }
-        }
-        entries
+    /// Whether the messages of a group are put into the order of their content.
+    pub(super) fn is_any_order(&self, group: usize) -> bool {
+        group == self.groups.len()
     }
 }
 
-fn timestamp(entry: &mut Entry) -> Option<&mut Value> {
-    match entry {
-        Entry::Message { value, .. } => value.get_mut("timestamp"),
-        Entry::Text { .. } => None,
+/// Messages of groups that stand next to each other, until they are put into the order of their groups. Of very many,
+/// only those that stand within [`LARGEST`] bytes of each other change places.
+#[derive(Debug, Default)]
+pub(super) struct Neighbours {
+    held: Vec<Held>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct Held {
+    group: usize,
+    /// What its place within the group follows from, where that is not when it came.
+    content: Option<String>,
+    text: String,
+    line: usize,
+}
+
+impl Neighbours {
+    /// Takes the next one, which is in any order within its group or not; whether they are to be released now.
+    pub(super) fn hold(&mut self, group: usize, is_any_order: bool, text: &str, line: usize) -> bool {
+        let content = is_any_order.then(|| content(text));
+        self.bytes += text.len() + content.as_ref().map_or(0, String::len);
+        self.held.push(Held { group, content, text: text.to_owned(), line });
+        self.bytes > LARGEST
     }
+
+    /// All of them, as text with its line.
+    pub(super) fn release(&mut self) -> impl Iterator<Item = (String, usize)> + use<> {
+        self.bytes = 0;
+        let mut held = std::mem::take(&mut self.held);
+        let sent_at = |held: &Held| held.content.as_ref().and_then(|_| time(&held.text));
+        let times: Vec<_> = held.iter().map(sent_at).collect();
+        held.sort_by(|a, b| (a.group, &a.content).cmp(&(b.group, &b.content)));
+        // When one came is not when the other came that now stands in its place: time does not go back by sorting.
+        for (held, time) in held.iter_mut().zip(times) {
+            if let (Some(time), Some(own)) = (time, sent_at(held)) {
+                held.text = held.text.replacen(&own, &time, 1);
+            }
+        }
+        held.into_iter().map(|held| (held.text, held.line))
+    }
+}
+
+/// A message without what says nothing about which one it is: ids and times.
+fn content(text: &str) -> String {
+    Placeholders::default().text(text)
+}
+
+/// When a message says that it was sent, as it is written.
+fn time(text: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    value.get("timestamp")?.as_str().filter(|time| text.contains(*time)).map(str::to_owned)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::read_entries;
     use super::*;
+    use crate::golden::{Volatile, normalise};
+    use crate::recording::Recording;
 
     #[test]
     fn groups_interleave_and_nothing_else_moves() {
@@ -120,8 +146,11 @@ mod tests {
                 None => format!("{{\"type\":\"{kind}\"}}\n"),
             };
             let stream: String = kinds.iter().map(line).collect();
-            let entries = groups.sort(read_entries(stream.as_bytes()));
-            entries.iter().map(|entry| entry.kind().unwrap().to_owned()).collect::<Vec<_>>()
+            let mut facts = Facts::default();
+            facts.other.insert(INTERLEAVE.into(), groups.to_value());
+            let recording = Recording::new(facts, stream.into_bytes(), Vec::new());
+            let normal = normalise(&recording, &Volatile::default()).unwrap();
+            normal.stdout.iter().map(|entry| entry.kind().unwrap().to_owned()).collect::<Vec<_>>()
         };
         let a = sorted(&["result", "system/task_a", "user", "system/task_b", "result"]);
         assert_eq!(a, ["system/task_a", "result", "user", "system/task_b", "result"]);
@@ -131,27 +160,23 @@ mod tests {
 
     #[test]
     fn answers_that_come_in_any_order_are_put_into_one() {
-        let mut facts = Facts::default();
-        let told = Interleave::default().any_order(vec!["user".into()]).to_value();
-        facts.other.insert(INTERLEAVE.into(), told);
-        let kept = Interleave::of_recording(&facts);
-        let texts = |uuids: [u8; 3], texts: [&str; 3]| {
-            let line = |(uuid, text): (&u8, &&str)| {
-                let uuid = format!("0000c1a0-0000-4000-8000-00000000000{uuid}");
+        let answers = |texts: [&str; 3]| {
+            let line = |(at, text): (usize, &&str)| {
+                let uuid = format!("0000c1a0-0000-4000-8000-{:012}", at * 7 + text.len());
+                let time = format!("2026-11-16T05:37:0{at}.000Z");
                 format!(
-                    "{{\"type\":\"user\",\"timestamp\":{},\"uuid\":\"{uuid}\",\"text\":\"{text}\"}}\n",
-                    texts.iter().position(|other| other == text).unwrap()
+                    "{{\"type\":\"user\",\"timestamp\":\"{time}\",\"uuid\":\"{uuid}\",\"text\":\"{text}\"}}\n"
                 )
             };
-            let stream: String = uuids.iter().zip(&texts).map(line).collect();
-            let entries = kept.sort(read_entries(stream.as_bytes())).into_iter();
-            let text = |entry| match entry {
-                Entry::Message { value, .. } => value["text"].to_string(),
-                Entry::Text { text, .. } => text,
-            };
-            entries.map(text).collect::<Vec<_>>()
+            let stream: String = texts.iter().enumerate().map(line).collect();
+            let mut facts = Facts::default();
+            let told = Interleave::default().any_order(vec!["user".into()]).to_value();
+            facts.other.insert(INTERLEAVE.into(), told);
+            let recording = Recording::new(facts, stream.into_bytes(), Vec::new());
+            normalise(&recording, &Volatile::default()).unwrap().to_snapshot()
         };
-        assert_eq!(texts([1, 2, 3], ["b", "a", "c"]), texts([3, 2, 1], ["c", "b", "a"]));
-        assert_ne!(texts([1, 2, 3], ["b", "a", "c"]), texts([1, 2, 3], ["b", "a", "b"]));
+        assert_eq!(answers(["b", "a", "c"]), answers(["c", "b", "a"]));
+        assert_ne!(answers(["b", "a", "c"]), answers(["b", "a", "b"]));
+        assert!(!answers(["c", "b", "a"]).contains("<time:earlier>"));
     }
 }

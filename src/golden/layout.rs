@@ -1,5 +1,7 @@
 //! JSON for reviewers: what fits on a line stands on one, everything else a member a line.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::text::needs_escape;
@@ -10,28 +12,28 @@ const WIDTH: usize = 100;
 /// The value over as many lines as it needs, without a line end.
 pub(crate) fn lay_out(value: &Value) -> String {
     let mut out = String::new();
-    write(value, 0, 0, &mut out);
+    // Writing to a string cannot fail.
+    _ = write(value, 0, 0, &mut out);
     out
 }
 
 /// Writes a value at this depth; `taken` is what already stands on its first line.
-fn write(value: &Value, depth: usize, taken: usize, out: &mut String) {
+pub(super) fn write(value: &Value, depth: usize, taken: usize, out: &mut dyn fmt::Write) -> fmt::Result {
     if let Some(line) = one_line(value, WIDTH.saturating_sub(taken)) {
-        out.push_str(&line);
-        return;
+        return out.write_str(&line);
     }
-    let Some(([open, close], members)) = members(value) else { return out.push_str(&escaped(value)) };
+    let Some(([open, close], members)) = members(value) else { return out.write_str(&escaped(value)) };
     let indent = "  ".repeat(depth + 1);
-    out.push(open);
-    for (at, (key, value)) in members.iter().enumerate() {
-        out.push_str(if at > 0 { ",\n" } else { "\n" });
-        out.push_str(&indent);
-        out.push_str(key);
-        write(value, depth + 1, indent.len() + key.len() + 1, out);
+    out.write_char(open)?;
+    for (at, (key, value)) in members.enumerate() {
+        out.write_str(if at > 0 { ",\n" } else { "\n" })?;
+        out.write_str(&indent)?;
+        out.write_str(&key)?;
+        write(value, depth + 1, indent.len() + key.len() + 1, out)?;
     }
-    out.push('\n');
-    out.push_str(&"  ".repeat(depth));
-    out.push(close);
+    out.write_char('\n')?;
+    out.write_str(&"  ".repeat(depth))?;
+    out.write_char(close)
 }
 
 /// The value on one line, when it is a scalar or short enough.
@@ -40,24 +42,24 @@ fn one_line(value: &Value, room: usize) -> Option<String> {
         return Some(escaped(value)).filter(|line| line.len() <= room);
     };
     let mut line = String::from(open);
-    for (at, (key, value)) in members.iter().enumerate() {
+    for (at, (key, value)) in members.enumerate() {
         line.push_str(if at > 0 { ", " } else { "" });
-        line.push_str(key);
+        line.push_str(&key);
         line.push_str(&one_line(value, room.checked_sub(line.len())?)?);
     }
     line.push(close);
     (line.len() <= room).then_some(line)
 }
 
-/// A value inside an object or a list, after its key if it has one.
-type Member<'v> = (String, &'v Value);
+/// The values inside an object or a list, each after its key if it has one.
+type Members<'v> = Box<dyn Iterator<Item = (String, &'v Value)> + 'v>;
 
 /// The brackets of an object or a list, and what stands in them.
-fn members(value: &Value) -> Option<([char; 2], Vec<Member<'_>>)> {
+fn members(value: &Value) -> Option<([char; 2], Members<'_>)> {
     let named = |(key, value)| (format!("{}: ", Value::String(String::clone(key))), value);
     match value {
-        Value::Object(fields) => Some((['{', '}'], fields.iter().map(named).collect())),
-        Value::Array(items) => Some((['[', ']'], items.iter().map(|item| (String::new(), item)).collect())),
+        Value::Object(fields) => Some((['{', '}'], Box::new(fields.iter().map(named)))),
+        Value::Array(items) => Some((['[', ']'], Box::new(items.iter().map(|item| (String::new(), item))))),
         _ => None,
     }
 }

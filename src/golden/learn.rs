@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::entry::Entry;
-use super::normalise::Normal;
+use super::parts::Normal;
 use super::placeholder::whole_time;
 use super::volatile::Class;
 use crate::document::is_reserved;

@@ -5,15 +5,18 @@
 //! matter; the order of messages does, but for the groups that the scenario lets interleave.
 
 use std::borrow::Cow;
-use std::io::{self, Read as _};
+use std::io::{self, Read};
 
 use hmac_sha256::Hash as Sha256;
 use serde_json::{Map, Value};
 
-use super::entry::{Entry, read_entries};
-use super::interleave::Interleave;
+use super::entry::{DOCUMENT, Entry, has_kind, kind_of};
+use super::interleave::{Interleave, Neighbours};
+use super::parts::{Head, Normal, Part, Parts};
 use super::placeholder::{Placeholders, whole_time, without_dates};
+use super::reading::{Go, Printed, read_printed, reread};
 use super::volatile::{Class, Volatile};
+use crate::json::{JsonView, Kind, Scanner};
 use crate::recording::{Facts, Recording};
 use crate::text::hex;
 
@@ -21,108 +24,108 @@ use crate::text::hex;
 const LONGEST_STRING: usize = 2000;
 /// So much of a cut string is shown.
 const SHOWN: usize = 400;
-/// Output beyond this is not compared but by its length and digest.
-const MOST_OUTPUT: u64 = 64 << 20;
 
-/// A recording without what differs from run to run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Normal {
-    pub target: String,
-    pub scenario: String,
-    /// The contract that it promises, if that is known.
-    pub contract: Option<String>,
-    /// The file of the scenario, from the folder of the snapshots; none when it is built in.
-    pub owner: Option<String>,
-    /// How the process ended; none when that is not known.
-    pub exit: Option<Value>,
-    /// What it printed to standard output.
-    pub stdout: Vec<Entry>,
-    /// What it printed to standard error.
-    pub stderr: Vec<Entry>,
-    /// What it asked the API.
-    pub requests: Vec<Value>,
-    /// The files that it wrote.
-    pub files: Vec<Value>,
+/// A recording without what differs from run to run. It is read and normalised each time that it is visited, and never
+/// in memory as a whole.
+pub(crate) struct Normalised<'r> {
+    head: Head,
+    recording: &'r Recording,
+    volatile: &'r Volatile,
 }
 
-impl Normal {
+impl<'r> Normalised<'r> {
+    pub(crate) fn new(recording: &'r Recording, volatile: &'r Volatile) -> Self {
+        let facts = &recording.facts;
+        let head = Head {
+            target: facts.target.clone(),
+            scenario: facts.scenario.clone(),
+            contract: facts.contract().map(str::to_owned),
+            owner: None,
+        };
+        Self { head, recording, volatile }
+    }
+
     /// As the snapshot of a scenario in this file.
     pub(crate) fn owned_by(self, owner: Option<String>) -> Self {
-        Self { owner, ..self }
+        Self { head: Head { owner, ..self.head }, ..self }
     }
 }
 
-/// Normalises a recording. Only reading its output can fail.
-pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Normal> {
-    let facts = &recording.facts;
-    let interleave = Interleave::of_recording(facts);
-    let mut stdout = interleave.sort(read(recording.stdout()?)?);
-    let mut stderr = read(recording.stderr()?)?;
-    let mut normaliser = Normaliser::new(facts, volatile, &stdout, &stderr);
-    let mut requests = requests(facts);
-    if !interleave.is_empty() {
-        // Conversations at the same time ask in any order, and ids are numbered as they come.
-        requests.sort_by_cached_key(|request| request.get("entry").map(ToString::to_string));
-    }
-    normaliser.entries(&mut stdout);
-    normaliser.entries(&mut stderr);
-    let mut requests: Vec<Value> = requests.iter().map(|request| normaliser.value(request)).collect();
-    // A program tells the model which day it is.
-    requests.iter_mut().filter_map(|request| request.get_mut("body")).for_each(forget_days);
-    if !interleave.is_empty() {
-        requests.sort_by_cached_key(ToString::to_string);
-    }
-    let mut files: Vec<Value> = files(facts, volatile).iter().map(|file| normaliser.value(file)).collect();
-    files.sort_by_cached_key(ToString::to_string);
-    Ok(Normal {
-        target: facts.target.clone(),
-        scenario: facts.scenario.clone(),
-        contract: facts.contract().map(str::to_owned),
-        owner: None,
-        exit: exit(facts).map(|exit| normaliser.value(&exit)),
-        stdout,
-        stderr,
-        requests,
-        files,
-    })
-}
-
-/// Normalises a plain file of messages, of which nothing but its content is known.
-#[cfg(feature = "cli")]
-pub(crate) fn normalise_output(name: &str, bytes: &[u8], volatile: &Volatile) -> Normal {
-    let mut facts = Facts::default();
-    name.clone_into(&mut facts.scenario);
-    let mut stdout = read_entries(bytes);
-    Normaliser::new(&facts, volatile, &stdout, &[]).entries(&mut stdout);
-    Normal { scenario: facts.scenario, stdout, ..Normal::default() }
-}
-
-fn read(output: Box<dyn io::Read + '_>) -> io::Result<Vec<Entry>> {
-    let mut bytes = Vec::new();
-    let mut output = output;
-    output.by_ref().take(MOST_OUTPUT).read_to_end(&mut bytes)?;
-    let mut entries = read_entries(&bytes);
-    let mut rest = HashWriter(Sha256::new());
-    let more = io::copy(&mut output, &mut rest)?;
-    if more > 0 {
-        let line = entries.last().map_or(1, Entry::line) + 1;
-        let text = format!("<cut: {more} more bytes, sha256 {}>", hex(&rest.0.finalize()[..8]));
-        entries.push(Entry::Text { text, line });
-    }
-    Ok(entries)
-}
-
-struct HashWriter(Sha256);
-
-impl io::Write for HashWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
+impl Parts for Normalised<'_> {
+    fn head(&self) -> &Head {
+        &self.head
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn visit(&self, each: &mut dyn FnMut(Part<'_>) -> Go) -> io::Result<()> {
+        let facts = &self.recording.facts;
+        let interleave = Interleave::of_recording(facts);
+        let (stdout, stderr) = (|| self.recording.stdout(), || self.recording.stderr());
+        let mut normaliser = Normaliser::new(facts, self.volatile);
+        let kinds = normaliser.survey(facts, &stdout, &stderr)?;
+        // It is told first, and nothing in it is numbered but where nothing else is told.
+        let exit = exit(facts).map(|exit| normaliser.value((&exit).into()));
+        let mut go = exit.map_or(Go::Continue(()), |exit| each(Part::Exit(&exit)));
+        if go.is_continue() {
+            go = normaliser
+                .entries(stdout()?, kinds[0], &interleave, &mut |entry| each(Part::Stdout(entry)))?;
+        }
+        if go.is_continue() {
+            let none = Interleave::default();
+            go = normaliser.entries(stderr()?, kinds[1], &none, &mut |entry| each(Part::Stderr(entry)))?;
+        }
+        if go.is_break() {
+            return Ok(());
+        }
+        let mut asked = requests(facts);
+        if !interleave.is_empty() {
+            // Conversations at the same time ask in any order, and ids are numbered as they come.
+            asked.sort_by_cached_key(|request| request.get("entry").map(ToString::to_string));
+        }
+        let mut requests: Vec<Value> = asked.iter().map(|request| normaliser.value(request.into())).collect();
+        // A program tells the model which day it is.
+        requests.iter_mut().filter_map(|request| request.get_mut("body")).for_each(forget_days);
+        if !interleave.is_empty() {
+            requests.sort_by_cached_key(ToString::to_string);
+        }
+        let mut files: Vec<Value> =
+            files(facts, self.volatile).iter().map(|file| normaliser.value(file.into())).collect();
+        files.sort_by_cached_key(ToString::to_string);
+        let mut parts = requests.iter().map(Part::Request).chain(files.iter().map(Part::File));
+        _ = parts.try_for_each(each);
         Ok(())
     }
+}
+
+/// Normalises a recording as a whole, in memory. Only reading its output can fail.
+pub(crate) fn normalise(recording: &Recording, volatile: &Volatile) -> io::Result<Normal> {
+    Normal::of(&Normalised::new(recording, volatile))
+}
+
+/// Normalises a plain output, of which nothing but its content is known. It is opened twice.
+#[cfg(feature = "cli")]
+pub(crate) fn visit_output<R: Read>(
+    open: impl Fn() -> io::Result<R>,
+    volatile: &Volatile,
+    each: &mut dyn FnMut(&Entry) -> Go,
+) -> io::Result<()> {
+    let facts = Facts::default();
+    let mut normaliser = Normaliser::new(&facts, volatile);
+    let kinds = normaliser.survey(&facts, &open, &|| Ok(io::empty()))?;
+    normaliser.entries(open()?, kinds[0], &Interleave::default(), each).map(drop)
+}
+
+/// As [`visit_output`], of an output in memory.
+#[cfg(all(test, feature = "cli"))]
+pub(crate) fn normalise_output(name: &str, bytes: &[u8], volatile: &Volatile) -> Normal {
+    let head = Head { scenario: name.to_owned(), ..Head::default() };
+    let mut normal = Normal { head, ..Normal::default() };
+    let mut take = |entry: &Entry| {
+        normal.stdout.push(entry.clone());
+        Go::Continue(())
+    };
+    // Memory can be read.
+    _ = visit_output(|| Ok(bytes), volatile, &mut take);
+    normal
 }
 
 /// How the target ended. Where a timer ended it, whether it was quick enough to exit by itself is a matter of chance.
@@ -150,7 +153,6 @@ const NOT_OF_A_REQUEST: [&str; 11] = [
 ];
 
 fn requests(facts: &Facts) -> Vec<Value> {
-    let Some(Value::Array(requests)) = facts.other.get("requests") else { return Vec::new() };
     let told = |request: &Value| {
         let mut request = request.clone();
         if let Value::Object(fields) = &mut request {
@@ -166,7 +168,7 @@ fn requests(facts: &Facts) -> Vec<Value> {
         }
         request
     };
-    requests.iter().map(told).collect()
+    sent(facts).iter().map(told).collect()
 }
 
 fn forget_days(value: &mut Value) {
@@ -214,43 +216,79 @@ struct Normaliser<'v> {
 }
 
 impl<'v> Normaliser<'v> {
-    fn new(facts: &Facts, volatile: &'v Volatile, stdout: &[Entry], stderr: &[Entry]) -> Self {
+    fn new(facts: &Facts, volatile: &'v Volatile) -> Self {
         let mut places = Placeholders::default();
         places.know_rules(volatile);
-        know_paths(&mut places, facts, stdout);
-        let requests = facts.other.get("requests").and_then(Value::as_array);
+        if let Some(room) = room(facts) {
+            know_room(&mut places, room);
+        }
         let host = |request: &Value| Some(request.get("headers")?.get("host")?.as_str()?.to_owned());
-        if let Some(host) = requests.and_then(|requests| requests.iter().find_map(host)) {
+        if let Some(host) = sent(facts).iter().find_map(host) {
             places.know_api(&host);
         }
-        let mut normaliser = Self { volatile, places, path: Vec::new() };
-        if volatile.has_ids() {
-            for entry in stdout.iter().chain(stderr) {
-                if let Entry::Message { value, .. } = entry {
-                    normaliser.find_ids(value);
+        Self { volatile, places, path: Vec::new() }
+    }
+
+    /// Looks at the output for what has to be known from its start: where the program is, which ids there are, and, of
+    /// standard output and standard error, whether their messages have kinds.
+    fn survey<O: Read, E: Read>(
+        &mut self,
+        facts: &Facts,
+        stdout: &dyn Fn() -> io::Result<O>,
+        stderr: &dyn Fn() -> io::Result<E>,
+    ) -> io::Result<[bool; 2]> {
+        let mut wants_cwd = room(facts).is_none();
+        let kinds = [self.look_over(stdout()?, &mut wants_cwd)?, self.look_over(stderr()?, &mut false)?];
+        if self.volatile.has_ids() {
+            // An id may be sent that is never printed.
+            for request in sent(facts) {
+                self.find_ids(request.into());
+            }
+            self.places.settle();
+        }
+        Ok(kinds)
+    }
+
+    fn look_over(&mut self, output: impl Read, wants_cwd: &mut bool) -> io::Result<bool> {
+        let mut have_kinds = false;
+        let wants_ids = self.volatile.has_ids();
+        read_printed(output, &mut |printed| {
+            let Printed::Message { value, .. } = printed else { return Go::Continue(()) };
+            have_kinds = have_kinds || has_kind(value);
+            // Without a clean room the directory that the program says it is in.
+            if *wants_cwd && let Some(cwd) = value.get("cwd").and_then(JsonView::text) {
+                *wants_cwd = false;
+                if cwd.len() > 3 && cwd.starts_with('/') {
+                    self.places.know(&cwd, "<cwd>");
                 }
             }
-            // An id may be sent that is never printed.
-            requests.into_iter().flatten().for_each(|request| normaliser.find_ids(request));
-        }
-        normaliser
+            if wants_ids {
+                self.find_ids(value);
+            }
+            if have_kinds && !*wants_cwd && !wants_ids { Go::Break(()) } else { Go::Continue(()) }
+        })?;
+        Ok(have_kinds)
     }
 
     /// Ids may stand in a text before the field that declares them.
-    fn find_ids(&mut self, value: &Value) {
-        if let (Value::String(id), Some(Class::Id(label))) = (value, self.volatile.class(&self.path)) {
-            self.places.know_id(id, label);
-        }
-        match value {
-            Value::Object(fields) => {
-                for (key, value) in fields {
-                    self.path.push(key.clone());
+    fn find_ids(&mut self, value: JsonView<'_>) {
+        match value.kind() {
+            Kind::String => {
+                if let Some(Class::Id(label)) = self.volatile.class(&self.path)
+                    && let Some(id) = value.text()
+                {
+                    self.places.know_id(&id, label);
+                }
+            }
+            Kind::Object => {
+                for (key, value) in value.members() {
+                    self.path.push(key.into_owned());
                     self.find_ids(value);
                     self.path.pop();
                 }
             }
-            Value::Array(items) => {
-                for item in items {
+            Kind::Array => {
+                for item in value.items() {
                     self.path.push("*".into());
                     self.find_ids(item);
                     self.path.pop();
@@ -260,26 +298,70 @@ impl<'v> Normaliser<'v> {
         }
     }
 
-    fn entries(&mut self, entries: &mut [Entry]) {
-        for entry in entries {
-            match entry {
-                Entry::Message { value, .. } => *value = self.value(value),
-                Entry::Text { text, .. } => *text = self.string(text),
+    /// Normalises an output, entry by entry; messages that may interleave in the order of their groups.
+    fn entries(
+        &mut self,
+        output: impl Read,
+        have_kinds: bool,
+        interleave: &Interleave,
+        each: &mut dyn FnMut(&Entry) -> Go,
+    ) -> io::Result<Go> {
+        let mut neighbours = Neighbours::default();
+        let mut scanner = Scanner::default();
+        let mut go = Go::Continue(());
+        let mut release =
+            |this: &mut Self, neighbours: &mut Neighbours, each: &mut dyn FnMut(&Entry) -> Go| {
+                for (text, line) in neighbours.release() {
+                    let mut go = Go::Continue(());
+                    reread(&mut scanner, &text, line, &mut |printed| {
+                        go = each(&this.entry(printed, have_kinds));
+                        go
+                    });
+                    go?;
+                }
+                Go::Continue(())
+            };
+        read_printed(output, &mut |printed| {
+            if let Printed::Message { value, text, line } = &printed
+                && !interleave.is_empty()
+                && let Some(group) = interleave.group(&kind(*value, have_kinds))
+            {
+                if neighbours.hold(group, interleave.is_any_order(group), text, *line) {
+                    go = release(self, &mut neighbours, each);
+                }
+                return go;
             }
+            go = release(self, &mut neighbours, each);
+            if go.is_continue() {
+                go = each(&self.entry(printed, have_kinds));
+            }
+            go
+        })?;
+        if go.is_continue() {
+            go = release(self, &mut neighbours, each);
+        }
+        Ok(go)
+    }
+
+    fn entry(&mut self, printed: Printed<'_>, have_kinds: bool) -> Entry {
+        match printed {
+            Printed::Message { value, line, .. } => {
+                Entry::Message { kind: kind(value, have_kinds), value: self.value(value), line }
+            }
+            Printed::Text { text, line } => Entry::Text { text: self.string(text), line },
         }
     }
 
-    fn value(&mut self, value: &Value) -> Value {
-        match value {
-            Value::Object(fields) => {
-                let mut sorted: Vec<_> = fields.iter().collect();
-                sorted.sort_by_key(|(key, _)| *key);
+    fn value(&mut self, value: JsonView<'_>) -> Value {
+        match value.kind() {
+            Kind::Object => {
+                let mut sorted: Vec<_> = value.members().collect();
+                sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
                 let mut out = Map::with_capacity(sorted.len());
                 for (key, value) in sorted {
-                    self.path.push(key.clone());
+                    self.path.push(key.into_owned());
                     let value = self.member(value);
-                    self.path.pop();
-                    let mut key = self.places.text(key);
+                    let mut key = self.path.pop().map(|key| self.places.text(&key)).unwrap_or_default();
                     while out.contains_key(&key) {
                         key.push('~');
                     }
@@ -287,40 +369,43 @@ impl<'v> Normaliser<'v> {
                 }
                 Value::Object(out)
             }
-            Value::Array(items) => {
-                let each = |item: &Value| {
+            Kind::Array => {
+                let each = |item: JsonView<'_>| {
                     self.path.push("*".into());
                     let item = self.member(item);
                     self.path.pop();
                     item
                 };
-                Value::Array(items.iter().map(each).collect())
+                Value::Array(value.items().map(each).collect())
             }
-            Value::String(text) => Value::String(self.string(text)),
-            Value::Number(number) => plain(number),
-            other => other.clone(),
+            Kind::String => Value::String(self.string(&value.text().unwrap_or_default())),
+            Kind::Number | Kind::Integer => value.number().map_or(Value::Null, |number| plain(&number)),
+            Kind::Boolean | Kind::Null => value.to_value().into_owned(),
         }
     }
 
     /// The value of a field, by its rule where it has the type that the rule asks for.
-    fn member(&mut self, value: &Value) -> Value {
+    fn member(&mut self, value: JsonView<'_>) -> Value {
         let Some(class) = self.volatile.class(&self.path) else { return self.value(value) };
-        let placeholder = match (class, value) {
-            (Class::Milliseconds, Value::Number(number)) if number.as_f64().is_some_and(|ms| ms >= 0.0) => {
-                "<ms>"
-            }
-            (Class::Number, Value::Number(_)) => "<number>",
-            (Class::Time, Value::Number(number)) if number.as_f64().is_some_and(|time| time >= 1e9) => {
-                "<time>"
-            }
-            (Class::Time, Value::String(text)) => match whole_time(text) {
-                Some(millis) => self.places.time(millis),
+        let is = |kind| value.kind() == kind;
+        let at_least = |least: f64| is(Kind::Number) && value.float().is_some_and(|number| number >= least);
+        let placeholder = match class {
+            Class::Milliseconds if at_least(0.0) => "<ms>".into(),
+            Class::Number if is(Kind::Number) => "<number>".into(),
+            Class::Time if at_least(1e9) => "<time>".into(),
+            Class::Time => match value.text().and_then(|text| whole_time(&text)) {
+                Some(millis) => self.places.time(millis).into(),
                 None => return self.value(value),
             },
-            (Class::Text, Value::String(_)) => "<text>",
+            Class::Text if is(Kind::String) => "<text>".into(),
+            // One that is not looked for in texts is numbered where it stands.
+            Class::Id(label) => match value.text() {
+                Some(id) if id.len() > 2 && !self.places.knows_id(&id) => self.places.id(label, &id),
+                _ => return self.value(value),
+            },
             _ => return self.value(value),
         };
-        placeholder.into()
+        Value::String(placeholder)
     }
 
     fn string(&mut self, text: &str) -> String {
@@ -334,27 +419,29 @@ impl<'v> Normaliser<'v> {
     }
 }
 
-/// The directories of the clean room; without one the directory that the program says it is in.
-fn know_paths(places: &mut Placeholders, facts: &Facts, stdout: &[Entry]) {
-    if let Some(room) = facts.other.get("room").and_then(Value::as_str) {
-        for (inside, placeholder) in
-            [("/work", "<cwd>"), ("/home", "<home>"), ("/tmp", "<tmp>"), ("", "<room>")]
-        {
-            let path = format!("{room}{inside}");
-            places.know(&path, placeholder);
-            // The Claude CLI names a project's folder after its path.
-            let slug: String =
-                path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-            places.know(&slug, &placeholder.replace('>', ":slug>"));
-        }
-        return;
-    }
-    let cwd = |entry: &Entry| match entry {
-        Entry::Message { value, .. } => value.get("cwd")?.as_str().map(str::to_owned),
-        Entry::Text { .. } => None,
-    };
-    if let Some(cwd) = stdout.iter().find_map(cwd).filter(|cwd| cwd.len() > 3 && cwd.starts_with('/')) {
-        places.know(&cwd, "<cwd>");
+/// The kind of a message, in an output where messages have kinds or do not.
+fn kind(message: JsonView<'_>, have_kinds: bool) -> String {
+    if have_kinds { kind_of(message) } else { DOCUMENT.to_owned() }
+}
+
+/// What was asked of the API, as it was recorded.
+fn sent(facts: &Facts) -> &[Value] {
+    facts.other.get("requests").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn room(facts: &Facts) -> Option<&str> {
+    facts.other.get("room").and_then(Value::as_str)
+}
+
+/// The directories of the clean room.
+fn know_room(places: &mut Placeholders, room: &str) {
+    for (inside, placeholder) in [("/work", "<cwd>"), ("/home", "<home>"), ("/tmp", "<tmp>"), ("", "<room>")]
+    {
+        let path = format!("{room}{inside}");
+        places.know(&path, placeholder);
+        // The Claude CLI names a project's folder after its path.
+        let slug: String = path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        places.know(&slug, &placeholder.replace('>', ":slug>"));
     }
 }
 

@@ -3,7 +3,8 @@
 //! The same value is the same placeholder everywhere in a recording, so that relations stay visible: an answer that
 //! names another request than the one before it is a change.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -27,21 +28,36 @@ static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(&pattern.join("|")).ok()
 });
 
+/// So many different ids of a recording are numbered; those beyond are all told as `<uuid:more>`.
+const MOST_NUMBERED: usize = 900_000;
+/// Ids that a rule declared are looked for in texts up to so many bytes of them all, and of each.
+const MOST_IDS: usize = 1 << 20;
+const LONGEST_ID: usize = 256;
+/// A few ids are looked for one after the other.
+const FEW_IDS: usize = 16;
+
 /// The placeholders of one recording.
 #[derive(Debug, Default)]
 pub(super) struct Placeholders {
     /// Known texts, the longest first, and what stands for them.
     known: Vec<(String, String)>,
-    /// Ids that a rule declared, by label.
+    /// Ids that a rule declared, the longest first, and their labels.
     ids: Vec<(String, String)>,
+    /// Where in the list above an id is, and how long those are that begin alike.
+    places: HashMap<String, usize>,
+    lengths: HashMap<[u8; 3], Vec<usize>>,
+    labels: HashSet<String>,
+    id_bytes: usize,
     /// Names of fields that hold durations.
     durations: Vec<String>,
     /// What stands in texts: the group of an expression, and what it is.
     patterns: Vec<(Regex, Class)>,
     /// Host and port of the API, when they are known.
     api: Option<String>,
-    given: HashMap<(String, String), usize>,
-    counts: BTreeMap<String, usize>,
+    /// The numbers of ids. By their hashes, as a long run has a million of them.
+    given: HashMap<u64, u32>,
+    hasher: RandomState,
+    counts: BTreeMap<String, u32>,
     last_time: Option<i64>,
 }
 
@@ -54,13 +70,52 @@ impl Placeholders {
         }
     }
 
-    /// Has `<label:n>` stand for this id.
+    /// Has `<label:n>` stand for this id, also inside of texts; see [`settle`](Self::settle).
     pub(super) fn know_id(&mut self, id: &str, label: &str) {
         // An id of a letter or two would be found in every text.
-        if id.len() >= 3 && self.ids.iter().all(|(known, _)| known != id) {
+        let fits = (3..=LONGEST_ID).contains(&id.len()) && self.id_bytes + id.len() <= MOST_IDS;
+        if fits && !self.places.contains_key(id) {
+            self.id_bytes += id.len();
+            self.labels.insert(label.to_owned());
+            self.places.insert(id.to_owned(), self.ids.len());
             self.ids.push((id.to_owned(), label.to_owned()));
-            self.ids.sort_by_key(|(known, _)| std::cmp::Reverse(known.len()));
+            if let Some(start) = id.as_bytes().first_chunk() {
+                let lengths = self.lengths.entry(*start).or_default();
+                if !lengths.contains(&id.len()) {
+                    lengths.push(id.len());
+                }
+            }
         }
+    }
+
+    /// All ids are known now.
+    pub(super) fn settle(&mut self) {
+        self.ids.sort_by_key(|(known, _)| std::cmp::Reverse(known.len()));
+        for (at, (id, _)) in self.ids.iter().enumerate() {
+            self.places.insert(id.clone(), at);
+        }
+    }
+
+    /// Whether an id is looked for in texts.
+    pub(super) fn knows_id(&self, id: &str) -> bool {
+        self.places.contains_key(id)
+    }
+
+    /// Which of the known ids may stand in a text, in their order.
+    fn ids_in(&self, text: &str) -> Vec<usize> {
+        if self.ids.len() <= FEW_IDS {
+            return (0..self.ids.len()).collect();
+        }
+        let mut found = HashSet::new();
+        for start in text.as_bytes().windows(3).enumerate() {
+            let (at, Ok(beginning)) = (start.0, <[u8; 3]>::try_from(start.1)) else { continue };
+            for length in self.lengths.get(&beginning).into_iter().flatten() {
+                found.extend(text.get(at..at + length).and_then(|part| self.places.get(part)));
+            }
+        }
+        let mut found: Vec<usize> = found.into_iter().collect();
+        found.sort_unstable();
+        found
     }
 
     /// What is found inside of texts: fields that hold durations (`duration_ms: 125`), and what has a pattern of its own.
@@ -76,14 +131,20 @@ impl Placeholders {
 
     /// The placeholder of an id.
     pub(super) fn id(&mut self, label: &str, id: &str) -> String {
-        let key = (label.to_owned(), id.to_owned());
-        let number = self.given.get(&key).copied().unwrap_or_else(|| {
+        let key = self.hasher.hash_one((label, id));
+        let number = self.given.get(&key).copied().or_else(|| {
+            if self.given.len() >= MOST_NUMBERED {
+                return None;
+            }
             let count = self.counts.entry(label.to_owned()).or_default();
             *count += 1;
             self.given.insert(key, *count);
-            *count
+            Some(*count)
         });
-        format!("<{label}:{number}>")
+        match number {
+            Some(number) => format!("<{label}:{number}>"),
+            None => format!("<{label}:more>"),
+        }
     }
 
     /// The placeholder of a time: one that goes back is told from one that does not.
@@ -112,13 +173,15 @@ impl Placeholders {
                 out = replace(&out, known, &placeholder, |c| c.is_alphanumeric() || matches!(c, '_' | '-'));
             }
         }
-        for at in 0..self.ids.len() {
-            if out.contains(self.ids[at].0.as_str()) {
-                let (id, label) = self.ids[at].clone();
-                let placeholder = self.id(&label, &id);
-                // `agent-ID.jsonl` holds the id.
-                out = replace(&out, &id, &placeholder, char::is_alphanumeric);
+        for at in self.ids_in(&out) {
+            // It may have stood in a longer one only.
+            if !out.contains(self.ids[at].0.as_str()) {
+                continue;
             }
+            let (id, label) = self.ids[at].clone();
+            let placeholder = self.id(&label, &id);
+            // `agent-ID.jsonl` holds the id.
+            out = replace(&out, &id, &placeholder, char::is_alphanumeric);
         }
         out
     }
@@ -131,14 +194,14 @@ impl Placeholders {
             let placeholder = match &class {
                 Class::Id(label) => {
                     self.know_id(value.as_str(), label);
-                    continue;
+                    self.id(label, value.as_str())
                 }
-                Class::Milliseconds => "<ms>",
-                Class::Number => "<number>",
-                Class::Text | Class::Time | Class::File => "<text>",
+                Class::Milliseconds => "<ms>".to_owned(),
+                Class::Number => "<number>".to_owned(),
+                Class::Text | Class::Time | Class::File => "<text>".to_owned(),
             };
             out.push_str(&text[end..value.start()]);
-            out.push_str(placeholder);
+            out.push_str(&placeholder);
             end = value.end();
         }
         out.push_str(&text[end..]);
@@ -159,7 +222,7 @@ impl Placeholders {
             let replacement = if is("literal") {
                 let name = matched.trim_matches(['<', '>']);
                 let word = name.split(':').next().unwrap_or_default();
-                if !is_reserved(word) && !self.ids.iter().any(|(_, label)| label == word) {
+                if !is_reserved(word) && !self.labels.contains(word) {
                     continue;
                 }
                 // Whoever prints our placeholder means something else by it.
@@ -268,6 +331,7 @@ mod tests {
         places.know("/tmp/x/work", "<cwd>");
         places.know("/tmp/x", "<room>");
         places.know_id("b1c2", "task");
+        places.settle();
         places.know_api("127.0.0.1:8787");
         let text =
             "/tmp/x/work/a.txt /tmp/x/work2 (/tmp/x/work) b1c2. b1c2d http://127.0.0.1:8787/v1 localhost:99";
@@ -282,6 +346,7 @@ mod tests {
         rules.add(Class::Milliseconds, vec!["duration_ms".into()]);
         places.know_rules(&rules);
         places.know_id("a74b16", "task");
+        places.settle();
         let text = "session: 12345678-0000-4000-8000-000000000001 at: 2026-11-16T05:37:08Z";
         assert_eq!(places.text(text), "session: <uuid:1> at: <time>");
         let text = "tool_uses: 3\nduration_ms: 125</usage> x.backup.1794812009844 agent-a74b16.jsonl a74b167";
@@ -310,5 +375,14 @@ mod tests {
     fn a_target_cannot_print_a_placeholder() {
         let mut places = Placeholders::default();
         assert_eq!(places.text("<uuid:1> <b> <ms>"), "<literal:uuid:1> <b> <literal:ms>");
+    }
+
+    #[test]
+    fn of_many_ids_each_is_found() {
+        let mut places = Placeholders::default();
+        (0..1000).for_each(|number| places.know_id(&format!("task{number}"), "task"));
+        places.settle();
+        assert_eq!(places.text("task7 task77, xtask7"), "<task:2> <task:1>, xtask7");
+        assert_eq!(places.text("(task999)/task7"), "(<task:3>)/<task:2>");
     }
 }

@@ -9,15 +9,21 @@
 #[cfg(feature = "cli")]
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Component, Path, PathBuf};
 
 use hmac_sha256::Hash as Sha256;
 
 use super::accepted;
 use super::difference::{Difference, difference};
-use super::normalise::Normal;
-use super::snapshot::SnapshotError;
+use super::parts::{Head, Parts};
+#[cfg(feature = "cli")]
+use super::parts::{Normal, Part};
+use super::reading::Go;
+use super::snapshot::{
+    LineReader, LineWriter, ReadError, SnapshotError, SnapshotLines, SnapshotReader, write_content,
+    write_head,
+};
 
 /// How the name of a snapshot ends.
 pub(crate) const SNAP: &str = "snap";
@@ -78,8 +84,16 @@ impl Fingerprint {
     /// There was no file.
     pub(crate) const NONE: Self = Self(None);
 
-    fn of(text: &str) -> Self {
-        Self(Some(Sha256::hash(text.as_bytes())))
+    fn of(mut file: &File) -> io::Result<Self> {
+        file.rewind()?;
+        let mut hash = Sha256::new();
+        let mut bytes = [0; 16 << 10];
+        loop {
+            match file.read(&mut bytes)? {
+                0 => return Ok(Self(Some(hash.finalize()))),
+                read => hash.update(&bytes[..read]),
+            }
+        }
     }
 }
 
@@ -112,6 +126,12 @@ pub enum StoreError {
         /// What is wrong with it.
         source: SnapshotError,
     },
+    /// What was recorded of a run cannot be read.
+    #[error("cannot be compared: {source}")]
+    Unread {
+        /// What the operating system said.
+        source: io::Error,
+    },
     /// It was another one when the run began.
     #[error("{}: was changed, removed or put there while the run went on, so it says nothing; restore it, and run again", path.display())]
     Touched {
@@ -137,6 +157,11 @@ impl StoreError {
     /// Whether there is no such file.
     fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Whether a snapshot is none. One of a newer clawgate is whole: nobody takes over what this one cannot read.
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Snapshot { source, .. } if !matches!(source, SnapshotError::Newer { .. }))
     }
 }
 
@@ -166,75 +191,100 @@ impl Store {
 
     /// What a snapshot holds now.
     pub(crate) fn fingerprint(snapshot: &Path) -> Result<Fingerprint, StoreError> {
-        match read(snapshot) {
-            Ok(text) => Ok(Fingerprint::of(&text)),
-            Err(error) if error.is_missing() => Ok(Fingerprint::NONE),
-            Err(error) => Err(error),
+        match File::open(snapshot).and_then(|file| Fingerprint::of(&file)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Fingerprint::NONE),
+            found => found.map_err(at(snapshot)),
         }
     }
 
     /// Compares a run with its snapshot, which has to be what it was at the beginning, and does what `mode` says about a
-    /// difference.
+    /// difference. Both are read as streams; what differs is written to a file before it is looked at.
     pub(crate) fn check(
         &self,
-        normal: &Normal,
+        run: &dyn Parts,
         mode: Mode,
         at_start: Fingerprint,
     ) -> Result<Checked, StoreError> {
-        let path = self.path(&normal.target, &normal.scenario);
-        let found = normal.to_snapshot();
-        if (self.is_secret)(&found) {
-            return Err(StoreError::Secret { path });
-        }
-        let text = match read(&path) {
-            Ok(text) => Some(text),
+        let path = self.path(&run.head().target, &run.head().scenario);
+        let mut unusable = None;
+        let known = match Known::open(&path) {
+            Ok(known) => Some(known),
             Err(error) if error.is_missing() => None,
+            Err(error) if error.is_damage() => {
+                unusable = Some(error);
+                None
+            }
             Err(error) => return Err(error),
         };
-        let now = text.as_deref().map_or(Fingerprint::NONE, Fingerprint::of);
-        let known = text.as_deref().map(|text| parse(&path, text)).transpose();
-        if let Err(StoreError::Snapshot { source: SnapshotError::Newer { .. }, .. }) = &known {
-            // Nobody takes over from a newer clawgate what this one cannot read.
-            return known.map(|_| Checked { outcome: Outcome::Same, waits: Ok(false) });
-        }
-        // A scenario that moved, and a header that another tool has written differently, are no difference.
-        let as_owned = |known: &Normal| Normal { owner: normal.owner.clone(), ..known.clone() }.to_snapshot();
         if mode == Mode::Update {
-            let known = known.ok().flatten();
-            let old = known.as_ref().map(&as_owned);
-            let is_same = old.as_deref() == Some(found.as_str());
-            if !is_same {
-                self.write(&path, &accepted::remember(&found, old.as_deref()))?;
-            } else if known.is_some_and(|known| known.owner != normal.owner) {
-                self.write(&path, &found)?;
-            }
-            self.forget(&pending_of(&path))?;
-            let outcome = if is_same { Outcome::Same } else { Outcome::Updated { replaced: text.is_some() } };
+            let outcome = self.update(run, known.as_ref(), &path)?;
             return Ok(Checked { outcome, waits: Ok(false) });
         }
-        let outcome = match known {
-            _ if now != at_start => Outcome::Unusable(StoreError::Touched { path: path.clone() }),
-            Err(error) => Outcome::Unusable(error),
-            Ok(None) => Outcome::New,
-            Ok(Some(known)) => match as_owned(&known) {
-                expected if expected == found => Outcome::Same,
-                expected => Outcome::Changed(Difference {
-                    is_repeated: accepted::is_repeated(
-                        text.as_deref().unwrap_or_default(),
-                        &expected,
-                        &found,
-                    ),
-                    ..difference(&expected, &found)
-                }),
-            },
+        let touched = || StoreError::Touched { path: path.clone() };
+        if Self::fingerprint_of(known.as_ref(), &path)? != at_start {
+            unusable = Some(touched());
+        }
+        let written = self.written(run, known.as_ref().filter(|_| unusable.is_none()), &path)?;
+        let compared = match (&known, &written) {
+            (Some(known), Some(written)) => known.difference(run.head(), written),
+            _ => Ok(None),
+        };
+        let difference = match compared {
+            Err(error) if error.is_damage() => {
+                unusable.get_or_insert(error);
+                None
+            }
+            compared => compared?,
+        };
+        // It may have been written to while it was read.
+        if Self::fingerprint_of(known.as_ref(), &path)? != at_start {
+            unusable = Some(touched());
+        }
+        let outcome = match (unusable, &known, difference) {
+            (Some(error), ..) => Outcome::Unusable(error),
+            (None, None, _) => Outcome::New,
+            (None, Some(_), None) => Outcome::Same,
+            (None, Some(known), Some(difference)) => {
+                let accepted = known.accepted()?;
+                let is_repeated = difference.places.old.iter().any(|place| accepted.contains(place));
+                Outcome::Changed(Difference { is_repeated, ..difference })
+            }
         };
         let pending = pending_of(&path);
-        let waits = match (mode, &outcome) {
-            (Mode::Check, Outcome::Same) => self.forget(&pending).map(|()| false),
-            (Mode::Check, _) => self.write(&pending, &found).map(|()| true),
+        let waits = match (mode, &outcome, &written) {
+            (Mode::Check, Outcome::Same, _) => self.forget(&pending).map(|()| false),
+            (Mode::Check, _, Some(written)) => self.put(written, &pending, &[]).map(|()| true),
             _ => Ok(false),
         };
         Ok(Checked { outcome, waits })
+    }
+
+    /// Makes a run the snapshot, unless it is.
+    fn update(&self, run: &dyn Parts, known: Option<&Known>, path: &Path) -> Result<Outcome, StoreError> {
+        let replaced = path.exists();
+        // A scenario that moved is no difference, and is noted.
+        let has_moved = known.is_some_and(|known| known.head.owner != run.head().owner);
+        let written = self.written(run, known.filter(|_| !has_moved), path)?;
+        let compared = match (known, &written) {
+            (Some(known), Some(written)) => known.difference(run.head(), written).map(Some),
+            _ => Ok(None),
+        };
+        let difference = match compared {
+            Err(error) if error.is_damage() => None,
+            compared => compared?,
+        };
+        let is_same = written.is_none() || matches!(difference, Some(None));
+        if let Some(written) = written.filter(|_| !is_same || has_moved) {
+            let places = difference.flatten().map(|difference| difference.places.new).unwrap_or_default();
+            self.put(&written, path, &places)?;
+        }
+        self.forget(&pending_of(path))?;
+        Ok(if is_same { Outcome::Same } else { Outcome::Updated { replaced } })
+    }
+
+    /// What a snapshot holds that is open already, or else the file.
+    fn fingerprint_of(known: Option<&Known>, path: &Path) -> Result<Fingerprint, StoreError> {
+        known.map_or_else(|| Self::fingerprint(path), |known| Fingerprint::of(&known.file).map_err(at(path)))
     }
 
     /// What waits for a decision, in the order of the paths.
@@ -278,8 +328,8 @@ impl Store {
         let known: BTreeSet<PathBuf> = cases.into_iter().map(|case| self.path(target, case)).collect();
         let mut orphans = Vec::new();
         for path in self.snapshots(target)?.into_iter().filter(|path| !known.contains(path)) {
-            let normal = open(&path)?;
-            let Some(owner) = normal.owner else {
+            let head = head_of(&path)?;
+            let Some(owner) = head.owner else {
                 orphans.push(Orphan { path, kept_for: None });
                 continue;
             };
@@ -287,7 +337,7 @@ impl Store {
             // Beside the snapshots, a file that is not there is gone; elsewhere it may be on another machine.
             let is_ours = !Path::new(&owner).starts_with("../..");
             let kept_for = (!scenario.exists() && !is_ours).then_some(owner);
-            if !has(&scenario, &normal.scenario) {
+            if !has(&scenario, &head.scenario) {
                 orphans.push(Orphan { path, kept_for });
             }
         }
@@ -299,14 +349,19 @@ impl Store {
     pub(crate) fn accept(&self, pending: &Path, shown: Option<&str>) -> Result<PathBuf, StoreError> {
         let _lock = self.lock()?;
         let text = Self::take(pending, shown)?;
-        let new = parse(pending, &text)?.to_snapshot();
+        Normal::from_snapshot(&text)
+            .map_err(|source| StoreError::Snapshot { path: pending.to_owned(), source })?;
         if (self.is_secret)(&text) {
             return Err(StoreError::Secret { path: pending.to_owned() });
         }
         let snapshot = snapshot_of(pending);
-        let old = open(&snapshot).ok().map(|old| old.to_snapshot());
+        let new = Known::open(pending)?;
+        let known = Known::open(&snapshot).ok();
+        let difference = known.and_then(|known| known.difference(&new.head, &new.file).ok().flatten());
         fs::rename(pending, &snapshot).map_err(at(pending))?;
-        self.put(&snapshot, &accepted::remember(&new, old.as_deref()))?;
+        if let Some(difference) = difference {
+            self.replace(&new.file, &snapshot, &difference.places.new)?;
+        }
         Ok(snapshot)
     }
 
@@ -344,18 +399,46 @@ impl Store {
         }
     }
 
-    fn write(&self, path: &Path, text: &str) -> Result<(), StoreError> {
+    /// A file that nobody finds with the snapshot of a run; none when the one that is known has the same lines. What is
+    /// secret is never in it.
+    fn written(
+        &self,
+        run: &dyn Parts,
+        known: Option<&Known>,
+        path: &Path,
+    ) -> Result<Option<File>, StoreError> {
+        let mut out = Spool::new(run.head(), known).map_err(unusable(path))?;
+        let mut result = Ok(());
+        let mut take = |line: &str| {
+            result = if (self.is_secret)(line) {
+                Err(StoreError::Secret { path: path.to_owned() })
+            } else {
+                out.line(line).map_err(unusable(path))
+            };
+            if result.is_ok() { Go::Continue(()) } else { Go::Break(()) }
+        };
+        write_content(run, &mut LineWriter::new(&mut take)).map_err(unread)?;
+        result?;
+        out.finish().map_err(unusable(path))
+    }
+
+    /// Copies a file into the store, whole or not at all, with the places where it differs from the one that it replaces.
+    fn put(&self, written: &File, path: &Path, places: &[usize]) -> Result<(), StoreError> {
         let folder = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(folder).map_err(at(folder))?;
         let _lock = self.lock()?;
-        self.put(path, text)
+        self.replace(written, path, places)
     }
 
-    /// Writes under the lock that the caller holds.
-    fn put(&self, path: &Path, text: &str) -> Result<(), StoreError> {
+    /// The same under the lock of the caller.
+    fn replace(&self, mut written: &File, path: &Path, places: &[usize]) -> Result<(), StoreError> {
         let folder = path.parent().unwrap_or(&self.root);
         let mut file = tempfile::Builder::new().prefix(".golden-").tempfile_in(folder).map_err(at(folder))?;
-        file.write_all(text.as_bytes()).and_then(|()| file.as_file().sync_data()).map_err(at(path))?;
+        let mut out = io::BufWriter::new(&mut file);
+        let copied = written.rewind().and_then(|()| accepted::copy(written, &mut out, places));
+        copied.and_then(|()| out.flush()).map_err(at(path))?;
+        drop(out);
+        file.as_file().sync_data().map_err(at(path))?;
         // A temporary file is for its owner alone; a snapshot is for everybody.
         let readable = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o644);
         file.as_file().set_permissions(readable).map_err(at(path))?;
@@ -410,20 +493,141 @@ pub(crate) fn snapshot_of(pending: &Path) -> PathBuf {
 }
 
 /// Reads a snapshot's text.
+#[cfg(feature = "cli")]
 pub(crate) fn read(path: &Path) -> Result<String, StoreError> {
     let bytes = fs::read(path).map_err(at(path))?;
     // What is not UTF-8 is not a snapshot of ours, and says so when it is read as one.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads the snapshot in a file.
-pub(crate) fn open(path: &Path) -> Result<Normal, StoreError> {
-    parse(path, &read(path)?)
+/// Writes a snapshot from where it begins to differ from the one that is known.
+struct Spool<'k> {
+    head: &'k Head,
+    known: Option<(&'k Known, SnapshotReader<&'k File>)>,
+    /// How many lines are the same so far.
+    same: usize,
+    file: Option<io::BufWriter<File>>,
 }
 
-/// Reads a snapshot of which the text is known.
-pub(crate) fn parse(path: &Path, text: &str) -> Result<Normal, StoreError> {
-    Normal::from_snapshot(text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+impl<'k> Spool<'k> {
+    fn new(head: &'k Head, known: Option<&'k Known>) -> Result<Self, ReadError> {
+        let as_owned = |known: &Known| Head { owner: head.owner.clone(), ..known.head.clone() };
+        let known = known.filter(|known| as_owned(known) == *head);
+        let known = known.map(|known| Ok::<_, ReadError>((known, known.reader()?))).transpose()?;
+        let mut spool = Self { head, known, same: 0, file: None };
+        if spool.known.is_none() {
+            spool.begin()?;
+        }
+        Ok(spool)
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), ReadError> {
+        if self.file.is_none() {
+            let next = self.known.as_mut().map(|(_, reader)| reader.next_line()).transpose()?.flatten();
+            if next.as_deref() == Some(line) {
+                self.same += 1;
+                return Ok(());
+            }
+            self.begin()?;
+        }
+        if let Some(file) = &mut self.file {
+            file.write_all(line.as_bytes())?;
+            file.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is the same so far.
+    fn begin(&mut self) -> Result<(), ReadError> {
+        let mut file = io::BufWriter::new(tempfile::tempfile()?);
+        let mut head = String::new();
+        // Writing to a string cannot fail.
+        _ = write_head(self.head, &mut head);
+        file.write_all(head.as_bytes())?;
+        if let Some((known, _)) = self.known.take() {
+            let mut reader = known.reader()?;
+            for _ in 0..self.same {
+                file.write_all(reader.next_line()?.unwrap_or_default().as_bytes())?;
+                file.write_all(b"\n")?;
+            }
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// The file, unless all was the same.
+    fn finish(mut self) -> Result<Option<File>, ReadError> {
+        let rest = self.known.as_mut().map(|(_, reader)| reader.next_line()).transpose()?.flatten();
+        if rest.is_some() {
+            self.begin()?;
+        }
+        let file = self.file.map(io::BufWriter::into_inner).transpose();
+        Ok(file.map_err(io::IntoInnerError::into_error)?)
+    }
+}
+
+/// A snapshot that is there.
+struct Known {
+    head: Head,
+    file: File,
+    path: PathBuf,
+}
+
+impl Known {
+    fn open(path: &Path) -> Result<Self, StoreError> {
+        let file = File::open(path).map_err(at(path))?;
+        let head = SnapshotReader::new(&file).map_err(unusable(path))?.head;
+        Ok(Self { head, file, path: path.to_owned() })
+    }
+
+    /// From its start; only one at a time can be read.
+    fn reader(&self) -> Result<SnapshotReader<&File>, ReadError> {
+        let mut file = &self.file;
+        file.rewind()?;
+        SnapshotReader::new(file)
+    }
+
+    /// Where it differed when it was accepted.
+    fn accepted(&self) -> Result<Vec<usize>, StoreError> {
+        let mut file = &self.file;
+        file.rewind().and_then(|()| accepted::of(file)).map_err(at(&self.path))
+    }
+
+    /// How what a run did differs from it, if it does.
+    fn difference(&self, head: &Head, mut found: &File) -> Result<Option<Difference>, StoreError> {
+        let as_owned = Head { owner: head.owner.clone(), ..self.head.clone() };
+        let reader = self.reader().map_err(unusable(&self.path))?;
+        let mut old = SnapshotLines::new(reader, &as_owned);
+        found.rewind().map_err(at(&self.path))?;
+        let mut new = LineReader::new(found);
+        difference(&mut || old.next(), &mut || Ok(new.next()?)).map_err(unusable(&self.path))
+    }
+}
+
+/// Whose snapshot the one in a file is.
+#[cfg(feature = "cli")]
+pub(crate) fn head_of(path: &Path) -> Result<Head, StoreError> {
+    Known::open(path).map(|known| known.head)
+}
+
+/// Shows every part of the snapshot in a file.
+#[cfg(feature = "cli")]
+pub(crate) fn visit_snapshot(path: &Path, each: &mut dyn FnMut(Part<'_>) -> Go) -> Result<Head, StoreError> {
+    let known = Known::open(path)?;
+    known.reader().and_then(|mut reader| reader.visit(each)).map_err(unusable(path))?;
+    Ok(known.head)
+}
+
+fn unusable(path: &Path) -> impl FnOnce(ReadError) -> StoreError {
+    let path = path.to_owned();
+    move |error| match error {
+        ReadError::Io(source) => StoreError::Io { path, source },
+        ReadError::Snapshot(source) => StoreError::Snapshot { path, source },
+    }
+}
+
+fn unread(source: io::Error) -> StoreError {
+    StoreError::Unread { source }
 }
 
 #[cfg(feature = "cli")]
@@ -459,13 +663,13 @@ mod tests {
     use serde_json::json;
 
     fn normal(case: &str, code: i32) -> Normal {
-        let exit = Some(json!({ "code": code }));
-        Normal { target: "t".into(), scenario: case.into(), exit, ..Normal::default() }
+        let head = Head { target: "t".into(), scenario: case.into(), ..Head::default() };
+        Normal { head, exit: Some(json!({ "code": code })), ..Normal::default() }
     }
 
     /// Compares with the snapshot as it is now.
     fn check(store: &Store, normal: &Normal, mode: Mode) -> Result<Outcome, StoreError> {
-        let at_start = Store::fingerprint(&store.path(&normal.target, &normal.scenario))?;
+        let at_start = Store::fingerprint(&store.path(&normal.head.target, &normal.head.scenario))?;
         store.check(normal, mode, at_start).map(|checked| checked.outcome)
     }
 
@@ -488,6 +692,43 @@ mod tests {
         // It is as it was again: what waited is stale.
         assert!(matches!(check(&store, &normal("a/b", 0), Mode::Check).unwrap(), Outcome::Same));
         assert!(store.pending().unwrap().is_empty());
+    }
+
+    #[test]
+    fn how_a_snapshot_is_laid_out_is_no_difference() {
+        let (_folder, store) = store();
+        let mut run = normal("a", 0);
+        run.files = vec![json!({"path": "work/a", "bytes": 1}), json!({"path": "x".repeat(2 << 20)})];
+        check(&store, &run, Mode::Update).unwrap();
+        let path = store.path("t", "a");
+        let text = read(&path).unwrap();
+        let laid_out = text.replace(", \"bytes\"", ",\n  \"bytes\"");
+        assert_ne!(laid_out, text);
+        for other in [text.replace('\n', "\r\n"), text.replace("source: clawgate\n", ""), laid_out] {
+            fs::write(&path, other).unwrap();
+            for mode in [Mode::ReadOnly, Mode::Check, Mode::Update] {
+                assert!(matches!(check(&store, &run, mode).unwrap(), Outcome::Same));
+            }
+        }
+        let cases = [
+            (text.replace("== end", "{\"path\": \"b\"}\n== end"), 1),
+            (text.replace("{\"path\": \"work/a\", \"bytes\": 1}\n", ""), 1),
+            (text.replace("xx\"", "xy\""), 1),
+        ];
+        for (other, lines) in cases {
+            assert_ne!(other, text);
+            fs::write(&path, other).unwrap();
+            let Outcome::Changed(found) = check(&store, &run, Mode::Check).unwrap() else {
+                panic!("it differs")
+            };
+            assert_eq!(found.removed.max(found.added), lines);
+            assert_eq!(read(&pending_of(&path)).unwrap(), text);
+        }
+        fs::write(&path, text.replace("\"code\": 0", "\"code\": ")).unwrap();
+        assert!(matches!(
+            check(&store, &run, Mode::Check).unwrap(),
+            Outcome::Unusable(StoreError::Snapshot { .. })
+        ));
     }
 
     #[test]
@@ -552,7 +793,9 @@ mod tests {
         let (folder, store) = store();
         let owned = |case: &str, file: &str| {
             let owner = Some(store.owner(&folder.path().join(file)));
-            check(&store, &Normal { owner, ..normal(case, 0) }, Mode::Update).unwrap();
+            let mut owned = normal(case, 0);
+            owned.head.owner = owner;
+            check(&store, &owned, Mode::Update).unwrap();
         };
         fs::write(folder.path().join("here.toml"), "").unwrap();
         for (case, file) in

@@ -166,16 +166,16 @@ impl Room {
     }
 }
 
+/// The parts of a path that lead down.
+fn inside(path: &Path) -> PathBuf {
+    path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
+}
+
 impl Drop for Room {
     fn drop(&mut self) {
         // A file system of its own goes with its last descriptor, and with it whatever is in it.
         remove::tree(&self.root);
     }
-}
-
-/// A path without what would lead out of where it begins.
-fn inside(path: &Path) -> PathBuf {
-    path.components().filter(|part| matches!(part, Component::Normal(_))).collect()
 }
 
 /// Where rooms are made: in memory where there is enough of it, which saves most of what a room costs, unless the user

@@ -12,6 +12,11 @@ use crate::text::clip;
 const MOST_WORDS: usize = 64;
 /// A word is no longer than this.
 const LONGEST_WORD: usize = 64;
+/// The name of members that are not told apart.
+const REST: &str = "…";
+/// Of a list so many elements are enough to tell what it is, and of a value so many values in all.
+const ELEMENTS: usize = 32;
+const VALUES: usize = 4096;
 /// Of a value so much is shown as evidence.
 const SHOWN: usize = 300;
 
@@ -102,6 +107,13 @@ pub(crate) struct Scalars {
 impl Shape {
     /// Adds a value that was seen on this line.
     pub(crate) fn add(&mut self, value: &Value, line: usize) {
+        let mut room = usize::MAX;
+        self.add_within(value, line, &mut room);
+    }
+
+    /// As [`add`](Self::add), with room for so many places more. Where there is none, members with new names are told as if
+    /// all had the name [`REST`], and elements of new types as if they named none.
+    pub(crate) fn add_within(&mut self, value: &Value, line: usize, room: &mut usize) {
         if self.count == 0 || (self.example.is_null() && !value.is_null()) {
             self.example = shortened(value);
             self.line = line;
@@ -113,8 +125,8 @@ impl Shape {
                 self.objects += 1;
                 for (key, value) in fields {
                     match self.fields.get_mut(key) {
-                        Some(shape) => shape.add(value, line),
-                        None => self.fields.entry(key.clone()).or_default().add(value, line),
+                        Some(shape) => shape.add_within(value, line, room),
+                        None => new_place(&mut self.fields, key, REST, room).add_within(value, line, room),
                     }
                 }
             }
@@ -123,8 +135,8 @@ impl Shape {
                     let kind = item.get("type").and_then(Value::as_str).filter(|kind| is_word(kind));
                     let kind = kind.unwrap_or_default();
                     match self.items.get_mut(kind) {
-                        Some(shape) => shape.add(item, line),
-                        None => self.items.entry(kind.to_owned()).or_default().add(item, line),
+                        Some(shape) => shape.add_within(item, line, room),
+                        None => new_place(&mut self.items, kind, "", room).add_within(item, line, room),
                     }
                 }
             }
@@ -173,6 +185,18 @@ impl Shape {
             self.items.entry(key.clone()).or_default().merge(shape);
         }
     }
+}
+
+/// The shape for a name that is new, or the one for all names that there is no room for.
+fn new_place<'s>(
+    shapes: &'s mut BTreeMap<String, Shape>,
+    name: &str,
+    rest: &str,
+    room: &mut usize,
+) -> &'s mut Shape {
+    let name = if *room > 0 { name } else { rest };
+    *room = room.saturating_sub(1);
+    shapes.entry(name.to_owned()).or_default()
 }
 
 impl Scalars {
@@ -240,6 +264,30 @@ pub(crate) fn shortened(value: &Value) -> Value {
     }
 }
 
+/// As much of a value as tells of which kind it is: all but the later elements of long lists, and what follows very many
+/// values.
+pub(crate) fn sample(value: &Value) -> Value {
+    fn some(value: &Value, room: &mut usize) -> Value {
+        *room = room.saturating_sub(1);
+        match value {
+            Value::Object(fields) => {
+                let kept = fields
+                    .iter()
+                    .map_while(|(key, value)| (*room > 0).then(|| (key.clone(), some(value, room))));
+                Value::Object(kept.collect())
+            }
+            Value::Array(items) => {
+                let kept =
+                    items.iter().take(ELEMENTS).map_while(|item| (*room > 0).then(|| some(item, room)));
+                Value::Array(kept.collect())
+            }
+            scalar => scalar.clone(),
+        }
+    }
+    let mut room = VALUES;
+    some(value, &mut room)
+}
+
 /// As much of a value as there is room for.
 fn shrink(value: &Value, room: &mut usize) -> Value {
     *room = room.saturating_sub(8);
@@ -299,6 +347,19 @@ mod tests {
         assert_eq!(shape.fields["b"].entries(is_data).fields["n"].count, 1);
         assert!(is_data("/etc/passwd") && is_data("gpt-4o") && !is_data("cache-hits") && !is_data("$ref"));
         assert_eq!(shape.fields["c"].items.keys().collect::<Vec<_>>(), ["", "text"]);
+    }
+
+    #[test]
+    fn places_beyond_the_room_are_told_as_one() {
+        let (mut shape, mut room) = (Shape::default(), 3);
+        for name in ["a", "b", "c", "d", "e", "a"] {
+            shape.add_within(&json!({ name: 1 }), 1, &mut room);
+        }
+        let counts: Vec<_> = shape.fields.iter().map(|(name, shape)| (name.as_str(), shape.count)).collect();
+        assert_eq!(counts, [("a", 2), ("b", 1), ("c", 1), (REST, 2)]);
+        let long = json!({"type": "x", "list": (0..1000).collect::<Vec<_>>()});
+        assert_eq!(sample(&long)["list"].as_array().unwrap().len(), ELEMENTS);
+        assert_eq!(sample(&long)["type"], "x");
     }
 
     #[test]

@@ -17,19 +17,23 @@ pub struct Input {
 }
 
 impl Input {
-    /// The target and the scenario that a recording names; of anything else the scenario is its file name.
-    pub fn origin(&self) -> (String, String) {
+    /// The target, its version and the scenario that a recording names; of anything else the scenario is its file name.
+    pub fn origin(&self) -> (String, String, String) {
         let of_file = |path: &Path| {
             path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
         };
+        let unnamed = |scenario| (String::new(), String::new(), scenario);
         match &self.source {
             Source::Recording(path) => match Recording::open(path) {
-                Ok(recording) => (recording.facts.target, recording.facts.scenario),
-                Err(_) => (String::new(), of_file(path)),
+                Ok(recording) => {
+                    let facts = recording.facts;
+                    (facts.target, facts.target_version, facts.scenario)
+                }
+                Err(_) => unnamed(of_file(path)),
             },
-            Source::File(path) => (String::new(), of_file(path)),
-            Source::Segments(_) => (String::new(), of_file(Path::new(&self.name))),
-            Source::Stdin => (String::new(), "-".into()),
+            Source::File(path) => unnamed(of_file(path)),
+            Source::Segments(_) => unnamed(of_file(Path::new(&self.name))),
+            Source::Stdin => unnamed("-".into()),
         }
     }
 }
@@ -63,6 +67,12 @@ pub enum InputError {
     /// A recording cannot be used.
     #[error(transparent)]
     Recording(#[from] RecordingError),
+}
+
+/// What a file is named after: `list-sessions` for `fixtures/list-sessions.json` and `list-sessions.empty.json`.
+pub(crate) fn named_after(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().unwrap_or_default().to_owned()
 }
 
 /// A directory tree deeper than this is not walked.

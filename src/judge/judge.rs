@@ -16,6 +16,7 @@ use crate::stream_json::documented::{self, Run};
 use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
 
 use super::contracts::{Choice, WEAKEST_CONTRACT};
+use super::inputs::named_after;
 use super::{Contracts, Protocol};
 
 /// Bytes looked at to tell what a bare output is, in steps of so many.
@@ -165,9 +166,10 @@ impl<'c> Judge<'c> {
         Ok(Self { contracts, options, run, is_guessed: false, body })
     }
 
-    /// A judge of an output of which nothing is known but its name, if it has one.
+    /// A judge of an output of which nothing is known but its name, if it has one. One that is named after a command of
+    /// the contract, such as `list-sessions.json`, is held to that command.
     pub fn of_output(name: Option<&Path>, contracts: &'c Contracts, options: &Options) -> Self {
-        let run = schema::Run::default();
+        let run = schema::Run { named_after: name.map(named_after), ..schema::Run::default() };
         let body = match options.protocol {
             Some(protocol) => Body::new(protocol, contracts, options, &run).unwrap_or_else(Body::Failed),
             None => Body::Unknown(name.map(Path::to_owned), Vec::new()),
@@ -185,7 +187,7 @@ impl<'c> Judge<'c> {
     /// Whether what was printed so far holds a whole document.
     #[cfg(feature = "testing")]
     pub(crate) fn has_document(&self) -> bool {
-        matches!(&self.body, Body::Document(_, bytes) if Envelope::read(bytes).value.is_some())
+        matches!(&self.body, Body::Document(_, bytes) if Envelope::outline(bytes, 0, &mut |_| {}).value.is_some())
     }
 
     /// Reads the next bytes of the output. `watch` sees each line of a stream as it ends.
@@ -378,7 +380,9 @@ fn judge_document(
     is_guessed: bool,
 ) -> Result<Judgement, FileError> {
     let mut session = (protocol == Protocol::ClaudeJson).then(|| Session::new(options.limits));
-    let envelope = Envelope::read_with(bytes, &mut |root| {
+    // The verdict on a claw carries whole texts of its document; that on a Claude CLI has them from its session.
+    let longest = if session.is_some() { 1 << 10 } else { usize::MAX };
+    let envelope = Envelope::outline(bytes, longest, &mut |root| {
         if let Some(session) = &mut session {
             see_messages(root, session);
         }
@@ -408,7 +412,7 @@ fn judge_document(
     if let Some((set, detected)) = choice {
         findings = schema::judge_read(set, run, &envelope, bytes, &ending.of_contract(Some(bytes)));
         if set.name() == "claude-json" {
-            findings.extend(listed_messages(contracts, run, &envelope, ending)?);
+            findings.extend(listed_messages(contracts, run, &envelope, bytes, ending)?);
         }
         // Any object keeps the weakest contract of claw, so nobody can tell what the output was to be.
         if is_guessed && detected && set.name() == WEAKEST_CONTRACT && verdict.is_ok() {
@@ -433,13 +437,18 @@ fn listed_messages(
     contracts: &Contracts,
     run: &schema::Run,
     envelope: &Envelope,
+    stdout: &[u8],
     ending: &Ending<'_>,
 ) -> Result<Vec<Finding>, FileError> {
-    let Some(Value::Array(messages)) = &envelope.value else { return Ok(Vec::new()) };
-    let mut judge = contracts.of_streams()?.begin(run);
-    for (number, message) in (1..).zip(messages) {
-        judge.message(number, 0, message);
+    if !envelope.value.as_ref().is_some_and(Value::is_array) {
+        return Ok(Vec::new());
     }
+    let mut judge = contracts.of_streams()?.begin(run);
+    schema::see_document(envelope, stdout, &mut |list| {
+        for (number, message) in (1..).zip(list.items()) {
+            judge.view(number, 0, message);
+        }
+    });
     let exit = ending.exit.clone().filter(|exit| *exit == Exit::with_code(0));
     let mut findings = judge.finish(&End::new(exit, None, None).recorded(ending.recording));
     for finding in &mut findings {

@@ -1,7 +1,7 @@
 //! Judging: one pass over what a target printed, with the verdict, the documented reader's answer and the findings.
 //!
 //! Everything goes through one [`Judge`], which alone chooses contract, protocol and bounds: a live run and a pipe push
-//! their bytes into it, and [`recording`] and [`output`] are loops over it.
+//! their bytes into it, and [`recording`], [`file`] and [`output`] are loops over it.
 //!
 //! ```
 //! use clawgate::judge::{self, Contracts, Options};
@@ -24,6 +24,8 @@ pub use crate::events::{Profile, Summary as LogSummary};
 pub use contracts::Contracts;
 #[cfg(feature = "cli")]
 pub(crate) use contracts::EVENTS_CONTRACT;
+#[cfg(feature = "cli")]
+pub(crate) use inputs::named_after;
 pub use inputs::{Input, InputError, Source, find};
 pub use judge::{Ending, Judge, Judgement, Options};
 pub use protocol::Protocol;
@@ -31,4 +33,4 @@ pub use protocol::Protocol;
 pub(crate) use protocol::{OUTPUT, TEXT};
 #[cfg(feature = "cli")]
 pub(crate) use recorded::watched_recording;
-pub use recorded::{JudgeError, output, recording};
+pub use recorded::{JudgeError, file, output, recording};

@@ -1,10 +1,10 @@
 //! Judging what lies there whole: the loop that shows a [`Judge`] a recording, a file or a pipe.
 
-#[cfg(feature = "cli")]
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 #[cfg(feature = "cli")]
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::recording::Recording;
 use crate::schema::FileError;
@@ -58,6 +58,26 @@ pub fn output(output: &[u8], contracts: &Contracts, options: &Options) -> Result
     judge.finish(Ending::default(), &mut |_| {})
 }
 
+/// Judges a file that holds what a run printed, such as a fixture `tests/fixtures/json/list-sessions.json`: one that is named
+/// after a command of its contract is held to that command.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use clawgate::judge::{self, Contracts, Options};
+///
+/// let contracts = Contracts::only("claw-1.0")?;
+/// for input in judge::find(Path::new("examples/fixtures/tests/fixtures/json"))? {
+///     let judgement = judge::file(Path::new(&input.name), &contracts, &Options::default())?;
+///     assert!(!judgement.findings.iter().any(|finding| finding.fails()), "{}: {:?}", input.name, judgement.findings);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn file(path: &Path, contracts: &Contracts, options: &Options) -> Result<Judgement, JudgeError> {
+    let file = File::open(path).map_err(at(path))?;
+    bare(Some(path), file, contracts, options, &mut |_| {})
+}
+
 impl Input {
     /// Judges this input. `watch` sees each line of a stream.
     #[cfg(feature = "cli")]
@@ -82,7 +102,6 @@ impl Input {
     }
 }
 
-#[cfg(feature = "cli")]
 fn bare(
     name: Option<&Path>,
     reader: impl Read,
@@ -123,7 +142,6 @@ fn name_segment(finding: &mut Finding, starts: &[(u64, &Path)]) {
     finding.message = format!("{} (line {} of {name})", finding.message, line - first + 1);
 }
 
-#[cfg(feature = "cli")]
 fn at(path: &Path) -> impl Fn(io::Error) -> InputError {
     let path = path.to_owned();
     move |source| InputError::Io { path: path.clone(), source }

@@ -223,7 +223,8 @@ impl Page<'_> {
         let clause = self.context.clause(&problem.rule);
         let level = clause.as_ref().map_or("", |clause| clause.level.as_str());
         let because = clause.as_ref().map_or("", |clause| clause.why.as_str());
-        if problem.finding.is_some_and(|finding| finding.known.is_some()) {
+        let is_known = problem.finding.is_none_or(|finding| finding.known.is_some());
+        if is_known && problem.accepted.is_some() {
             return format!("Known: {}", problem.accepted.as_deref().unwrap_or_default());
         }
         if problem.accepted.is_some() {

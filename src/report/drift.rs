@@ -35,7 +35,13 @@ pub(crate) fn drift_text(
         }
     }
     let known = drift.changes.iter().filter(|change| change.known.is_some()).count();
-    let known = if known > 0 { format!(" ({known} known)") } else { String::new() };
+    let announced = drift.changes.iter().filter(|change| change.announced).count();
+    let aside: Vec<String> = [(known, "known"), (announced, "announced")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let known = if aside.is_empty() { String::new() } else { format!(" ({})", aside.join(", ")) };
     let info = drift.count(Effect::Info);
     let hidden = if info > 0 && !all { " (--all shows them)" } else { "" };
     writeln!(
@@ -45,6 +51,9 @@ pub(crate) fn drift_text(
         drift.count(Effect::Additive),
         drift.compared
     )?;
+    for bump in &drift.bumps {
+        writeln!(out, "{}", printable(&bump.to_string()))?;
+    }
     let policies: Vec<String> =
         drift.policies.iter().map(|(contract, cases)| format!("{contract} ({cases})")).collect();
     writeln!(out, "{FAINT}by the policies of: {}{FAINT:#}", printable(&policies.join(", ")))?;
@@ -64,6 +73,7 @@ pub(crate) fn drift_text(
 fn row(out: &mut impl Write, change: &Change, compared: usize) -> io::Result<()> {
     let (style, word) = match change.effect {
         Effect::Breaking if change.known.is_some() => (CAUTION, "known"),
+        Effect::Breaking if change.announced => (CAUTION, "announced"),
         Effect::Breaking => (BAD, "breaking"),
         Effect::Additive => (GOOD, "additive"),
         Effect::Info => (FAINT, "info"),
@@ -111,6 +121,9 @@ pub(crate) fn drift_markdown(
         drift.count(Effect::Info),
         drift.compared
     )?;
+    for bump in &drift.bumps {
+        writeln!(out, "{}.\n", plain(&bump.to_string()))?;
+    }
     for effect in [Effect::Breaking, Effect::Additive, Effect::Info] {
         let changes: Vec<&Change> = drift.changes.iter().filter(|change| change.effect == effect).collect();
         if changes.is_empty() {
@@ -126,7 +139,8 @@ pub(crate) fn drift_markdown(
             let place = [change.message.as_deref(), change.pointer.as_deref()];
             let place = place.into_iter().flatten().map(cell).collect::<Vec<_>>().join(" ");
             let known = change.known.as_deref().map_or(String::new(), |reason| format!(" (known: {reason})"));
-            let what = format!("{}{known}", change.summary);
+            let announced = if change.announced { " (announced)" } else { "" };
+            let what = format!("{}{known}{announced}", change.summary);
             let cases = listed(&change.cases);
             writeln!(out, "| {} | {place} | {} | {} |", change.kind.name(), cell(&what), cell(&cases))?;
         }

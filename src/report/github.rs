@@ -46,6 +46,11 @@ pub(super) fn annotations(run: &RunReport, context: &Context) -> String {
         let more = failed.len() - shown;
         let _ = writeln!(text, "::error title=clawgate::and {more} more; the step summary has all of them");
     }
+    for entry in run.finished.failing_entries().take(MOST) {
+        let place = context.in_repository(&entry.file).unwrap_or_else(|| entry.file.clone());
+        let (place, message) = (property(&place), data(std::slice::from_ref(&entry.message)));
+        let _ = writeln!(text, "::error file={place},line={},title=known failures::{message}", entry.line);
+    }
     text
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::markdown::command;
-use super::problem::{Weight, problems};
+use super::problem::{STALE, Weight, digest, problems};
 use super::run_report::RunReport;
 use crate::text::printable;
 
@@ -46,6 +46,16 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
             issue["content"] = json!({"body": lines.join("  \n")});
         }
         issues.push(issue);
+    }
+    for entry in run.finished.failing_entries() {
+        let path = context.in_repository(&entry.file).unwrap_or_else(|| entry.file.clone());
+        issues.push(json!({
+            "description": printable(&entry.message),
+            "check_name": STALE,
+            "fingerprint": digest(&[STALE, &entry.file, &entry.message]),
+            "severity": "critical",
+            "location": {"path": path, "lines": {"begin": entry.line}},
+        }));
     }
     format!("{:#}\n", Value::Array(issues))
 }

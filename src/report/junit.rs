@@ -8,7 +8,7 @@ use maud::html;
 use super::context::Context;
 use super::output;
 use super::run_report::RunReport;
-use crate::run::{CaseFinished, Failure, Process, Status};
+use crate::run::{CaseFinished, Failure, ListedFailure, Process, Status};
 use crate::text::printable;
 
 /// How much of a failed run's output goes into the report.
@@ -34,12 +34,25 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
         ];
         suites += &element("testsuite", &attributes, &inside);
     }
+    let stale: Vec<_> = run.finished.failing_entries().collect();
+    if let Some(first) = stale.first() {
+        let inside = stale.iter().map(|entry| stale_entry(entry)).collect::<String>();
+        let attributes: [(&str, &dyn Display); 6] = [
+            ("name", &printable(&first.file)),
+            ("tests", &stale.len()),
+            ("skipped", &0),
+            ("errors", &0),
+            ("failures", &stale.len()),
+            ("time", &seconds(0.0)),
+        ];
+        suites += &element("testsuite", &attributes, &format!("\n{inside}"));
+    }
     let told = |case: &&CaseFinished| run.started.targets.iter().any(|info| info.target == case.target);
     let [tests, _, errors, failures] = counts(&run.cases.iter().filter(told).collect::<Vec<_>>());
     let attributes: [(&str, &dyn Display); 5] = [
         ("name", &"clawgate"),
-        ("tests", &tests),
-        ("failures", &failures),
+        ("tests", &(tests + stale.len())),
+        ("failures", &(failures + stale.len())),
         ("errors", &errors),
         ("time", &seconds(run.finished.duration_ms as f64)),
     ];
@@ -71,6 +84,14 @@ fn test_case(case: &CaseFinished, context: &Context) -> String {
             (failed, Some(["rerunFailure", "rerunError"]))
         }
     };
+    if case.is_known() {
+        // The format knows no status between passed and failed.
+        let lines = case.known.iter().map(|failure| {
+            let why = failure.known.as_deref().unwrap_or_default();
+            format!("known failure: {}: {} ({})\n", failure.kind, printable(&failure.message), printable(why))
+        });
+        inside += &element("system-out", &[], &escaped(&lines.collect::<String>()));
+    }
     for (earlier, names) in case.earlier.iter().zip(rerun.iter().cycle()) {
         let mut lines = vec![reasons(&earlier.failures)];
         lines.extend(earlier.process.iter().flat_map(Process::told).map(line));
@@ -94,6 +115,15 @@ fn test_case(case: &CaseFinished, context: &Context) -> String {
         ("time", &seconds(case.duration_ms)),
     ];
     element("testcase", &attributes, &inside)
+}
+
+/// An entry of the list of known failures for which the run fails, as a test of its own.
+fn stale_entry(entry: &ListedFailure) -> String {
+    let (title, message) = (format!("{}:{}", entry.file, entry.line), printable(&entry.message));
+    let failure = element("failure", &[("message", &message), ("type", &"stale")], &escaped(&message));
+    let attributes: [(&str, &dyn Display); 3] =
+        [("name", &printable(&title)), ("classname", &"known-failures"), ("time", &seconds(0.0))];
+    element("testcase", &attributes, &failure)
 }
 
 /// A failure by the first of the names, or, where it is ours and not the target's, by the second.

@@ -67,6 +67,7 @@ fn write(out: &mut String, run: &RunReport, context: &Context) -> std::fmt::Resu
             writeln!(out, "and {} more.\n", failed.len() - MOST_TOLD)?;
         }
     }
+    known_failures(out, run)?;
     let others = run.cases.iter().filter(|case| matches!(case.status, Status::Flaky | Status::Skipped));
     let others: Vec<String> = others
         .map(|case| {
@@ -85,6 +86,46 @@ fn write(out: &mut String, run: &RunReport, context: &Context) -> std::fmt::Resu
         writeln!(out, "{}\n", others.join("\n"))?;
     }
     Ok(())
+}
+
+/// What is wrong with the list of known failures, and what is accepted by it.
+fn known_failures(out: &mut String, run: &RunReport) -> std::fmt::Result {
+    let stale: Vec<_> = run.finished.failing_entries().collect();
+    if !stale.is_empty() {
+        writeln!(out, "## Stale known failures\n")?;
+        for entry in stale {
+            writeln!(
+                out,
+                "- {}: {}",
+                code(&format!("{}:{}", entry.file, entry.line)),
+                plain(&entry.message)
+            )?;
+        }
+        writeln!(out)?;
+    }
+    let known: Vec<_> = run.cases.iter().filter(|case| !case.known.is_empty()).collect();
+    if known.is_empty() {
+        return Ok(());
+    }
+    let mut rows: Vec<String> = Vec::new();
+    for case in &known {
+        for failure in &case.known {
+            let what = match &failure.clause {
+                Some(clause) => code(clause),
+                None => format!("{} {}", plain(&failure.kind.to_string()), code(&failure.message)),
+            };
+            let why = plain(failure.known.as_deref().unwrap_or_default());
+            rows.push(format!("| {} | {} | {what} | {why} |", code(&case.title()), code(&case.target)));
+        }
+    }
+    // A clause that is broken in many places of a case is one row.
+    rows.dedup();
+    writeln!(
+        out,
+        "<details><summary>Known failures in {}</summary>\n\n| case | target | failure | accepted because |\n|---|---|---|---|",
+        counted(known.len() as u64, "case", "cases")
+    )?;
+    writeln!(out, "{}\n\n</details>\n", rows.join("\n"))
 }
 
 /// What each command broke: a row a command, a column a clause.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::run::{CaseFinished, Event, RunFinished, RunStarted, SCHEMA_VERSION};
+use crate::run::{CaseFinished, Event, ListedFailure, RunFinished, RunStarted, SCHEMA_VERSION};
 
 /// The file with a run's events in its output folder.
 pub const EVENTS_FILE: &str = "events.ndjson";
@@ -268,10 +268,14 @@ fn total(logs: &[Log]) -> RunFinished {
         total.failed += part.failed;
         total.flaky += part.flaky;
         total.skipped += part.skipped;
+        total.known += part.known;
         total.harness_failures += part.harness_failures;
         total.interrupted |= part.interrupted;
         total.duration_ms = total.duration_ms.max(part.duration_ms);
     }
+    let listed: Vec<&[ListedFailure]> =
+        logs.iter().map(|log| log.finished.known_failures.as_slice()).collect();
+    total.known_failures = ListedFailure::merged(&listed);
     total.exit_code = total.code();
     total
 }

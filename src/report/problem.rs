@@ -13,6 +13,9 @@ use crate::text::{hex, printable};
 /// What the rule of a problem begins with that no clause is about.
 const RUN: &str = "run/";
 
+/// The rule that an entry of the list of known failures breaks which is stale or has expired.
+pub(super) const STALE: &str = "run/known-failures";
+
 /// Something that is wrong with a case.
 #[derive(Debug)]
 pub(super) struct Problem<'r> {
@@ -83,7 +86,8 @@ pub(super) fn problems(run: &RunReport) -> Vec<Problem<'_>> {
 fn of_case(case: &CaseFinished) -> Vec<Problem<'_>> {
     let failed = case.status == Status::Fail;
     let mut found = Vec::new();
-    for failure in case.other_failures().filter(|_| failed) {
+    let known = case.known.iter().filter(|failure| failure.kind != FailureKind::Finding);
+    for failure in case.other_failures().filter(|_| failed).chain(known) {
         let rule = printable(&format!("{RUN}{}", failure.kind)).into_owned();
         found.push(Problem {
             case,
@@ -92,7 +96,7 @@ fn of_case(case: &CaseFinished) -> Vec<Problem<'_>> {
             weight: Weight::Error,
             message: printable(&failure.message).into_owned(),
             finding: None,
-            accepted: None,
+            accepted: failure.known.as_deref().map(|reason| printable(reason).into_owned()),
         });
     }
     for finding in &case.findings {
@@ -135,7 +139,7 @@ fn of_case(case: &CaseFinished) -> Vec<Problem<'_>> {
     found
 }
 
-fn digest(parts: &[&str]) -> String {
+pub(super) fn digest(parts: &[&str]) -> String {
     let mut digest = Sha256::new();
     for part in parts {
         digest.update(part);
@@ -151,6 +155,9 @@ pub(super) fn promise(rule: &str, context: &Context) -> String {
         Word::Unknown(_) => "The run is as the scenario expects.",
     };
     match (context.clause(rule), rule.strip_prefix(RUN)) {
+        _ if rule == STALE => {
+            "Every entry of the list of known failures is needed, and its day is not over.".to_owned()
+        }
         (Some(clause), _) => clause.text,
         (None, Some(kind)) => of_kind(kind).to_owned(),
         (None, None) => format!("The clause {rule} holds."),

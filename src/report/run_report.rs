@@ -1,5 +1,6 @@
 //! A whole run, gathered for reports that are written when it is over.
 
+use super::numbers::counted;
 use crate::run::{CaseFinished, Event, RunFinished, RunStarted, Status};
 
 /// Everything that a run said.
@@ -43,7 +44,11 @@ impl RunReport {
     /// What became of it, in a few words.
     pub fn headline(&self) -> String {
         let interrupted = if self.finished.interrupted { ", interrupted" } else { "" };
-        format!("{}{interrupted}", counts(&self.finished).join(", "))
+        let entries = match self.finished.failing_entries().count() {
+            0 => String::new(),
+            count => format!(", {}", counted(count as u64, "stale known failure", "stale known failures")),
+        };
+        format!("{}{entries}{interrupted}", counts(&self.finished).join(", "))
     }
 
     /// The targets with their versions.
@@ -61,5 +66,9 @@ pub(super) fn counts(finished: &RunFinished) -> Vec<String> {
         (finished.skipped, "skipped"),
     ];
     let is_told = |(count, word): &(usize, &str)| *count > 0 || (*word == "passed" && finished.failed == 0);
-    counts.into_iter().filter(is_told).map(|(count, word)| format!("{count} {word}")).collect()
+    let told = |(count, word): (usize, &str)| match finished.known {
+        known if known > 0 && word == "passed" => format!("{count} passed ({known} with known failures)"),
+        _ => format!("{count} {word}"),
+    };
+    counts.into_iter().filter(is_told).map(told).collect()
 }

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::context::Context;
-use super::problem::{Problem, Weight, problems, promise};
+use super::problem::{Problem, STALE, Weight, problems, promise};
 use super::run_report::RunReport;
-use crate::run::Source;
+use crate::run::{ListedFailure, Source};
 use crate::text::printable;
 
 /// The name of our fingerprint; the number changes when what goes into it does.
@@ -60,6 +60,11 @@ pub(super) fn render(run: &RunReport, context: &Context, baseline: Option<&Basel
                 results.push(absent(old, &mut rules, context));
             }
         }
+    }
+    let stale: Vec<_> = run.finished.failing_entries().collect();
+    if !stale.is_empty() {
+        results.extend(stale.iter().map(|entry| stale_entry(entry, rules.len(), context)));
+        rules.push(rule(STALE, context));
     }
     let mut invocation = Map::new();
     let completed = !run.finished.interrupted && run.finished.harness_failures == 0;
@@ -151,6 +156,16 @@ fn result(problem: &Problem<'_>, index: usize, context: &Context) -> Map<String,
         }),
     );
     result
+}
+
+/// An entry of the list of known failures for which the run fails.
+fn stale_entry(entry: &ListedFailure, index: usize, context: &Context) -> Value {
+    let place = context.in_repository(&entry.file).unwrap_or_else(|| entry.file.clone());
+    json!({
+        "ruleId": STALE, "ruleIndex": index, "level": "error",
+        "message": {"text": printable(&entry.message)},
+        "locations": [{"physicalLocation": physical(&Source::new(&place, entry.line))}],
+    })
 }
 
 /// A result of the baseline that is no longer there.

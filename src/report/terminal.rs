@@ -91,12 +91,18 @@ impl Terminal {
             return Ok(());
         }
         let (style, word) = match case.status {
+            Status::Pass if case.is_known() => (CAUTION, "known"),
             Status::Pass => (GOOD, "pass"),
             Status::Fail => (BAD, "FAIL"),
             Status::Flaky => (CAUTION, "flaky"),
             Status::Skipped => (FAINT, "skip"),
         };
-        let reason = case.reason.clone().unwrap_or_else(|| case.outcome());
+        let mut reason = case.reason.clone().unwrap_or_else(|| case.outcome());
+        if let Some(first) = case.known.first().filter(|_| case.is_known()) {
+            let (count, why) = (case.known.len(), first.known.as_deref().unwrap_or_default());
+            let failures = counted(count as u64, "known failure", "known failures");
+            reason = format!("{reason} · {failures}: {why}");
+        }
         // " pass     48 ms  " is 17 columns; the name has to stand whole, the rest is cut.
         let room = self.columns.saturating_sub(17);
         let name = cut(&printable(&case.title()), room);
@@ -134,7 +140,11 @@ impl Terminal {
                 lines.push(format!("because {} {}{place}", evidence.rule, evidence.value));
             }
         }
-        for finding in &case.findings {
+        for failure in &case.known {
+            let why = failure.known.as_deref().unwrap_or_default();
+            lines.push(format!("known {}: {} ({why})", failure.kind, failure.message));
+        }
+        for finding in case.findings.iter().filter(|finding| finding.known.is_none()) {
             lines.push(format!("{} {}: {}", finding.level, finding.clause, finding.message));
         }
         if let Some(recording) = &case.recording {
@@ -160,7 +170,18 @@ impl Terminal {
             }
         }
         writeln!(out)?;
-        let style = if finished.failed > 0 || finished.interrupted { BAD } else { GOOD };
+        for entry in finished.failing_entries() {
+            let place = format!("{}:{}", entry.file, entry.line);
+            writeln!(
+                out,
+                "{BAD}stale{BAD:#} {NAME}{}{NAME:#}: {}",
+                printable(&place),
+                printable(&entry.message)
+            )?;
+        }
+        let is_bad =
+            finished.failed > 0 || finished.interrupted || finished.failing_entries().next().is_some();
+        let style = if is_bad { BAD } else { GOOD };
         let mut parts = counts(finished);
         let rest = parts.split_off(1).join(", ");
         let rest = if rest.is_empty() { rest } else { format!(", {rest}") };

@@ -15,10 +15,12 @@ use super::command_line;
 use super::compare::{Failure, Observed, compare};
 use super::golden::Golden;
 use super::keep::Keep;
+use super::known::{CaseName, KnownFailures};
 use super::plan::Planned;
 use super::process::Process;
 use super::scenario::{OutputMode, Requests};
 use super::target::Transform;
+use crate::classify::Class;
 use crate::golden::INTERLEAVE;
 use crate::harness::capture::Seen;
 use crate::harness::memory;
@@ -41,6 +43,8 @@ pub(crate) struct RunContext<'r> {
     pub fail_on: Level,
     /// The snapshots that runs are compared with.
     pub golden: Option<Golden>,
+    /// What is accepted for now.
+    pub known: Option<&'r KnownFailures>,
     /// Which recordings stay.
     pub keep: Keep,
 }
@@ -52,6 +56,11 @@ pub(crate) struct Attempt {
     /// What was concluded of it.
     pub judgement: Judgement,
     pub failures: Vec<Failure>,
+    /// What is wrong and accepted for now.
+    pub known: Vec<Failure>,
+    /// Whether the target was started, or was not expected to be: else nothing was measured, and nothing of it can be
+    /// accepted.
+    pub is_measured: bool,
     /// What the clauses say that it fails on.
     pub clauses: Vec<BrokenClause>,
     /// How the target was started and how it ended, where something failed.
@@ -105,6 +114,7 @@ impl<'r> RunContext<'r> {
             wall: None,
             fail_on: Level::Must,
             golden: None,
+            known: None,
             keep: Keep::default(),
         }
     }
@@ -141,7 +151,7 @@ impl<'r> RunContext<'r> {
             recorded.recording.facts.other.shift_remove("served");
         }
         let ending = Ending::of_recording(&recorded.recording).map_err(RecordError::from)?;
-        let judgement = judge.finish(ending, &mut |_| {})?;
+        let mut judgement = judge.finish(ending, &mut |_| {})?;
         let to_verdict = recorded.captured.exited_at.elapsed();
         let observed = Observed { judged: &judgement, recorded: &recorded };
         let mut failures = compare(&planned.expect, &observed, self.fail_on);
@@ -151,6 +161,14 @@ impl<'r> RunContext<'r> {
                 golden.compare(planned, &recorded.recording, &volatile, failures.is_empty())
             };
             failures.extend(failure);
+        }
+        let is_measured = recorded.captured.exit.spawn_error.is_none()
+            || matches!(planned.expect.verdict, Class::Spawn | Class::Harness);
+        let mut known = Vec::new();
+        if let Some(list) = self.known.filter(|_| is_measured) {
+            let name = CaseName::of(planned);
+            list.mark(&mut judgement.findings, &name, &planned.expect.findings);
+            known = list.take(&mut failures, &name);
         }
         let has_passed = failures.is_empty() && !recorded.captured.cancelled;
         if !self.keep.keeps_bodies(has_passed) {
@@ -168,6 +186,8 @@ impl<'r> RunContext<'r> {
         Ok(Attempt {
             judgement,
             failures,
+            known,
+            is_measured,
             clauses,
             process,
             duration: recorded.captured.duration,

@@ -29,11 +29,14 @@ pub struct Failure {
     /// What differs from a snapshot, line by line; see [`crate::golden::Difference::lines`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub diff: Vec<String>,
+    /// Why it is accepted for now, if it is listed as a known failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known: Option<String>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
-        Self { kind: kind.into(), message: message.into(), clause: None, diff: Vec::new() }
+        Self { kind: kind.into(), message: message.into(), clause: None, diff: Vec::new(), known: None }
     }
 
     /// A clause was broken.
@@ -81,6 +84,33 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// All of them.
+    pub(crate) const ALL: [Self; 23] = [
+        Self::Verdict,
+        Self::Exit,
+        Self::Advisory,
+        Self::Finding,
+        Self::Stale,
+        Self::Requests,
+        Self::UnusedTurn,
+        Self::UnmetExpectation,
+        Self::UnmatchedRequest,
+        Self::InvalidRequest,
+        Self::File,
+        Self::Stdout,
+        Self::Stderr,
+        Self::Secret,
+        Self::Leftover,
+        Self::Outside,
+        Self::Golden,
+        Self::Harness,
+        Self::Threshold,
+        Self::Assertion,
+        Self::Trigger,
+        Self::Control,
+        Self::NotMeasured,
+    ];
+
     /// What holds when nothing of this kind is wrong.
     #[cfg(feature = "cli")]
     pub(crate) fn promise(self) -> &'static str {

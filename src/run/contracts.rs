@@ -1,7 +1,9 @@
 //! The contracts that cases are held against: the built-in ones, and those that target files name by their path.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::target::Located;
 use crate::judge::Contracts;
 use crate::schema::FileError;
 
@@ -27,4 +29,12 @@ impl ContractCache {
         }
         Ok(&self.own[at].1)
     }
+}
+
+/// All contracts that cases on these targets may be held against: the built-in ones, and those that the targets bring.
+pub(crate) fn contracts_of(targets: &[Arc<Located>]) -> Result<Vec<Contracts>, FileError> {
+    let own = targets.iter().flat_map(|target| &target.choice.target.speaks);
+    let own = own.filter_map(|speaks| speaks.contract_at.as_deref());
+    let own = own.map(|place: &Path| Contracts::only(&place.display().to_string()));
+    std::iter::once(Ok(Contracts::built_in())).chain(own).collect()
 }

@@ -14,6 +14,7 @@ use super::broken::BrokenClause;
 use super::compare::Failure;
 #[cfg(feature = "cli")]
 use super::compare::FailureKind;
+use super::known::ListedFailure;
 use super::process::Process;
 use crate::classify::{self, Advisory, Basis, Blame, Class};
 #[cfg(feature = "cli")]
@@ -139,8 +140,12 @@ pub struct CaseFinished {
     /// Clauses that were broken.
     #[serde(default)]
     pub findings: Vec<Finding>,
+    /// Why it failed.
     #[serde(default)]
     pub failures: Vec<Failure>,
+    /// What is wrong and accepted for now: a case in which nothing else is has passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<Failure>,
     /// What the clauses say that it fails on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clauses: Vec<BrokenClause>,
@@ -183,6 +188,18 @@ impl CaseFinished {
         self.failures.iter().any(Failure::is_ours)
     }
 
+    /// Whether it passed although something is wrong, since all of that is known.
+    #[cfg(feature = "cli")]
+    pub(crate) fn is_known(&self) -> bool {
+        matches!(self.status, Status::Pass | Status::Flaky) && !self.known.is_empty()
+    }
+
+    /// The word for how it ended: its status, or `known`.
+    #[cfg(feature = "cli")]
+    pub(crate) fn status_word(&self) -> &'static str {
+        if self.is_known() && self.status == Status::Pass { "known" } else { self.status.name() }
+    }
+
     /// The class with its detail; nothing when there was no run.
     #[cfg(feature = "cli")]
     pub(crate) fn outcome(&self) -> String {
@@ -203,7 +220,8 @@ impl CaseFinished {
     #[cfg(feature = "cli")]
     pub(crate) fn failing_findings(&self) -> impl Iterator<Item = &Finding> {
         let fails = |finding: &&Finding| {
-            self.failures.iter().any(|failure| failure.clause.as_ref() == Some(&finding.clause))
+            finding.known.is_none()
+                && self.failures.iter().any(|failure| failure.clause.as_ref() == Some(&finding.clause))
         };
         self.findings.iter().filter(fails)
     }
@@ -429,8 +447,14 @@ pub struct RunFinished {
     pub flaky: usize,
     /// Cases that were not run.
     pub skipped: usize,
+    /// Cases that passed, at once or in the end, although something known is wrong with them.
+    #[serde(default)]
+    pub known: usize,
     /// Cases in which the harness itself failed.
     pub harness_failures: usize,
+    /// Entries of the list of known failures that matched nothing or have expired.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_failures: Vec<ListedFailure>,
     /// Whether the user stopped it.
     pub interrupted: bool,
     /// How long it took.
@@ -449,7 +473,14 @@ impl RunFinished {
             Status::Flaky => self.flaky += 1,
             Status::Skipped => self.skipped += 1,
         }
+        self.known += usize::from(case.is_known());
         self.harness_failures += usize::from(case.is_harness_failure());
+    }
+
+    /// Entries of the list of known failures for which the run fails.
+    #[cfg(feature = "cli")]
+    pub(crate) fn failing_entries(&self) -> impl Iterator<Item = &ListedFailure> {
+        self.known_failures.iter().filter(|entry| entry.fails())
     }
 
     /// The exit code that follows from the counts.
@@ -459,6 +490,7 @@ impl RunFinished {
             (self.interrupted, exit_code::INTERRUPTED),
             (self.harness_failures > 0, exit_code::ENVIRONMENT),
             (self.failed > self.harness_failures, exit_code::FINDINGS),
+            (self.failing_entries().next().is_some(), exit_code::FINDINGS),
         ];
         codes
             .into_iter()

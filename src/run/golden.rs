@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::compare::{Failure, FailureKind};
 use super::plan::Planned;
 use crate::golden::{
-    Checked, Difference, Fingerprint, Mode, Outcome, Store, StoreError, Volatile, normalise,
+    Checked, Difference, Fingerprint, Mode, Normalised, Outcome, Store, StoreError, Volatile,
 };
 #[cfg(feature = "cli")]
 use crate::harness::secrets::Masker;
@@ -145,19 +145,15 @@ impl Golden {
         }
         let store = &self.options.store;
         let owner = planned.case.source.as_ref().map(|source| store.owner(Path::new(&source.file)));
-        let failure = |message: String| Some(Failure::new(FailureKind::Golden, message));
-        let normal = match normalise(recording, volatile) {
-            Ok(normal) => normal.owned_by(owner),
-            Err(error) => return failure(format!("cannot be compared: {}", printable(&error.to_string()))),
-        };
-        let path = store.path(&normal.target, &normal.scenario);
+        let run = Normalised::new(recording, volatile).owned_by(owner);
+        let path = store.path(&recording.facts.target, &recording.facts.scenario);
         let mut notes = self.notes();
         // A snapshot that nobody looked at before the targets started cannot be trusted.
         let at_start = notes.known.get(&path).copied().unwrap_or(Fingerprint::NONE);
         let mode = self.mode(planned, &mut notes, &path);
         // Whoever writes a snapshot is done before another repetition is compared with it.
         let held = (mode == Mode::Update).then_some(notes);
-        let checked = store.check(&normal, mode, at_start);
+        let checked = store.check(&run, mode, at_start);
         match checked {
             Ok(checked) => {
                 let mut notes = held.unwrap_or_else(|| self.notes());
@@ -165,7 +161,7 @@ impl Golden {
                 drop(notes);
                 self.told(planned, &path, checked)
             }
-            Err(error) => failure(error.to_string()),
+            Err(error) => Some(Failure::new(FailureKind::Golden, printable(&error.to_string()).into_owned())),
         }
     }
 
@@ -218,6 +214,8 @@ impl Golden {
             format!("; decide with: clawgate golden review {}{folder}", shell_word(&inside))
         } else if self.options.mode == Mode::Update {
             return format!("; this repetition differs from the first: find out what does with: {}", learn());
+        } else if self.options.mode == Mode::Check {
+            return String::new();
         } else {
             let replay = planned.replay();
             format!(

@@ -12,6 +12,7 @@ mod contracts;
 mod event;
 mod golden;
 mod keep;
+mod known;
 #[cfg(feature = "cli")]
 mod memory;
 #[cfg(feature = "cli")]
@@ -42,7 +43,7 @@ pub(crate) use broken::BrokenClause;
 #[cfg(feature = "cli")]
 pub(crate) use compare::Failure;
 pub(crate) use compare::FailureKind;
-pub(crate) use contracts::ContractCache;
+pub(crate) use contracts::{ContractCache, contracts_of};
 pub use event::Event;
 pub(crate) use event::Source;
 #[cfg(feature = "cli")]
@@ -58,6 +59,9 @@ pub(crate) use golden::is_secret;
 #[cfg(feature = "cli")]
 pub(crate) use golden::{FOLDER as GOLDEN_FOLDER, GoldenOptions};
 pub(crate) use keep::Keep;
+#[cfg(feature = "cli")]
+pub(crate) use known::ListedFailure;
+pub(crate) use known::{CaseName, KnownFailures, ListedState, Scope};
 #[cfg(feature = "cli")]
 pub(crate) use memory::LastRun;
 #[cfg(feature = "cli")]

@@ -8,11 +8,11 @@ use super::broken::broken;
 use super::compare::Failure;
 use super::event::{CaseFinished, Status, TargetInfo};
 use super::process::Process;
-use crate::judge::{self, Contracts, Input, InputError, JudgeError, Options, Source, find};
+use crate::judge::{self, Contracts, InputError, JudgeError, Options, Source, find};
 use crate::recording::{Facts, Recording};
 use crate::schema::{FileError, Finding};
 
-/// A folder of recordings and the contract that they are held to: `claw-flat=recordings/claw`.
+/// A folder of recordings, or of fixtures, and the contract that they are held to: `claw-flat=recordings/claw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordedFolder {
     pub(crate) contract: String,
@@ -51,7 +51,7 @@ pub(crate) enum RecordedError {
     Contract(#[from] FileError),
     #[error(transparent)]
     Judge(#[from] JudgeError),
-    #[error("{}: there is no recording (a folder with a recording.json) in it", .0.display())]
+    #[error("{}: there is no recording (a folder with a recording.json) and no file of JSON in it", .0.display())]
     None(PathBuf),
 }
 
@@ -62,12 +62,26 @@ impl RecordedFolder {
         let mut cases = Vec::new();
         let mut targets = BTreeMap::new();
         for input in find(&self.folder)? {
-            let Input { source: Source::Recording(path), .. } = input else { continue };
+            let path = match &input.source {
+                Source::Recording(path) => path.clone(),
+                Source::File(path) => {
+                    let findings = judge::file(path, &contracts, &Options::default())?.findings;
+                    // Files say nothing of the target that printed them: they are a column by where they are.
+                    let target = self.folder.display().to_string();
+                    targets.insert(target.clone(), String::new());
+                    cases.push(self.case(input.origin().2, target, path, findings, &contracts));
+                    continue;
+                }
+                Source::Segments(_) | Source::Stdin => continue,
+            };
             let recording = Recording::open(&path).map_err(InputError::from)?;
             let target = label(&recording.facts);
             targets.insert(target.clone(), recording.facts.target_version.clone());
             let findings = judge::recording(&recording, &contracts, &Options::default())?.findings;
-            cases.push(self.case(&recording, target, &path, findings, &contracts));
+            let scenario = recording.facts.scenario.clone();
+            let mut case = self.case(scenario, target, &path, findings, &contracts);
+            case.process = (case.status == Status::Fail).then(|| Process::of(&recording));
+            cases.push(case);
         }
         if cases.is_empty() {
             return Err(RecordedError::None(self.folder.clone()));
@@ -79,7 +93,7 @@ impl RecordedFolder {
 
     fn case(
         &self,
-        recording: &Recording,
+        case: String,
         target: String,
         path: &Path,
         findings: Vec<Finding>,
@@ -88,7 +102,7 @@ impl RecordedFolder {
         let failing = findings.iter().filter(|finding| finding.fails());
         let failures: Vec<Failure> = failing.map(Failure::finding).collect();
         CaseFinished {
-            case: recording.facts.scenario.clone(),
+            case,
             target,
             repetition: 1,
             status: if failures.is_empty() { Status::Pass } else { Status::Fail },
@@ -96,7 +110,6 @@ impl RecordedFolder {
             contract: self.contract.clone(),
             findings: findings.into_iter().map(Into::into).collect(),
             clauses: broken(&failures, contracts),
-            process: (!failures.is_empty()).then(|| Process::of(recording)),
             failures,
             recording: Some(path.display().to_string()),
             ..CaseFinished::default()

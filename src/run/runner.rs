@@ -1,6 +1,6 @@
 //! Runs the planned cases, several at a time.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
@@ -13,6 +13,7 @@ use super::event::{
     CaseFinished, CaseStarted, EarlierAttempt, Event, Finding, PlanInfo, RunFinished, RunStarted,
     SCHEMA_VERSION, Status,
 };
+use super::known::{CaseName, Scope};
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
 use crate::harness::RecordError;
@@ -31,12 +32,21 @@ pub(crate) struct RunOptions {
     pub started_at: String,
     /// The whole of which the cases are a part.
     pub plan: PlanInfo,
+    /// What a list of known failures could be about.
+    pub scope: Scope,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
         let jobs = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        Self { jobs, retries: 0, fail_fast: false, started_at: String::new(), plan: PlanInfo::default() }
+        Self {
+            jobs,
+            retries: 0,
+            fail_fast: false,
+            started_at: String::new(),
+            plan: PlanInfo::default(),
+            scope: Scope::default(),
+        }
     }
 }
 
@@ -73,6 +83,7 @@ pub(crate) fn run(
     // Set by the worker that saw a failure, so that no other takes a case after it.
     let halt = AtomicBool::new(false);
     let mut finished = RunFinished::default();
+    let mut ran = BTreeSet::new();
     std::thread::scope(|scope| {
         for _ in 0..jobs {
             let (tell, queue, halt) = (tell.clone(), &queue, &halt);
@@ -83,6 +94,9 @@ pub(crate) fn run(
             if let Event::CaseFinished(case) = &event {
                 last.note(&case.target, &case.case, case.status, case.duration_ms);
                 finished.count(case);
+                if case.status != Status::Skipped {
+                    ran.insert((case.target.clone(), case.case.clone()));
+                }
             }
             on_event(&event);
         }
@@ -96,6 +110,10 @@ pub(crate) fn run(
         let case = skipped(&planned, reason);
         finished.count(&case);
         on_event(&Event::CaseFinished(Box::new(case)));
+    }
+    if let Some(known) = context.known {
+        let has_run = |name: &CaseName| ran.contains(&(name.label.clone(), name.case.clone()));
+        finished.known_failures = known.listed(&options.scope, &has_run);
     }
     finished.interrupted = context.recorder.stop.is_wanted();
     finished.duration_ms = milliseconds_since(started);
@@ -153,6 +171,7 @@ fn perform(
             .get(planned.speaks.contract_at.as_deref())
             .map_err(AttemptError::from)
             .and_then(|contracts| context.attempt(planned, contracts, number));
+        let mut is_measured = false;
         let place = |attempt: &Attempt| attempt.is_kept.then(|| attempt.place.display().to_string());
         match attempt {
             Ok(attempt) if attempt.cancelled => {
@@ -167,6 +186,8 @@ fn perform(
                 case.verdict = attempt.judgement.verdict.map(Into::into);
                 case.findings = attempt.judgement.findings.into_iter().map(Finding::from).collect();
                 case.failures = attempt.failures;
+                case.known = attempt.known;
+                is_measured = attempt.is_measured;
                 case.clauses = attempt.clauses;
                 case.process = attempt.process;
                 case.duration_ms = milliseconds(attempt.duration);
@@ -178,10 +199,15 @@ fn perform(
                 case.failures = vec![Failure::new(FailureKind::Harness, printable(&error.to_string()))];
             }
         }
+        let is_last = number > options.retries || context.recorder.stop.is_wanted();
+        if let Some(known) = context.known.filter(|_| case.status == Status::Fail && is_measured && is_last) {
+            known.adopt(&CaseName::of(planned), &mut case);
+            return case;
+        }
         if case.status == Status::Pass && number > 1 {
             case.status = Status::Flaky;
         }
-        if case.status != Status::Fail || number > options.retries || context.recorder.stop.is_wanted() {
+        if case.status != Status::Fail || is_last {
             return case;
         }
         earlier.push(EarlierAttempt {

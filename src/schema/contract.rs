@@ -207,6 +207,15 @@ impl Contract {
         &self.title
     }
 
+    /// The command that a message says it answers, where the message of a fixture of this name should say the name: none
+    /// when the name is no command or the message says none.
+    #[cfg(feature = "cli")]
+    pub(crate) fn command_in(&self, message: &Value, named_after: &str) -> Option<String> {
+        let is_command = self.invocation.verbs().iter().any(|verb| verb == named_after);
+        let (command, _) = self.invocation.named_by(message.into()).filter(|_| is_command)?;
+        Some(command)
+    }
+
     /// What the contract says that stdout holds.
     pub fn protocol(&self) -> Protocol {
         self.protocol

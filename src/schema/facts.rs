@@ -135,6 +135,11 @@ impl Facts {
         } else {
             // Whoever holds a bare document against a contract takes it for what JSON mode prints.
             facts.set(Fact::Mode, "json");
+            // A file that is named after a command is held to that command, whatever its envelope says.
+            if let Some(name) = run.named_after.as_ref().filter(|name| invocation.verbs().contains(name)) {
+                facts.set(Fact::Command, name.clone());
+                facts.set(Fact::CommandKnown, true);
+            }
         }
         if let Some(env) = &run.env {
             facts.set(Fact::Env, env.clone());
@@ -268,6 +273,8 @@ fn head(bytes: &[u8]) -> Cow<'_, str> {
 pub struct Run {
     /// The command line with the program first, if it is known.
     pub argv: Option<Vec<String>>,
+    /// What the output is named after, as a fixture file is after its command, if it has a name.
+    pub named_after: Option<String>,
     /// The names of the variables that were set, if they are known.
     pub env: Option<Vec<String>>,
     /// The values that are public.
@@ -290,6 +297,7 @@ impl Run {
         let known = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
         Self {
             argv: known(&facts.argv),
+            named_after: None,
             env: known(&facts.env_set),
             env_values: facts.env_public.clone(),
             version: (!facts.target_version.is_empty()).then(|| facts.target_version.clone()),

@@ -1,10 +1,8 @@
 //! The bytes of stdout taken apart: which document they hold, and what is odd about how they hold it.
 
-use serde_json::Value;
-
 use super::finding::shorten;
 use crate::envelope::Envelope;
-use crate::json::{Oddity, Problem, Scanner};
+use crate::json::{JsonView, Oddity, Problem, Scanner};
 
 /// The words that contracts have for problems.
 pub(crate) const WORDS: [(&str, &[Problem]); 20] = [
@@ -56,21 +54,35 @@ pub(crate) enum Root {
 
 /// A document found on stdout.
 #[derive(Debug, Default)]
-pub(crate) struct FramedDocument<'e> {
-    pub(crate) value: Option<&'e Value>,
+pub(crate) struct FramedDocument {
     pub(crate) line: u64,
     pub(crate) offset: u64,
     pub(crate) oddities: Vec<FramingProblem>,
 }
 
+/// Shows the document that was found on stdout, where it stands; what strict JSON cannot hold is repaired first.
+pub(crate) fn see_document(envelope: &Envelope, stdout: &[u8], see: &mut dyn FnMut(JsonView<'_>)) {
+    if envelope.value.is_none() {
+        return;
+    }
+    let text = String::from_utf8_lossy(stdout);
+    let mut scanner = Scanner::default();
+    let Ok(document) = scanner.scan_first(text.get(envelope.offset..).unwrap_or_default()) else { return };
+    if document.odd_count() == 0 {
+        see(JsonView::Scanned(document.root()));
+    } else {
+        see((&document.root().to_value()).into());
+    }
+}
+
 /// Takes a whole stdout apart. With a prefix or a suffix the document is still found, so that its content can be
 /// judged too.
-pub(crate) fn document<'e>(
-    envelope: &'e Envelope,
+pub(crate) fn document(
+    envelope: &Envelope,
     stdout: &[u8],
     stderr: Option<&[u8]>,
     root: Root,
-) -> FramedDocument<'e> {
+) -> FramedDocument {
     let line_at =
         |offset: usize| 1 + memchr::memchr_iter(b'\n', &stdout[..offset.min(stdout.len())]).count() as u64;
     let on_stderr = || stderr.map(String::from_utf8_lossy).as_deref().and_then(json_object_in).is_some();
@@ -100,12 +112,7 @@ pub(crate) fn document<'e>(
         let (line, offset) = (line_at(envelope.offset), envelope.offset as u64);
         oddities.push(FramingProblem { problem: Problem::NotAnObject, line, offset, message, seen: None });
     }
-    FramedDocument {
-        line: line_at(envelope.offset),
-        offset: envelope.offset as u64,
-        value: envelope.value.as_ref(),
-        oddities,
-    }
+    FramedDocument { line: line_at(envelope.offset), offset: envelope.offset as u64, oddities }
 }
 
 /// What findings say of a problem of a document.

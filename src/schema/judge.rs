@@ -63,7 +63,7 @@ impl<'c> Judge<'c> {
         self.view(line, offset, value.into());
     }
 
-    fn view(&mut self, line: u64, offset: u64, value: JsonView<'_>) {
+    pub(crate) fn view(&mut self, line: u64, offset: u64, value: JsonView<'_>) {
         for contract in &mut self.contracts {
             contract.message(line, offset, value);
         }
@@ -127,8 +127,10 @@ impl<'c> Judge<'c> {
         self.oddity(&FramingProblem { problem, line, offset, message, seen: None });
     }
 
-    /// Sees the whole stdout of a run that prints one document, and what was read of it.
+    /// Sees the whole stdout of a run that prints one document, and what was read of it: where it is, and what is odd
+    /// about its bytes. The document itself is judged where it stands.
     pub fn document(&mut self, document: &Envelope, stdout: &[u8], end: &End<'_>) {
+        let mut heard = Vec::new();
         for contract in &mut self.contracts {
             contract.facts.at_end(end);
             let frame = frame::document(document, stdout, end.stderr, contract.contract.root);
@@ -140,10 +142,13 @@ impl<'c> Judge<'c> {
             for oddity in &frame.oddities {
                 contract.oddity(oddity);
             }
-            if let Some(value) = frame.value {
-                contract.message(frame.line, frame.offset, value.into());
-            }
+            heard.push((contract, frame.line, frame.offset));
         }
+        frame::see_document(document, stdout, &mut |value| {
+            for (contract, line, offset) in &mut heard {
+                contract.message(*line, *offset, value);
+            }
+        });
     }
 
     /// Sees the whole stdout of a run that prints plain text: one message that is a string.

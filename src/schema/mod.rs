@@ -26,8 +26,6 @@ mod instance;
 mod invocation;
 mod judge;
 #[cfg(feature = "cli")]
-mod known_failures;
-#[cfg(feature = "cli")]
 mod learn;
 mod library;
 mod load;
@@ -57,9 +55,8 @@ pub(crate) use declared::Declared;
 pub(crate) use diff::{Diff, Effect};
 #[cfg(feature = "cli")]
 pub(crate) use events::EventWatch;
+pub(crate) use frame::see_document;
 pub(crate) use judge::Judge;
-#[cfg(feature = "cli")]
-pub(crate) use known_failures::KnownFailures;
 #[cfg(feature = "cli")]
 pub(crate) use learn::{Fit, Learner};
 #[cfg(feature = "cli")]

@@ -370,7 +370,9 @@ fn uri(reference: &str) -> String {
 
 /// The schema errors of a value as evidence. `base` is where the value stands in its message.
 pub(crate) fn evidence(validator: &Validator, value: JsonView<'_>, base: &str) -> Vec<Evidence> {
-    validator.iter_errors(value).take(20).map(|error| explain(&error, base)).collect()
+    // Each error has its value. Of one in memory it is no copy; a large one is copied once and not with every error.
+    let built = value.to_value();
+    validator.iter_errors(JsonView::Built(&built)).take(20).map(|error| explain(&error, base)).collect()
 }
 
 fn explain(error: &ValidationError<'_>, base: &str) -> Evidence {

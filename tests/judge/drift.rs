@@ -316,7 +316,7 @@ fn known_changes_do_not_fail_and_stale_ones_do() {
         diff(&old, &new, &["--known-changes", list.to_str().unwrap()])
     };
     let (code, lines) = known("/a", "2999-01-01");
-    assert_eq!((code, &lines[0]["known"]), (Some(0), &json!("announced")));
+    assert_eq!((code, &lines[0]["known"]), (Some(0), &json!("announced (https://example.org/1)")));
     assert_eq!(known("/nope", "2999-01-01").0, Some(100));
     assert_eq!(known("/a", "2001-01-01").0, Some(100));
     fs::write(&list, "[[known-change]]\nkind = \"field-gone\"\n").unwrap();

@@ -10,6 +10,7 @@ mod complaints;
 mod contracts;
 mod documented_reader;
 mod drift;
+mod drift_policy;
 mod events_cli;
 mod events_corpus;
 mod events_properties;

@@ -5,9 +5,10 @@
 //! as well, and must stay unnoticed.
 
 mod benign;
+mod naive;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clawgate::internals::schema::{Harm, Sample};
 use clawgate::judge::{self, Contracts, Options};
@@ -19,9 +20,15 @@ use crate::command::ROOT;
 /// The least part of the changes that has to be noticed, over all and in each family.
 const LEAST: f64 = 0.95;
 
+/// The same of changes to any value whatever, of which some are the program's own affair.
+const LEAST_OF_ANY: f64 = 0.85;
+
 /// At most so many changes to one place of one recording: they are spread over the ways in which it can be wrong. A plain
 /// text has one place only, and gets them all.
 const EACH: usize = 2;
+
+/// So many changes to any values of one recording, to what is printed and to what was sent.
+const SOME: usize = 16;
 
 /// What the gate says: the class of the verdict, and the must clauses that are broken.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,24 +52,42 @@ fn notices(good: &Said, changed: &Said) -> bool {
     fails_otherwise || changed.broken.iter().any(|broken| !good.broken.contains(broken))
 }
 
+/// Names a directory with other recordings that are to be changed, such as the `--out` of `run --keep bodies`: what is
+/// noticed there is a better forecast, because no clause was written with them at hand.
+const ELSEWHERE: &str = "CLAWGATE_TRUTH_RECORDINGS";
+
+/// Recordings with more output than this are not worth their time.
+const LARGEST: usize = 300_000;
+
 /// The recordings that are changed, by name.
 fn bases() -> BTreeMap<String, Sample> {
-    let place = Path::new(ROOT).join("tests/corpus/claude-2.1.325-served");
-    std::fs::read_dir(place)
-        .unwrap()
-        .map(|entry| {
-            let entry = entry.unwrap();
-            let recording = Recording::open(&entry.path()).unwrap();
-            (entry.file_name().into_string().unwrap(), Sample::of_recording(&recording).unwrap())
-        })
-        .collect()
+    let elsewhere = std::env::var_os(ELSEWHERE).map(PathBuf::from);
+    let mut places =
+        vec![elsewhere.clone().unwrap_or_else(|| Path::new(ROOT).join("tests/corpus/claude-2.1.325-served"))];
+    let mut bases = BTreeMap::new();
+    while let Some(place) = places.pop() {
+        if place.join("recording.json").exists() {
+            let base = Sample::of_recording(&Recording::open(&place).unwrap()).unwrap();
+            bases.insert(place.to_string_lossy().into_owned(), base);
+        } else {
+            let inner = std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path());
+            places.extend(inner.filter(|path| path.is_dir()));
+        }
+    }
+    if elsewhere.is_some() {
+        // Some cases put broken output to the test.
+        let contracts = Contracts::built_in();
+        let is_sound = |base: &Sample| said(base, &contracts).broken.is_empty();
+        bases.retain(|_, base| base.stdout.len() < LARGEST && is_sound(base));
+    }
+    bases
 }
 
 /// Which output a recording has; requests are a family of their own.
-fn family(base: &Sample, harm: &Harm) -> &'static str {
+fn family(base: &Sample, in_request: bool) -> &'static str {
     let is = |word: &str| base.argv.iter().flatten().any(|argument| argument == word);
     match () {
-        () if harm.in_request => "requests",
+        () if in_request => "requests",
         () if is("stream-json") => "stream",
         () if is("json") => "json",
         () => "text",
@@ -84,40 +109,77 @@ fn harms(base: &Sample) -> Vec<Harm> {
     by_place.into_values().enumerate().flat_map(spread).collect()
 }
 
+/// How many changes were noticed, by family, and which were not.
+#[derive(Default)]
+struct Tally {
+    noticed: BTreeMap<&'static str, (usize, usize)>,
+    survivors: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, family: &'static str, is_noticed: bool, what: impl FnOnce() -> String) {
+        for family in [family, "all"] {
+            let (noticed, all) = self.noticed.entry(family).or_default();
+            *all += 1;
+            *noticed += usize::from(is_noticed);
+        }
+        if !is_noticed {
+            self.survivors.push(format!("{family}: {}", what()));
+        }
+    }
+
+    /// What was not noticed, and how much was.
+    fn told(&self) -> String {
+        let part = |(noticed, all): &(usize, usize)| 100.0 * *noticed as f64 / *all as f64;
+        let lines = self.noticed.iter().map(|(family, counts)| {
+            format!("{family}: {} of {} changes noticed, {:.1} %", counts.0, counts.1, part(counts))
+        });
+        self.survivors.iter().cloned().chain(lines).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Fails unless enough was changed, and enough of it noticed in every family.
+    fn check(&self, least: f64) {
+        assert!(self.noticed["all"].1 >= 300, "only {} changes", self.noticed["all"].1);
+        for family in ["stream", "json", "text", "requests", "all"] {
+            let (noticed, all) = self.noticed[family];
+            let part = noticed as f64 / all as f64;
+            assert!(part >= least, "{family}: {noticed} of {all} noticed\n{}", self.told());
+        }
+    }
+}
+
 #[test]
 fn what_is_printed_and_sent_is_held_against_what_was_served_and_asked() {
     let contracts = Contracts::built_in();
-    let mut tally: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
-    let mut survivors = Vec::new();
+    let mut tally = Tally::default();
     for (name, base) in bases() {
         let good = said(&base, &contracts);
         assert!(good.broken.is_empty(), "{name}: {good:?}");
         for harm in harms(&base) {
-            let family = family(&base, &harm);
-            let (noticed, all) = tally.entry(family).or_default();
-            *all += 1;
-            if notices(&good, &said(&harm.sample, &contracts)) {
-                *noticed += 1;
-            } else {
-                survivors.push(format!("{family}: {name}: {}: {}", harm.place, harm.what));
-            }
+            let is_noticed = notices(&good, &said(&harm.sample, &contracts));
+            let what = || format!("{name}: {}: {}", harm.place, harm.what);
+            tally.add(family(&base, harm.in_request), is_noticed, what);
         }
     }
-    let sum = tally.values().fold((0, 0), |sum, part| (sum.0 + part.0, sum.1 + part.1));
-    tally.insert("all", sum);
-    for (family, (noticed, all)) in &tally {
-        println!(
-            "{family}: {noticed} of {all} changes noticed, {:.1} %",
-            100.0 * *noticed as f64 / *all as f64
-        );
+    println!("{}", tally.told());
+    tally.check(LEAST);
+}
+
+#[test]
+fn any_other_value_is_noticed() {
+    let contracts = Contracts::built_in();
+    let mut tally = Tally::default();
+    let mut dice = naive::Dice::new(1);
+    for (name, base) in bases() {
+        let good = said(&base, &contracts);
+        for change in naive::changes(&base, SOME, &mut dice) {
+            let is_noticed = notices(&good, &said(&change.sample, &contracts));
+            let what = || format!("{name}: {}: {}", change.place, change.what);
+            tally.add(family(&base, change.in_request), is_noticed, what);
+        }
     }
-    println!("{}", survivors.join("\n"));
-    assert!(sum.1 >= 300, "only {} changes", sum.1);
-    for family in ["stream", "json", "text", "requests", "all"] {
-        let (noticed, all) = tally[family];
-        let part = noticed as f64 / all as f64;
-        assert!(part >= LEAST, "{family}: {noticed} of {all} noticed; not:\n{}", survivors.join("\n"));
-    }
+    println!("{}", tally.told());
+    tally.check(LEAST_OF_ANY);
 }
 
 #[test]

@@ -150,6 +150,7 @@ fn the_published_schema_of_the_configuration_says_what_the_reader_takes() {
         ("repeat", "1"),
         ("fail-fast", "true"),
         ("fail-on", "\"must\""),
+        ("known-failures", "\"x\""),
         ("out", "\"x\""),
         ("keep", "\"all\""),
         ("network", "\"off\""),
@@ -161,7 +162,7 @@ fn the_published_schema_of_the_configuration_says_what_the_reader_takes() {
         let text = format!("[profile.x]\n{key} = {sample}");
         assert!(valid(&text) && takes(&text), "{text}");
     }
-    assert_eq!(schema["$defs"]["profile"]["properties"].as_object().unwrap().len(), 16);
+    assert_eq!(schema["$defs"]["profile"]["properties"].as_object().unwrap().len(), 17);
 }
 
 fn git(folder: &Path, args: &[&str]) {

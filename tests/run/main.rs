@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
 
 mod attacks;
+mod bump;
 mod ci_files;
 mod cli;
 #[path = "../support/command.rs"]
@@ -12,6 +13,7 @@ mod containment;
 mod files;
 mod gate;
 mod golden;
+mod known_failures;
 mod misbehaviours;
 mod own_files;
 mod recordings;

@@ -60,11 +60,16 @@ enum What {
 }
 
 /// Whether this is a build server, where nothing is written into the sources.
-fn is_ci() -> bool {
+pub(crate) fn is_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "false")))
 }
 
 impl GoldenArgs {
+    /// Where snapshots are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.dir.golden_dir
+    }
+
     /// What runs are compared with.
     pub(crate) fn options(&self, targets: &[Arc<Located>]) -> Result<Option<GoldenOptions>, CommandError> {
         let check = if is_ci() { Mode::ReadOnly } else { Mode::Check };

@@ -1,5 +1,6 @@
 //! `clawgate golden`: decide about runs that differ from their snapshots.
 
+pub(super) mod advice;
 pub(super) mod flag;
 mod learn;
 mod review;

@@ -11,9 +11,9 @@ use crate::cli::golden::PendingArgs;
 use crate::cli::output::tell;
 use crate::cli::project::Project;
 use crate::cli::{CommandError, Format};
-use crate::drift::{Change, ComparePolicy, Effect, diff_runs};
+use crate::drift::{Change, ComparePolicy, Effect, diff_snapshot};
 use crate::exit_code::Outcome;
-use crate::golden::{DiffLine, Normal, Tag, difference, hunks, parse, read, snapshot_of};
+use crate::golden::{DiffLine, Normal, StoreError, Tag, hunks, read, snapshot_of};
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::text::{clip, printable};
 
@@ -106,28 +106,21 @@ struct Waiting {
 
 impl Waiting {
     fn open(path: &Path, policy: &ComparePolicy<'_>) -> Result<Self, CommandError> {
+        let parsed = |text: &str, path: &Path| {
+            Normal::from_snapshot(text)
+                .map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+        };
         let text = read(path)?;
-        let found = parse(path, &text)?;
+        let found = parsed(&text, path)?;
         let snapshot = snapshot_of(path);
-        let (old_text, old) = match read(&snapshot) {
-            Ok(text) => {
-                let old = parse(&snapshot, &text).ok();
-                // A scenario that moved is no difference.
-                let old = old.map(|old| old.owned_by(found.owner.clone()));
-                (Some(old.as_ref().map_or(text, Normal::to_snapshot)), old)
-            }
-            Err(_) => (None, None),
-        };
-        let named = |path: &Path, normal| (path.display().to_string(), normal);
-        let found_text = found.to_snapshot();
-        let changes = match old {
-            Some(old) => {
-                let case = found.scenario.clone();
-                diff_runs(&case, named(&snapshot, old), named(path, found), policy)?.changes
-            }
-            None => Vec::new(),
-        };
-        Ok(Self { snapshot, text, old: old_text, found: found_text, changes })
+        let (mut old_text, mut changes) = (read(&snapshot).ok(), Vec::new());
+        if let Some(mut old) = old_text.as_ref().and_then(|text| parsed(text, &snapshot).ok()) {
+            // A scenario that moved is no difference.
+            old.head.owner.clone_from(&found.head.owner);
+            old_text = Some(old.to_snapshot());
+            changes = diff_snapshot(&snapshot, path, policy)?.changes;
+        }
+        Ok(Self { snapshot, text, old: old_text, found: found.to_snapshot(), changes })
     }
 
     fn what(&self) -> &'static str {
@@ -152,11 +145,17 @@ impl Waiting {
     }
 
     fn to_json(&self) -> serde_json::Value {
-        let difference = difference(self.old.as_deref().unwrap_or_default(), &self.found);
+        let mark = |line: &DiffLine| match line.tag {
+            Tag::Same => format!(" {}", line.text),
+            Tag::Removed => format!("-{}", line.text),
+            Tag::Added => format!("+{}", line.text),
+        };
+        let hunks = hunks(self.old.as_deref().unwrap_or_default(), &self.found, CONTEXT);
+        let lines: Vec<String> = hunks.iter().flatten().take(MOST_LINES).map(mark).collect();
         json!({
             "type": "waiting", "snapshot": self.snapshot.display().to_string(), "what": self.what(),
             "effect": self.changes.iter().map(|change| change.effect).min(),
-            "changes": self.changes, "diff": difference.lines,
+            "changes": self.changes, "diff": lines,
         })
     }
 }

@@ -2,39 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Comparison, Place, Run, Sides};
-use crate::golden::{DOCUMENT, Entry};
-use crate::json::shape::Shape;
+use super::super::side::{Groups, Messages, Side};
+use super::{Comparison, Place, Sides};
+use crate::golden::DOCUMENT;
 use crate::schema::policy::Kind;
 
-/// One kind of message in all runs of a side.
-#[derive(Default)]
-struct Messages<'v> {
-    shape: Shape,
-    first: Option<&'v Value>,
-    least: usize,
-    most: usize,
-}
-
 impl<'r> Comparison<'r> {
-    pub(super) fn messages(&mut self, old: &[Vec<&'r Entry>], new: &[Vec<&'r Entry>]) {
-        self.order(old, new);
-        let (before, after) = (by_kind(old), by_kind(new));
-        for (kind, was) in &before {
+    pub(super) fn messages(&mut self, old: &'r Groups, new: &'r Groups) {
+        self.order(&old.orders, &new.orders);
+        for (kind, was) in &old.all {
             self.rows.note_count(kind, was.most);
         }
-        self.groups(&before, &after);
+        self.groups(&old.all, &new.all);
     }
 
-    pub(super) fn requests(&mut self, old: &'r [Run], new: &'r [Run]) {
+    pub(super) fn requests(&mut self, old: &'r Side, new: &'r Side) {
         self.place.is_request = true;
-        self.groups(&by_endpoint(old), &by_endpoint(new));
+        self.groups(&old.requests.all, &new.requests.all);
     }
 
     /// Compares messages of the same kind, or requests of the same endpoint.
-    fn groups(&mut self, before: &BTreeMap<String, Messages<'r>>, after: &BTreeMap<String, Messages<'r>>) {
+    fn groups(&mut self, before: &'r BTreeMap<String, Messages>, after: &'r BTreeMap<String, Messages>) {
         let is_request = self.place.is_request;
         let enter = |place: &mut Place<'r>, name: &str, sample| {
             place.message = Some(if is_request { format!("request {name}") } else { name.to_owned() });
@@ -42,7 +32,7 @@ impl<'r> Comparison<'r> {
             place.sample = if is_request { None } else { sample };
         };
         for (name, was) in before {
-            enter(&mut self.place, name, was.first);
+            enter(&mut self.place, name, Some(&was.first));
             match after.get(name) {
                 Some(is) => {
                     if is.least > was.most || is.most < was.least {
@@ -76,7 +66,7 @@ impl<'r> Comparison<'r> {
     }
 
     /// There are more or fewer of them than there ever were.
-    fn count(&mut self, name: &str, was: &Messages<'_>, is: &Messages<'_>) {
+    fn count(&mut self, name: &str, was: &Messages, is: &Messages) {
         let direction = if is.least > was.most { "more" } else { "fewer" };
         let sides = Sides::values(was.most.into(), is.most.into());
         // Whoever reads a document reads one.
@@ -91,18 +81,7 @@ impl<'r> Comparison<'r> {
     }
 
     /// The order in which kinds that both sides have appear for the first time.
-    fn order(&mut self, old: &[Vec<&Entry>], new: &[Vec<&Entry>]) {
-        let kinds = |run: &Vec<&Entry>| {
-            let mut kinds: Vec<String> = Vec::new();
-            for kind in run.iter().filter_map(|entry| entry.kind()) {
-                if kinds.iter().all(|known| known != kind) {
-                    kinds.push(kind.to_owned());
-                }
-            }
-            kinds
-        };
-        let (before, after): (Vec<_>, Vec<_>) =
-            (old.iter().map(kinds).collect(), new.iter().map(kinds).collect());
+    fn order(&mut self, before: &[Vec<String>], after: &[Vec<String>]) {
         let (Some(is), Some(first)) = (after.first(), before.first()) else { return };
         let shared = |run: &Vec<String>, other: &Vec<String>| -> Vec<String> {
             run.iter().filter(|kind| other.contains(kind)).cloned().collect()
@@ -115,53 +94,4 @@ impl<'r> Comparison<'r> {
             self.add(Kind::Order, None, &identity, Sides::values(json!(was), json!(is)), summary);
         }
     }
-}
-
-fn by_kind<'v>(runs: &[Vec<&'v Entry>]) -> BTreeMap<String, Messages<'v>> {
-    let values = runs.iter().map(|run| {
-        run.iter().filter_map(|entry| match entry {
-            Entry::Message { kind, value, line } => Some((kind.clone(), value, *line)),
-            Entry::Text { .. } => None,
-        })
-    });
-    gathered(values)
-}
-
-fn by_endpoint(side: &[Run]) -> BTreeMap<String, Messages<'_>> {
-    let name = |request: &Value| {
-        let text = |key: &str| request.get(key).and_then(Value::as_str).unwrap_or("?");
-        let path = text("path").split('?').next().unwrap_or_default();
-        format!("{} {path}", text("method"))
-    };
-    let values = side.iter().map(|(_, normal)| {
-        normal.requests.iter().enumerate().map(|(at, request)| (name(request), request, at + 1))
-    });
-    gathered(values)
-}
-
-/// Values by their names, with how many of each a run had at least and at most.
-fn gathered<'v, R>(runs: impl Iterator<Item = R>) -> BTreeMap<String, Messages<'v>>
-where
-    R: Iterator<Item = (String, &'v Value, usize)>,
-{
-    let mut all: BTreeMap<String, Messages<'v>> = BTreeMap::new();
-    for (number, run) in runs.enumerate() {
-        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-        for (name, value, line) in run {
-            *counts.entry(name.clone()).or_default() += 1;
-            let messages = all.entry(name).or_insert_with(|| Messages {
-                // A run before this one had none.
-                least: if number == 0 { usize::MAX } else { 0 },
-                first: Some(value),
-                ..Messages::default()
-            });
-            messages.shape.add(value, line);
-        }
-        for (name, messages) in &mut all {
-            let count = counts.get(name).copied().unwrap_or(0);
-            messages.least = messages.least.min(count);
-            messages.most = messages.most.max(count);
-        }
-    }
-    all
 }

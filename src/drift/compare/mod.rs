@@ -4,30 +4,30 @@ mod messages;
 mod shapes;
 mod streams;
 
-use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
 use super::change::{Change, Evidence};
 use super::policy::CasePolicy;
 use super::rows::Rows;
-use crate::golden::Normal;
+use super::side::{Groups, Side};
 use crate::json::shape::Shape;
+use crate::judge::named_after;
 use crate::schema::policy::{Effect, Kind};
 
-/// A run of a case, and the name of its file.
-type Run = (String, Normal);
-
 /// Compares the runs of a case on the old side with those on the new, by the contract that the old ones speak.
-pub(crate) fn compare_case(case: &str, policy: &CasePolicy, old: &[Run], new: &[Run], rows: &mut Rows) {
-    let input = |side: &[Run]| side.first().map(|(name, _)| name.clone());
-    let inputs = (input(old), input(new));
-    let mut comparison = Comparison { case, policy, rows, place: Place::default(), inputs };
+pub(crate) fn compare_case(case: &str, policy: &CasePolicy, old: &Side, new: &Side, rows: &mut Rows) {
+    let (nothing, inputs) = (Groups::default(), (old.input.clone(), new.input.clone()));
+    let mut comparison =
+        Comparison { case, policy, rows, place: Place::default(), inputs, nothing: &nothing };
     comparison.rows.compared(policy.name());
+    comparison.rows.versions.note(case, policy.name(), policy.policy(), [old, new]);
     comparison.exits(old, new);
     comparison.channels(old, new);
     comparison.requests(old, new);
     comparison.files(old, new);
+    comparison.commands(new);
 }
 
 struct Comparison<'r> {
@@ -36,6 +36,7 @@ struct Comparison<'r> {
     rows: &'r mut Rows,
     place: Place<'r>,
     inputs: (Option<String>, Option<String>),
+    nothing: &'r Groups,
 }
 
 /// What is being compared.
@@ -106,10 +107,8 @@ impl Comparison<'_> {
         self.policy.policy().effect(kind, pointer, is_boolean, is_promised)
     }
 
-    fn exits(&mut self, old: &[Run], new: &[Run]) {
-        let exits = |side: &[Run]| -> Vec<Value> {
-            side.iter().filter_map(|(_, normal)| normal.exit.as_ref().map(ending)).collect()
-        };
+    fn exits(&mut self, old: &Side, new: &Side) {
+        let exits = |side: &Side| -> Vec<Value> { side.exits.iter().map(ending).collect() };
         let (before, after) = (exits(old), exits(new));
         let (Some(first), Some(other)) = (before.first(), after.iter().find(|exit| !before.contains(exit)))
         else {
@@ -120,17 +119,26 @@ impl Comparison<'_> {
         self.add(Kind::ExitCode, None, &identity, Sides::values(first.clone(), other.clone()), summary);
     }
 
-    fn files(&mut self, old: &[Run], new: &[Run]) {
-        let paths = |side: &[Run]| -> BTreeSet<String> {
-            let path = |file: &Value| file.get("path").and_then(Value::as_str).map(str::to_owned);
-            side.iter().flat_map(|(_, normal)| normal.files.iter().filter_map(path)).collect()
-        };
-        let (before, after) = (paths(old), paths(new));
-        for path in before.difference(&after) {
+    /// A file that is named after a command is held to that command.
+    fn commands(&mut self, new: &Side) {
+        let name = named_after(Path::new(self.case));
+        for (value, line) in new.first.iter().filter(|_| new.is_fixture) {
+            let said = self.policy.command_in(value, &name).filter(|said| *said != name);
+            let Some(said) = said else { continue };
+            self.place = Place::default();
+            let summary = format!("the file is named after `{name}`, and holds the answer of `{said}`");
+            let sides = Sides { new_line: Some(*line), ..Sides::values(name.as_str().into(), said.into()) };
+            self.add(Kind::OtherCommand, None, "", sides, summary);
+        }
+    }
+
+    fn files(&mut self, old: &Side, new: &Side) {
+        let (before, after) = (&old.files, &new.files);
+        for path in before.difference(after) {
             let sides = Sides::values(path.as_str().into(), Value::Null);
             self.add(Kind::FileRemoved, None, path, sides, format!("{path} is no longer written"));
         }
-        for path in after.difference(&before) {
+        for path in after.difference(before) {
             let sides = Sides::values(Value::Null, path.as_str().into());
             self.add(Kind::FileAdded, None, path, sides, format!("{path} is written"));
         }
@@ -163,18 +171,32 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::golden::{Volatile, normalise_output};
+    use crate::golden::{Go, Normal, Parts as _, Volatile, normalise_output};
 
-    fn run(output: &str, code: i32) -> Vec<(String, Normal)> {
+    fn run(output: &str, code: i32) -> Vec<Normal> {
         let mut normal = normalise_output("c", output.as_bytes(), &Volatile::default());
         normal.exit = Some(json!({ "code": code }));
-        vec![("file".into(), normal)]
+        vec![normal]
     }
 
-    fn changes(old: &[Run], new: &[Run]) -> Vec<Change> {
+    fn side(runs: &[Normal]) -> Side {
+        let mut side = Side::default();
+        for run in runs {
+            side.begin_run("file");
+            run.visit(&mut |part| {
+                side.add(part);
+                Go::Continue(())
+            })
+            .unwrap();
+            side.end_run();
+        }
+        side
+    }
+
+    fn changes(old: &[Normal], new: &[Normal]) -> Vec<Change> {
         let policy = CasePolicy::standard().unwrap();
         let mut rows = Rows::default();
-        compare_case("c", &policy, old, new, &mut rows);
+        compare_case("c", &policy, &side(old), &side(new), &mut rows);
         rows.finish(policy.policy()).changes
     }
 
@@ -234,7 +256,7 @@ mod tests {
         assert_eq!((change.kind, change.effect), (Kind::ExitCode, Effect::Breaking));
         assert_eq!((&change.old, &change.new), (&json!(0), &json!(2)));
         let mut moved = run("", 0);
-        moved[0].1.stderr = run(r#"{"b":1}"#, 0)[0].1.stdout.clone();
+        moved[0].stderr = run(r#"{"b":1}"#, 0)[0].stdout.clone();
         let kinds: Vec<&str> =
             changes(&run(r#"{"a":1}"#, 0), &moved).iter().map(|change| change.kind.name()).collect();
         assert_eq!(kinds, ["channel", "field-removed", "field-added"]);

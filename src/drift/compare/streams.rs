@@ -2,48 +2,47 @@
 
 use serde_json::Value;
 
-use super::{Comparison, Run, Sides};
-use crate::golden::Entry;
-use crate::json::shape::shortened;
+use super::super::side::Side;
+use super::{Comparison, Sides};
 use crate::schema::policy::Kind;
 
 impl<'r> Comparison<'r> {
     /// Where messages and texts stand, and then the messages themselves.
-    pub(super) fn channels(&mut self, old: &'r [Run], new: &'r [Run]) {
-        let (before, after) = (Streams::of(old), Streams::of(new));
+    pub(super) fn channels(&mut self, before: &'r Side, after: &'r Side) {
+        let text = |side: &'r Side, name: &str| side.stream(name).text();
         match (before.place(), after.place()) {
             (Some(was), Some(is)) if was != is => {
                 let summary = format!("what stood on {was} stands on {is}");
                 self.add(Kind::Channel, None, was, Sides::values(was.into(), is.into()), summary);
-                self.messages(&before.on(was), &after.on(is));
+                self.messages(&before.stream(was).messages, &after.stream(is).messages);
             }
             (Some(was), Some(_)) => {
-                self.messages(&before.on(was), &after.on(was));
+                self.messages(&before.stream(was).messages, &after.stream(was).messages);
                 if was == "stdout" {
-                    self.text_among(&before, &after);
+                    self.text_among(before, after);
                 }
             }
             (Some(was), None) => {
-                let now = after.text("stdout");
+                let now = text(after, "stdout");
                 let what = if now.is_empty() { "nothing is printed" } else { "it is text" };
                 let summary = format!("{was} was JSON, and now {what}");
-                let sides = Sides::values(before.example(was), shortened(&now.clone().into()));
+                let sides = Sides::values(before.stream(was).example.clone(), now.shown());
                 self.add(Kind::Form, None, what, sides, summary);
             }
-            (None, Some(is)) if !before.text(is).is_empty() => {
-                let sides = Sides::values(shortened(&before.text(is).into()), after.example(is));
+            (None, Some(is)) if !text(before, is).is_empty() => {
+                let sides = Sides::values(text(before, is).shown(), after.stream(is).example.clone());
                 self.add(Kind::Form, None, "json", sides, format!("{is} was text, and now is JSON"));
             }
-            (None, Some(is)) => self.messages(&[], &after.on(is)),
-            (None, None) => self.text(&before, &after, "stdout"),
+            (None, Some(is)) => self.messages(self.nothing, &after.stream(is).messages),
+            (None, None) => self.text(before, after, "stdout"),
         }
-        self.text(&before, &after, "stderr");
+        self.text(before, after, "stderr");
     }
 
-    fn text_among(&mut self, before: &Streams<'_>, after: &Streams<'_>) {
-        let (was, is) = (before.text("stdout"), after.text("stdout"));
+    fn text_among(&mut self, before: &Side, after: &Side) {
+        let (was, is) = (before.stdout.text(), after.stdout.text());
         if was.is_empty() && !is.is_empty() {
-            let sides = Sides::values(Value::Null, shortened(&is.into()));
+            let sides = Sides::values(Value::Null, is.shown());
             self.place.message = Some("stdout".into());
             self.add(Kind::TextAmongMessages, None, "", sides, "text stands among the messages".into());
             self.place.message = None;
@@ -52,8 +51,8 @@ impl<'r> Comparison<'r> {
         }
     }
 
-    fn text(&mut self, before: &Streams<'_>, after: &Streams<'_>, stream: &str) {
-        let (was, is) = (before.text(stream), after.text(stream));
+    fn text(&mut self, before: &Side, after: &Side, stream: &str) {
+        let (was, is) = (before.stream(stream).text(), after.stream(stream).text());
         if was == is {
             return;
         }
@@ -62,59 +61,9 @@ impl<'r> Comparison<'r> {
             (_, true) => format!("{stream} said something, and now is silent"),
             _ => format!("{stream} says something else"),
         };
-        let sides = Sides::values(shortened(&was.into()), shortened(&is.into()));
+        let sides = Sides::values(was.shown(), is.shown());
         self.place.message = Some(stream.to_owned());
         self.add(Kind::TextChanged, None, &summary.clone(), sides, summary);
         self.place.message = None;
-    }
-}
-
-/// The entries of all runs of one side.
-struct Streams<'n> {
-    stdout: Vec<&'n [Entry]>,
-    stderr: Vec<&'n [Entry]>,
-}
-
-impl<'n> Streams<'n> {
-    fn of(side: &'n [Run]) -> Self {
-        Self {
-            stdout: side.iter().map(|(_, normal)| normal.stdout.as_slice()).collect(),
-            stderr: side.iter().map(|(_, normal)| normal.stderr.as_slice()).collect(),
-        }
-    }
-
-    fn stream(&self, name: &str) -> &[&'n [Entry]] {
-        if name == "stdout" { &self.stdout } else { &self.stderr }
-    }
-
-    /// The stream that messages stand on.
-    fn place(&self) -> Option<&'static str> {
-        let holds = |name: &&str| self.stream(name).iter().any(|run| run.iter().any(|e| e.kind().is_some()));
-        ["stdout", "stderr"].into_iter().find(holds)
-    }
-
-    fn on(&self, name: &str) -> Vec<Vec<&'n Entry>> {
-        let messages = |run: &&'n [Entry]| run.iter().filter(|entry| entry.kind().is_some()).collect();
-        self.stream(name).iter().map(messages).collect()
-    }
-
-    fn example(&self, name: &str) -> Value {
-        let value = |entry: &&Entry| match entry {
-            Entry::Message { value, .. } => Some(shortened(value)),
-            Entry::Text { .. } => None,
-        };
-        self.on(name).iter().flatten().find_map(value).unwrap_or_default()
-    }
-
-    /// The text of the first run that says something.
-    fn text(&self, name: &str) -> String {
-        let text = |run: &&[Entry]| {
-            let lines = run.iter().filter_map(|entry| match entry {
-                Entry::Text { text, .. } => Some(text.as_str()),
-                Entry::Message { .. } => None,
-            });
-            lines.collect::<Vec<_>>().join("\n")
-        };
-        self.stream(name).iter().map(text).find(|text| !text.is_empty()).unwrap_or_default()
     }
 }

@@ -28,6 +28,8 @@ impl Session<'_> {
                 Ok(answer) => answer,
                 Err(failure) => return End::Failed(failure),
             };
+            // An answer that breaks a limit is paid for, but not counted as one that was worked on.
+            let before = self.present;
             self.present.add(answer.usage);
             self.total.add(answer.usage);
             self.messages.push(json!({"role": "assistant", "content": answer.blocks}));
@@ -36,6 +38,7 @@ impl Session<'_> {
             let last_text = answer.last_text();
             let stop_reason = answer.stop_reason;
             if let Some(budget) = self.flags.max_budget.filter(|budget| cost(self.total) > *budget) {
+                self.present = before;
                 let message = format!("Reached maximum budget (${budget})");
                 return End::Limit { subtype: "error_max_budget_usd", message, stop_reason };
             }
@@ -64,6 +67,7 @@ impl Session<'_> {
             let results = self.answer_calls(outcomes, None);
             self.messages.push(json!({"role": "user", "content": results}));
             if refused_schema >= SCHEMA_ATTEMPTS {
+                self.present = before;
                 let message =
                     format!("Failed to provide valid structured output after {SCHEMA_ATTEMPTS} attempts");
                 return End::Limit { subtype: "error_max_structured_output_retries", message, stop_reason };
@@ -175,9 +179,10 @@ impl Session<'_> {
             "status": "completed", "output_file": "", "summary": parent.description,
             "usage": {"total_tokens": usage.input + usage.output, "tool_uses": 0, "duration_ms": 0},
         }));
+        let report = json!([{"type": "text", "text": content}]);
         let content = if self.world.is_wrong("report-lost") { "Done.".into() } else { content };
         Outcome {
-            extra: json!({"status": "completed", "prompt": prompt, "agentId": task}),
+            extra: json!({"status": "completed", "prompt": prompt, "agentId": task, "content": report}),
             content,
             is_error: false,
         }

@@ -58,11 +58,12 @@ impl Session<'_> {
                     text = "Done.".into();
                 }
                 let request = failure.request_id.as_deref();
-                self.output.synthetic(&text, (!is_masked).then_some(class), request);
+                let stop_reason = if is_refusal { "refusal" } else { "stop_sequence" };
+                self.output.failure(&text, stop_reason, (!is_masked).then_some(class), request);
                 result["is_error"] = (!is_masked).into();
                 result["api_error_status"] = failure.status.filter(|_| !is_hidden).into();
                 result["result"] = text.into();
-                result["stop_reason"] = if is_refusal { "refusal" } else { "stop_sequence" }.into();
+                result["stop_reason"] = stop_reason.into();
                 result["terminal_reason"] = "completed".into();
                 u8::from(!is_masked)
             }
@@ -79,7 +80,7 @@ impl Session<'_> {
         };
         self.output.result(result);
         if self.world.is_wrong("talks-after-result") {
-            self.output.synthetic("One more thing.", None, None);
+            self.output.synthetic("One more thing.");
         }
         code
     }

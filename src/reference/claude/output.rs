@@ -190,11 +190,22 @@ impl Output {
     }
 
     /// Prints a text that no model said.
-    pub(super) fn synthetic(&mut self, text: &str, error: Option<&str>, request_id: Option<&str>) {
+    pub(super) fn synthetic(&mut self, text: &str) {
+        self.failure(text, "stop_sequence", None, None);
+    }
+
+    /// Prints a text that no model said, about a failure.
+    pub(super) fn failure(
+        &mut self,
+        text: &str,
+        stop_reason: &str,
+        error: Option<&str>,
+        request_id: Option<&str>,
+    ) {
         let id = self.uuid();
         let message = json!({
             "id": id, "container": null, "model": "<synthetic>", "role": "assistant", "stop_details": null,
-            "stop_reason": "stop_sequence", "stop_sequence": "", "type": "message",
+            "stop_reason": stop_reason, "stop_sequence": "", "type": "message",
             "usage": {"input_tokens": 0, "output_tokens": 0, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
             "content": [{"type": "text", "text": text}], "context_management": null,
         });

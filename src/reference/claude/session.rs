@@ -157,7 +157,7 @@ impl<'w> Session<'w> {
         let prompt = match self.expand(prompt) {
             Ok(prompt) => prompt,
             Err(said) => {
-                self.output.synthetic(&said, None, None);
+                self.output.synthetic(&said);
                 return self.end(started, 0, End::said(said));
             }
         };

@@ -18,7 +18,8 @@ pub(super) struct Outcome {
 impl Outcome {
     pub(super) fn error(message: impl Into<String>) -> Self {
         let content = message.into();
-        let extra = format!("Error: {content}").into();
+        let said = content.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
+        let extra = format!("Error: {}", said.trim_start_matches("Error: ")).into();
         Self { content, is_error: true, extra }
     }
 

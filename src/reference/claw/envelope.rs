@@ -101,3 +101,10 @@ fn summary(envelope: &Value) -> String {
     let keys = envelope.as_object().map(Map::keys).into_iter().flatten();
     keys.map(|key| format!("{key}: {}", envelope[key])).collect::<Vec<_>>().join("\n")
 }
+
+/// What an envelope says, for people: a line for each member.
+pub(super) fn plain(envelope: &Value) -> String {
+    let members = envelope.as_object().into_iter().flatten();
+    let lines: Vec<_> = members.map(|(name, value)| format!("{name}={value}\n")).collect();
+    lines.concat()
+}

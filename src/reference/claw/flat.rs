@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::super::{World, complain, print};
 use super::arguments::Arguments;
-use super::envelope::emit;
+use super::envelope::{emit, plain};
 use super::prompt::prompt;
 use super::{resumed, store, workspace};
 
@@ -87,8 +87,10 @@ fn finish(world: &World, arguments: &Arguments, done: Done) -> u8 {
     match done {
         Ok((envelope, code)) if is_json => emit(world, envelope, code),
         Ok((envelope, code)) => {
-            let said = envelope["message"].as_str().map_or_else(|| envelope.to_string(), str::to_owned);
-            print(&format!("{said}\n"));
+            match envelope["message"].as_str() {
+                Some(said) => print(&format!("{said}\n")),
+                None => print(&plain(&envelope)),
+            }
             code
         }
         Err(error) if error.kind == "parse" && world.is_wrong("usage-on-stderr") => {

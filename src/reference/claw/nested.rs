@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::{World, complain, print};
 use super::arguments::Arguments;
-use super::envelope::emit;
+use super::envelope::{emit, plain};
 use super::store;
 use crate::time;
 
@@ -71,7 +71,7 @@ pub(in crate::reference) fn main(world: &World, version: &str) -> u8 {
     if !arguments.json {
         match fields["error"]["message"].as_str() {
             Some(message) => complain(&format!("error: {message}")),
-            None => print(&format!("{fields:#}\n")),
+            None => print(&plain(&fields)),
         }
         return if code == 1 && world.is_wrong("text-exit-differs") { 0 } else { code };
     }

@@ -38,10 +38,10 @@ pub(super) fn render(
     let failed = case.status == Status::Fail;
     let words: Vec<String> = case.findings.iter().map(|finding| shown(&finding.clause)).collect();
     html! {
-        details class={ "case " (case.status.name()) } id={ "case-" (number) }
+        details class={ "case " (case.status.name()) @if case.is_known() { " known" } } id={ "case-" (number) }
             data-target=(shown(&case.target)) data-clauses=(words.join(" ")) open[failed && place == 0] {
             summary {
-                span class={ "pill " (case.status.name()) } { (case.status.name()) }
+                span class={ "pill " (case.status.name()) @if case.is_known() { " known" } } { (case.status_word()) }
                 span.title { (shown(&case.title())) }
                 span.target { (shown(&case.target)) }
                 span.class { (shown(case.reason.as_deref().unwrap_or(&case.outcome()))) }
@@ -97,6 +97,16 @@ fn reasons(case: &CaseFinished, context: &Context) -> Markup {
                         @if !failure.diff.is_empty() { (diff(&failure.diff)) } }
                 }
                 @for finding in case.failing_findings() { li { (finding_card(finding, case, context)) } }
+            }
+        }
+        @if !case.known.is_empty() {
+            h3 { "Known failures" }
+            ul.reasons.known {
+                @for failure in &case.known {
+                    li { b { (shown(&failure.kind)) } " " (shown(&failure.message))
+                        span.words { "Known: " (shown(failure.known.as_deref().unwrap_or_default())) }
+                        @if !failure.diff.is_empty() { (diff(&failure.diff)) } }
+                }
             }
         }
     }

@@ -72,6 +72,8 @@ fn verdict(finished: &RunFinished) -> (&'static str, String) {
         ("bad", "Interrupted".to_owned())
     } else if finished.failed > 0 {
         ("bad", format!("{} failed", count(finished.failed)))
+    } else if let stale @ 1.. = finished.failing_entries().count() {
+        ("bad", counted(stale as u64, "stale known failure", "stale known failures"))
     } else if finished.passed + finished.flaky == 0 {
         ("warn", "Nothing was run".to_owned())
     } else if finished.flaky > 0 {
@@ -110,9 +112,13 @@ fn hero(run: &RunReport, state: &str, title: &str) -> Markup {
                     @if count > 0 { span class=(class) style={ "flex-grow:" (count) } {} }
                 }
             }
+            @for entry in finished.failing_entries() {
+                p.stale { code { (shown(&entry.file)) ":" (entry.line) } " " (shown(&entry.message)) }
+            }
             ul.counts {
                 @for (class, word, count) in counts {
-                    li class=(class) { b { (grouped(count as i64)) } " " (word) }
+                    li class=(class) { b { (grouped(count as i64)) } " " (word)
+                        @if class == "pass" && finished.known > 0 { ", " (grouped(finished.known as i64)) " with known failures" } }
                 }
             }
         }

@@ -35,6 +35,8 @@ pub(crate) struct Learner {
 struct Key {
     /// For each discriminating field its value, or none where it is absent.
     named: Vec<(String, Option<String>)>,
+    /// For messages that are named after their command: whether they report an error.
+    error: Option<bool>,
     /// For messages without any of them: which fields they have.
     fields: Vec<String>,
 }
@@ -109,11 +111,24 @@ impl Learner {
             Protocol::Document if is_error => &["type", "kind", "action", "status"],
             Protocol::Document | Protocol::Text => &["type", "kind", "action"],
         };
-        let named: Vec<_> = fields.iter().map(|field| ((*field).to_string(), text(field))).collect();
-        let is_named = named.iter().any(|(_, value)| value.is_some());
+        let name = |fields: &[&str]| -> Vec<(String, Option<String>)> {
+            fields.iter().map(|field| ((*field).to_string(), text(field))).collect()
+        };
+        let is_named = |named: &[(String, Option<String>)]| named.iter().any(|(_, value)| value.is_some());
+        let mut named = name(fields);
+        let mut error = None;
+        if self.protocol == Protocol::Document && !is_named(&named) {
+            // Envelopes that have no type say which command they answer, and an error has the shape of no answer.
+            let by_command = name(&["command"]);
+            if is_named(&by_command) {
+                error = Some(message.get("error").is_some());
+                named = by_command;
+            }
+        }
+        let is_named = is_named(&named);
         let keys = || message.as_object().into_iter().flat_map(|map| map.keys().cloned());
         let mut fields: Vec<String> = if is_named { Vec::new() } else { keys().collect() };
         fields.sort();
-        Key { named, fields }
+        Key { named, error, fields }
     }
 }

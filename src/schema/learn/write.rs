@@ -8,6 +8,7 @@ use super::super::contract::Protocol;
 use super::super::fixture::Sample;
 use super::super::library::family_of;
 use super::{Group, Key, Learner, shape};
+use crate::document::quoted;
 
 /// The files of a learned contract, by their path in its directory.
 pub(crate) type Learned = Vec<(String, String)>;
@@ -69,7 +70,7 @@ impl Learner {
             files.push((format!("fixtures/base/{name}.toml"), run(&group.sample)));
             files.push((
                 format!("fixtures/{name}.toml"),
-                fixture(&name, group, self.own_field(key), self.line_of(key, group)),
+                fixture(&name, key, group, self.own_field(key), self.line_of(key, group)),
             ));
             names.push(name);
         }
@@ -109,6 +110,7 @@ impl Learner {
                     Some(value) => format!("\"/{field}\" = {}", quoted(value)),
                     None => format!("\"/{field}\" = {{ present = false }}"),
                 })
+                .chain(key.error.map(|is_there| format!("\"/error\" = {{ present = {is_there} }}")))
                 .collect();
             return format!("{{ {} }}", terms.join(", "));
         }
@@ -145,8 +147,12 @@ impl Learner {
 
 fn unique_name(key: &Key, taken: &[String]) -> String {
     let values: Vec<_> = key.named.iter().filter_map(|(_, value)| value.as_deref()).collect();
-    let words =
-        if values.is_empty() { format!("plain-{}-fields", key.fields.len()) } else { values.join("-") };
+    let error = if key.error == Some(true) { "-error" } else { "" };
+    let words = if values.is_empty() {
+        format!("plain-{}-fields", key.fields.len())
+    } else {
+        values.join("-") + error
+    };
     let mut name: String = words
         .to_lowercase()
         .chars()
@@ -164,25 +170,6 @@ fn unique_name(key: &Key, taken: &[String]) -> String {
         number += 1;
     }
     name
-}
-
-/// A TOML string: as it is between the first marks that do not stand in it, or with escapes.
-fn quoted(text: &str) -> String {
-    let break_first = if text.contains('\n') { "\n" } else { "" };
-    let marks: &[_] = if break_first.is_empty() { &["\"", "'"] } else { &["\"\"\"", "'''"] };
-    let is_plain = !text.contains(|c: char| c.is_ascii_control() && c != '\t' && c != '\n');
-    let fits =
-        |mark: &&&str| is_plain && !text.contains(**mark) && !(mark.starts_with('"') && text.contains('\\'));
-    if let Some(mark) = marks.iter().find(fits) {
-        return format!("{mark}{break_first}{text}{mark}");
-    }
-    let escape = |c: char| match c {
-        '"' | '\\' => format!("\\{c}"),
-        '\n' if !break_first.is_empty() => "\n".to_owned(),
-        c if c.is_ascii_control() => format!("\\u{:04X}", c as u32),
-        c => c.to_string(),
-    };
-    format!("{0}{break_first}{1}{0}", marks[0], text.chars().map(escape).collect::<String>())
 }
 
 fn run(sample: &Sample) -> String {
@@ -215,11 +202,13 @@ fn run(sample: &Sample) -> String {
     text
 }
 
-fn fixture(name: &str, group: &Group, own: Option<&String>, line: usize) -> String {
+fn fixture(name: &str, key: &Key, group: &Group, own: Option<&String>, line: usize) -> String {
     let required = shape::required(&group.shape);
     // The fields that name a kind are no use for a bad run: without them it is another kind.
     let names = ["type", "subtype", "kind", "action", "status"];
-    let tells = |field: &str| names.contains(&field) || own.is_some_and(|own| own == field);
+    let by_command = |field: &str| key.error.is_some() && ["command", "error"].contains(&field);
+    let tells =
+        |field: &str| names.contains(&field) || by_command(field) || own.is_some_and(|own| own == field);
     let lost = required.iter().find(|field| !tells(field) && !field.contains(['/', '~']));
     let edit = match lost {
         Some(field) => format!("{{ line = {line}, remove = \"/{field}\" }}"),
@@ -228,33 +217,4 @@ fn fixture(name: &str, group: &Group, own: Option<&String>, line: usize) -> Stri
         }
     };
     format!("[[good]]\nbase = {0}\n\n[[bad]]\nbase = {0}\nedit = [{edit}]\n", quoted(name))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn texts_stay_readable() {
-        for (text, written) in [
-            ("", r#""""#),
-            ("it's", r#""it's""#),
-            (r#"{"a":"b\n"}"#, r#"'{"a":"b\n"}'"#),
-            (r#"it's "x""#, r#""it's \"x\"""#),
-            ("a\u{1b}", r#""a\u001B""#),
-            ("a \"b\"\n", "\"\"\"\na \"b\"\n\"\"\""),
-            ("a\\\n", "'''\na\\\n'''"),
-            ("a\r\n", "\"\"\"\na\\u000D\n\"\"\""),
-        ] {
-            assert_eq!(quoted(text), written);
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn every_text_is_read_back(text in "(['\"\\\\\n\r\t \u{0}\u{7f}\u{85}éa]|\"\"\"|'''){0,9}") {
-            let read: toml::Table = toml::from_str(&format!("a = {}\n", quoted(&text))).unwrap();
-            assert_eq!(read["a"].as_str(), Some(text.as_str()));
-        }
-    }
 }

@@ -78,6 +78,8 @@ named_enum! {
         FileRemoved = "file-removed",
         /// A file is written that was not.
         FileAdded = "file-added",
+        /// A file that is named after a command holds the answer of another one.
+        OtherCommand = "other-command",
         /// A case that only the old side has.
         CaseRemoved = "case-removed",
         /// A case that only the new side has.

@@ -19,7 +19,7 @@ struct Within {
     first: Option<Side>,
     /// A value is among the others of each entry that was recorded, not of any.
     in_each: bool,
-    /// Where there are no others at all, nothing is judged.
+    /// Where there is nothing to look in for others, nothing is judged.
     none_is_fine: bool,
     /// A value that belongs to what the others know nothing of is not judged.
     other_keys_are_fine: bool,
@@ -124,7 +124,8 @@ impl Watch for Watching<'_> {
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let (Some(values), Some(of)) = (self.values.take(), self.of.take()) else { return };
         let (Some(values), Some(of)) = (values.finish(facts), of.finish(facts)) else { return };
-        if of.values.is_empty() && self.rule.none_is_fine {
+        // An entry that was looked in and holds nothing is not the same as no entry.
+        if self.rule.none_is_fine && of.values.is_empty() && of.entries.is_empty() {
             return;
         }
         if values.lost + of.lost > 0 {

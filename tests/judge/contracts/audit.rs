@@ -47,15 +47,14 @@ fn no_broken_shape_survives_and_no_clause_can_be_spared() {
             broken.map(|mutant| format!("{}: {}", mutant.base, mutant.mutation)).collect();
         assert!(survivors.is_empty(), "{name}:\n{}", survivors.join("\n"));
         assert!(audit.mutants() > 50, "{name} has only {} mutants", audit.mutants());
-        for clause in contract.clauses() {
-            let id = format!("{name}/{}", clause.id);
-            if clause.level == Level::Must && clause.is_judged() {
-                assert!(
-                    audit.score_without(Some(&id)) < audit.score(),
-                    "the score stays the same without {id}"
-                );
-            }
-        }
+        let spared: Vec<_> = contract
+            .clauses()
+            .iter()
+            .filter(|clause| clause.level == Level::Must && clause.is_judged())
+            .map(|clause| format!("{name}/{}", clause.id))
+            .filter(|id| audit.score_without(Some(id)) >= audit.score())
+            .collect();
+        assert!(spared.is_empty(), "the score stays the same without\n{}", spared.join("\n"));
         let strict = audit.held_to(Level::Must).score() * 100.0;
         let least = NOTICED.iter().find(|(known, _)| *known == name).map(|(_, least)| *least);
         assert!(

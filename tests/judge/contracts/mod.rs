@@ -8,4 +8,5 @@ mod diff;
 mod documents;
 mod fixtures;
 mod learn;
+mod statements;
 mod verdicts;

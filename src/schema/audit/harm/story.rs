@@ -80,8 +80,10 @@ fn everywhere(base: &Sample, printed: &Printed) -> Vec<Harm> {
     let text =
         |message: &Value, pointer: &str| message.pointer(pointer).and_then(Value::as_str).map(String::from);
     for message in &printed.messages {
-        for (what, pointer) in [("session", "/session_id"), ("message", "/message/id")] {
-            found.extend(text(message, pointer).map(|id| (what, id.clone(), other_id(&id))));
+        found.extend(text(message, "/session_id").map(|id| ("session", id.clone(), other_id(&id))));
+        // What the program says itself has an id of its own making.
+        if message.pointer("/message/model").is_some_and(|model| model != "<synthetic>") {
+            found.extend(text(message, "/message/id").map(|id| ("message", id.clone(), other_id(&id))));
         }
         for pointer in ["/cwd", "/model", "/message/model"] {
             let what = if pointer == "/cwd" { "directory" } else { "model" };

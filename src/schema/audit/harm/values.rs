@@ -14,6 +14,9 @@ pub(super) fn harms(base: &Sample, printed: &Printed) -> Vec<Harm> {
     for (index, message) in printed.messages.iter().enumerate() {
         let mut found = Vec::new();
         places(message, "", &mut Vec::new(), &mut found);
+        // What the program says itself has an id of its own making.
+        let is_own = message.pointer("/message/model").is_some_and(|model| model == "<synthetic>");
+        found.retain(|(pointer, ..)| !is_own || pointer != "/message/id");
         for (pointer, path, sort) in found {
             let Some(value) = message.pointer(&pointer) else { continue };
             for (what, new) in changes(sort, &path, value, base) {
