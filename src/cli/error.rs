@@ -97,7 +97,9 @@ impl From<&CommandError> for Outcome {
                 Self::Environment
             }
             E::NothingSelected(_) | E::NoCase(_) | E::Versions(_) => Self::NothingSelected,
-            E::Snapshot(golden::StoreError::Secret { .. }) => Self::Findings,
+            E::Snapshot(golden::StoreError::Secret { .. } | golden::StoreError::Touched { .. }) => {
+                Self::Findings
+            }
         }
     }
 }

@@ -141,18 +141,23 @@ impl Project {
         built_in.chain(own).collect()
     }
 
-    /// The file that a target was read from, and its text; of a built-in one where the project's own would be.
-    pub(super) fn target_file(&self, typed: &str, target: &Target) -> Result<(String, String), CommandError> {
+    /// The file that a target was read from, its text, and whether it exists; of a built-in one it is where the project's
+    /// own would be.
+    pub(super) fn target_file(
+        &self,
+        typed: &str,
+        target: &Target,
+    ) -> Result<(String, String, bool), CommandError> {
         let name = &target.name;
         let own = self.target_folder().map(|folder| folder.join(format!("{name}.toml")));
         let is_file = Path::new(typed).extension().is_some_and(|extension| extension == "toml");
         let path = if is_file { Some(typed.into()) } else { own.filter(|path| path.is_file()) };
         let Some(path) = path else {
             let text = TARGETS.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text);
-            return Ok((format!("{TARGET_FOLDER}/{name}.toml"), text.to_owned()));
+            return Ok((format!("{TARGET_FOLDER}/{name}.toml"), text.to_owned(), false));
         };
         let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
-        Ok((path.display().to_string(), text))
+        Ok((path.display().to_string(), text, true))
     }
 
     /// How many cases run at a time, if anybody says so.

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::cases::{JobsArg, start};
 use super::fail_on::{FailOn, FailOnArg};
 use super::golden::advice::SnapshotAdvice;
-use super::golden::flag::tell_orphans;
+use super::golden::flag::{tell_orphans, tell_summary, unreadable_snapshot};
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
@@ -240,12 +240,14 @@ impl RunArgs {
         if args.list {
             return list(&planned, args.reports.format());
         }
-        let golden = args.golden.golden(&args.target)?;
+        let golden = args.golden.options(&targets)?;
         let mut outcome = match &golden {
             // A scenario file alone says nothing about the cases of the others.
-            Some(golden) if filters.len() == args.filters.len() => tell_orphans(golden, &suite, &targets)?,
+            Some(_) if filters.len() == args.filters.len() => tell_orphans(&args.golden, &suite, &targets)?,
             _ => Outcome::Ok,
         };
+        let golden = golden.map(|options| Golden::start(options, &planned)).transpose();
+        let golden = golden.map_err(|error| unreadable_snapshot(&error))?;
         let mut options = RunOptions::default();
         options.jobs = project.jobs(args.jobs.jobs).unwrap_or(options.jobs);
         (options.plan, options.scope) = (whole, scope);
@@ -372,6 +374,7 @@ impl RunArgs {
             complain(&format!("{}: {error}", self.out().display()));
         }
         let mut outcome = Outcome::from(finished.exit_code);
+        outcome.add(context.golden.as_ref().map_or(Outcome::Ok, tell_summary));
         outcome.add(super::reports::finish(&self.reports, sinks));
         if let Some(known) = known.filter(|_| !finished.interrupted) {
             known.save(self.known.known_failures.is_some())?;

@@ -16,6 +16,8 @@ mod error;
 mod json;
 #[cfg(feature = "cli")]
 mod quoted;
+#[cfg(feature = "contracts")]
+mod volatile;
 
 #[cfg(feature = "testing")]
 pub(crate) use accepted::Accepted;
@@ -23,6 +25,12 @@ pub use error::FileError;
 use error::FilePlace;
 #[cfg(feature = "cli")]
 pub(crate) use quoted::quoted;
+#[cfg(feature = "testing")]
+pub use volatile::Class;
+#[cfg(feature = "testing")]
+pub(crate) use volatile::is_reserved;
+#[cfg(feature = "contracts")]
+pub(crate) use volatile::{By, VolatileEntry};
 
 use std::cell::RefCell;
 use std::fmt::Display;

@@ -8,9 +8,10 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use super::side::Side;
+use crate::document::VolatileEntry;
 use crate::golden::Volatile;
 use crate::schema::policy::{Kind, Policy};
-use crate::schema::{Bundle, Contract, Detector, FileError, built_in, bundle, family_of};
+use crate::schema::{Bundle, Contract, ContractSet, Detector, FileError, built_in, bundle};
 
 /// What differs from run to run, by a target's name and the contract that a recording names.
 type Rules<'t> = dyn Fn(&str, Option<&str>) -> Volatile + 't;
@@ -63,6 +64,15 @@ impl CasePolicy {
     }
 }
 
+/// What differs from run to run by a contract. One that is not here, or cannot be read, says nothing.
+fn volatile_of(name: &str, place: Option<&PathBuf>) -> Vec<VolatileEntry> {
+    let is_built_in = built_in().any(|known| known == name);
+    let path =
+        place.map(|place| place.display().to_string()).or_else(|| is_built_in.then(|| name.to_owned()));
+    let set = path.and_then(|path| ContractSet::open(&path).ok());
+    set.map_or(Vec::new(), |set| set.volatile().cloned().collect())
+}
+
 impl<'t> ComparePolicy<'t> {
     /// The default policy and the built-in contracts. `volatile` knows what differs from run to run, by a target's name and
     /// the contract that a recording names.
@@ -84,9 +94,15 @@ impl<'t> ComparePolicy<'t> {
         own: BTreeMap<String, PathBuf>,
         contract: Option<&str>,
     ) -> Result<Self, FileError> {
+        let places = own.clone();
+        let promised: RefCell<BTreeMap<String, Vec<VolatileEntry>>> = RefCell::default();
         let rules = move |target: &str, contract: Option<&str>| {
-            let by_contract = || volatile.get(family_of(contract?).ok()??.name());
-            volatile.get(target).or_else(by_contract).cloned().unwrap_or_default()
+            let mut promised = promised.borrow_mut();
+            let of_contract = contract.map(|name| {
+                promised.entry(name.to_owned()).or_insert_with(|| volatile_of(name, places.get(name)))
+            });
+            let of_target = volatile.get(target).cloned().unwrap_or_default();
+            of_target.and(of_contract.into_iter().flat_map(|entries| &*entries))
         };
         let mut policy = Self { own, ..Self::new(rules)? };
         if let Some(name) = contract {

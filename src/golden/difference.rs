@@ -25,6 +25,31 @@ pub(crate) struct Difference {
     pub first_added: Option<String>,
     /// What differs with the lines around it, each after `-`, `+` or a space as a diff shows it; of very many the first.
     pub lines: Vec<String>,
+    /// The first lines of either side at which they differ; what only the other side has counts for the line that it stands
+    /// before.
+    pub places: Places,
+    /// Whether it is where somebody accepted a difference the last time.
+    pub is_repeated: bool,
+}
+
+/// Numbers of lines, of the old text and of the new one.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Places {
+    pub old: Vec<usize>,
+    pub new: Vec<usize>,
+}
+
+impl Places {
+    /// So many places are enough to recognise one.
+    const MOST: usize = 40;
+
+    /// Takes a stretch of lines that is gone, new or both, after so many lines of each side.
+    fn add(&mut self, old: (usize, usize), new: (usize, usize)) {
+        for (places, (before, count)) in [(&mut self.old, old), (&mut self.new, new)] {
+            let room = Self::MOST.saturating_sub(places.len());
+            places.extend((before + 1..=before + count.max(1)).take(room));
+        }
+    }
 }
 
 /// How many lines of a difference are kept for reports, and how many stand around each change.
@@ -98,6 +123,7 @@ pub(super) fn difference<E>(
                 after.drop_front(new);
                 before.drain(old, |at, line| found.line(Tag::Same, at, line));
             } else {
+                found.places.add((before.taken, old), (after.taken, new));
                 before.drain(old, |at, line| found.line(Tag::Removed, at, line));
                 let at = before.taken;
                 after.drain(new, |_, line| found.line(Tag::Added, at, line));
@@ -165,6 +191,7 @@ struct Collector {
     /// How many lines are the same since the last change; the last of them, unless they are shown, with their numbers.
     same: usize,
     held: VecDeque<(usize, String)>,
+    places: Places,
 }
 
 impl Collector {
@@ -220,8 +247,17 @@ impl Collector {
         if self.more > 0 {
             self.lines.push(format!("@@ {} more lines @@", self.more));
         }
-        let Self { removed, added, line, first_removed, first_added, lines, .. } = self;
-        let found = Difference { removed, added, line, first_removed, first_added, lines };
+        let Self { removed, added, line, first_removed, first_added, lines, places, .. } = self;
+        let found = Difference {
+            removed,
+            added,
+            line,
+            first_removed,
+            first_added,
+            lines,
+            places,
+            is_repeated: false,
+        };
         (removed + added > 0).then_some(found)
     }
 }

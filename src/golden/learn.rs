@@ -9,6 +9,7 @@ use super::entry::Entry;
 use super::parts::Normal;
 use super::placeholder::whole_time;
 use super::volatile::Class;
+use crate::document::is_reserved;
 
 /// Fields that should be normalised, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -229,7 +230,7 @@ fn class(field: &str, seen: &[Value]) -> Class {
         .filter(|c| c.is_ascii_lowercase() || *c == '-')
         .collect();
     let label = label.trim_matches('-').to_owned();
-    if texts.iter().all(is_token) && !label.is_empty() && !super::placeholder::is_reserved(&label) {
+    if texts.iter().all(is_token) && !label.is_empty() && !is_reserved(&label) {
         Class::Id(label)
     } else {
         Class::Text
@@ -239,6 +240,7 @@ fn class(field: &str, seen: &[Value]) -> Class {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::VolatileEntry;
     use crate::golden::{Volatile, normalise_output};
 
     fn runs(outputs: &[&str]) -> BTreeMap<String, Vec<Normal>> {
@@ -269,7 +271,7 @@ mod tests {
         // What is proposed can be read, and hides what it was proposed for.
         let text = proposal.to_toml();
         let mut root = crate::document::Document::parse("t.toml", &text).unwrap();
-        let volatile = Volatile::read(root.list("volatile").unwrap()).unwrap();
+        let volatile = Volatile::new(VolatileEntry::read_all(&root.list("volatile").unwrap()).unwrap());
         let normal = |output: &str| normalise_output("c", output.as_bytes(), &volatile).to_snapshot();
         assert_eq!(normal(a), normal(b));
     }

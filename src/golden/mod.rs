@@ -8,6 +8,7 @@
 //!
 //! Both sides are read as streams: in memory are one message of each, and what differs.
 
+mod accepted;
 mod difference;
 mod entry;
 mod interleave;
@@ -41,7 +42,7 @@ pub(crate) use parts::{Normal, Part, Parts};
 pub(crate) use reading::{Go, holds_message};
 pub(crate) use store::Store;
 pub use store::StoreError;
-pub(crate) use store::{Mode, Outcome};
+pub(crate) use store::{Checked, Fingerprint, Mode, Outcome};
 #[cfg(feature = "cli")]
 pub(crate) use store::{Orphan, SNAP, head_of, read, snapshot_of, visit_snapshot};
 pub use volatile::{Class, Volatile};

@@ -76,12 +76,15 @@ impl Parts for Normalised<'_> {
         if go.is_break() {
             return Ok(());
         }
-        let mut requests: Vec<Value> =
-            requests(facts).iter().map(|request| normaliser.value(request.into())).collect();
+        let mut asked = requests(facts);
+        if !interleave.is_empty() {
+            // Conversations at the same time ask in any order, and ids are numbered as they come.
+            asked.sort_by_cached_key(|request| request.get("entry").map(ToString::to_string));
+        }
+        let mut requests: Vec<Value> = asked.iter().map(|request| normaliser.value(request.into())).collect();
         // A program tells the model which day it is.
         requests.iter_mut().filter_map(|request| request.get_mut("body")).for_each(forget_days);
         if !interleave.is_empty() {
-            // Conversations at the same time ask in any order.
             requests.sort_by_cached_key(ToString::to_string);
         }
         let mut files: Vec<Value> =
@@ -215,7 +218,7 @@ struct Normaliser<'v> {
 impl<'v> Normaliser<'v> {
     fn new(facts: &Facts, volatile: &'v Volatile) -> Self {
         let mut places = Placeholders::default();
-        places.know_durations(volatile.durations());
+        places.know_rules(volatile);
         if let Some(room) = room(facts) {
             know_room(&mut places, room);
         }
@@ -323,7 +326,7 @@ impl<'v> Normaliser<'v> {
                 && !interleave.is_empty()
                 && let Some(group) = interleave.group(&kind(*value, have_kinds))
             {
-                if neighbours.hold(group, text, *line) {
+                if neighbours.hold(group, interleave.is_any_order(group), text, *line) {
                     go = release(self, &mut neighbours, each);
                 }
                 return go;

@@ -9,21 +9,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::volatile::{Class, Volatile};
+use crate::document::is_reserved;
 use crate::time;
-
-/// The placeholders that are built in.
-const RESERVED: [&str; 14] = [
-    "uuid", "time", "date", "ms", "number", "text", "cwd", "home", "tmp", "room", "api", "loopback",
-    "literal", "cut",
-];
-
-/// Whether a user's own placeholder cannot have this name.
-pub(super) fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name) || PREFIXES.contains(&name)
-}
-
-/// Ids of the Messages API are known by how they begin.
-const PREFIXES: [&str; 4] = ["toolu", "srvtoolu", "msg", "req"];
 
 static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pattern = [
@@ -62,6 +50,8 @@ pub(super) struct Placeholders {
     id_bytes: usize,
     /// Names of fields that hold durations.
     durations: Vec<String>,
+    /// What stands in texts: the group of an expression, and what it is.
+    patterns: Vec<(Regex, Class)>,
     /// Host and port of the API, when they are known.
     api: Option<String>,
     /// The numbers of ids. By their hashes, as a long run has a million of them.
@@ -89,6 +79,12 @@ impl Placeholders {
             self.labels.insert(label.to_owned());
             self.places.insert(id.to_owned(), self.ids.len());
             self.ids.push((id.to_owned(), label.to_owned()));
+            if let Some(start) = id.as_bytes().first_chunk() {
+                let lengths = self.lengths.entry(*start).or_default();
+                if !lengths.contains(&id.len()) {
+                    lengths.push(id.len());
+                }
+            }
         }
     }
 
@@ -97,12 +93,6 @@ impl Placeholders {
         self.ids.sort_by_key(|(known, _)| std::cmp::Reverse(known.len()));
         for (at, (id, _)) in self.ids.iter().enumerate() {
             self.places.insert(id.clone(), at);
-            if let Some(start) = id.as_bytes().first_chunk() {
-                let lengths = self.lengths.entry(*start).or_default();
-                if !lengths.contains(&id.len()) {
-                    lengths.push(id.len());
-                }
-            }
         }
     }
 
@@ -128,9 +118,10 @@ impl Placeholders {
         found
     }
 
-    /// Fields that hold durations, which are also told in texts: `duration_ms: 125`.
-    pub(super) fn know_durations(&mut self, names: Vec<String>) {
-        self.durations = names;
+    /// What is found inside of texts: fields that hold durations (`duration_ms: 125`), and what has a pattern of its own.
+    pub(super) fn know_rules(&mut self, volatile: &Volatile) {
+        self.durations = volatile.durations();
+        self.patterns = volatile.patterns();
     }
 
     /// The address of the API.
@@ -171,7 +162,10 @@ impl Placeholders {
         if let Some(millis) = whole_time(text) {
             return self.time(millis).to_owned();
         }
-        let mut out = self.patterns(text);
+        let mut out = self.built_in(text);
+        for at in 0..self.patterns.len() {
+            out = self.pattern(at, &out);
+        }
         for at in 0..self.known.len() {
             let (known, placeholder) = &self.known[at];
             if out.contains(known.as_str()) {
@@ -192,7 +186,29 @@ impl Placeholders {
         out
     }
 
-    fn patterns(&mut self, text: &str) -> String {
+    /// The text with what a pattern finds replaced. An id is also known from now on wherever it stands.
+    fn pattern(&mut self, at: usize, text: &str) -> String {
+        let (pattern, class) = self.patterns[at].clone();
+        let (mut out, mut end) = (String::new(), 0);
+        for value in pattern.captures_iter(text).filter_map(|found| found.get(1)) {
+            let placeholder = match &class {
+                Class::Id(label) => {
+                    self.know_id(value.as_str(), label);
+                    self.id(label, value.as_str())
+                }
+                Class::Milliseconds => "<ms>".to_owned(),
+                Class::Number => "<number>".to_owned(),
+                Class::Text | Class::Time | Class::File => "<text>".to_owned(),
+            };
+            out.push_str(&text[end..value.start()]);
+            out.push_str(&placeholder);
+            end = value.end();
+        }
+        out.push_str(&text[end..]);
+        out
+    }
+
+    fn built_in(&mut self, text: &str) -> String {
         // Each pattern has one of these in it.
         let may_match = text.contains(['-', '_', ':', '<', '=']) || (text.len() >= 13 && text.contains('1'));
         let Some(pattern) = PATTERN.as_ref().filter(|_| may_match) else {
@@ -279,6 +295,7 @@ fn replace(text: &str, wanted: &str, placeholder: &str, is_word: impl Fn(char) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::document::{By, VolatileEntry};
 
     #[test]
     fn days_in_sentences_are_no_versions() {
@@ -325,7 +342,9 @@ mod tests {
     #[test]
     fn what_is_told_in_texts_is_found_there() {
         let mut places = Placeholders::default();
-        places.know_durations(vec!["duration_ms".into()]);
+        let mut rules = Volatile::default();
+        rules.add(Class::Milliseconds, vec!["duration_ms".into()]);
+        places.know_rules(&rules);
         places.know_id("a74b16", "task");
         places.settle();
         let text = "session: 12345678-0000-4000-8000-000000000001 at: 2026-11-16T05:37:08Z";
@@ -333,6 +352,23 @@ mod tests {
         let text = "tool_uses: 3\nduration_ms: 125</usage> x.backup.1794812009844 agent-a74b16.jsonl a74b167";
         let expected = "tool_uses: 3\nduration_ms: <ms></usage> x.backup.<time> agent-<task:1>.jsonl a74b167";
         assert_eq!(places.text(text), expected);
+    }
+
+    #[test]
+    fn what_has_a_pattern_is_found_in_texts_and_an_id_of_it_elsewhere() {
+        let entry =
+            |class, pattern: &str| VolatileEntry { class, by: By::Matches, places: vec![pattern.into()] };
+        let entries = [
+            entry(Class::Id("project".into()), "/sessions/([0-9a-f]{4})/"),
+            entry(Class::Number, r"thread \((\d+)\)"),
+        ];
+        let mut places = Placeholders::default();
+        places.know_rules(&Volatile::default().and(&entries));
+        assert_eq!(
+            places.text("in /sessions/12ab/x, thread (77) and (77)"),
+            "in /sessions/<project:1>/x, thread (<number>) and (77)"
+        );
+        assert_eq!(places.text("12ab 34cd"), "<project:1> 34cd");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+#[cfg(feature = "testing")]
+use crate::document::VolatileEntry;
 use crate::recording::Facts;
 use crate::schema::{self, Clause, Contract, ContractSet, Family, FileError};
 
@@ -85,6 +87,13 @@ impl Contracts {
     #[cfg(feature = "testing")]
     pub(crate) fn is_event_log(&self, facts: &Facts) -> Result<bool, FileError> {
         Ok(self.named(facts)?.is_some_and(|set| set.family() == Family::EventLog))
+    }
+
+    /// What differs from run to run by the contract that a target promises, and those that it extends.
+    #[cfg(feature = "testing")]
+    pub(crate) fn volatile(&self, promised: &str) -> Result<impl Iterator<Item = &VolatileEntry>, FileError> {
+        let set = self.chosen().map_or_else(|| self.promised(promised), Ok)?;
+        Ok(set.volatile())
     }
 
     /// The contract that event logs are held against: the one that the user named, if it is about them, else the

@@ -17,6 +17,8 @@ use crate::text::printable;
 
 /// Failures told in full at the end; of the rest the names are enough.
 const MOST_TOLD: usize = 12;
+/// Lines shown of a difference from a snapshot.
+const MOST_LINES: usize = 14;
 /// Reasons told of one failure.
 const MOST_REASONS: usize = 6;
 
@@ -232,6 +234,7 @@ impl Terminal {
         {
             told += 1;
             self.labelled(out, &failure.kind.to_string(), &failure.message)?;
+            self.difference(out, &failure.diff)?;
         }
         let mut clauses: Vec<&str> = Vec::new();
         let mut more = 0;
@@ -283,6 +286,21 @@ impl Terminal {
             before = label;
         }
         Ok(())
+    }
+
+    /// The beginning of a difference from a snapshot; the message above it has the command that shows all.
+    fn difference(&self, out: &mut dyn Write, lines: &[String]) -> io::Result<()> {
+        for line in lines.iter().take(MOST_LINES) {
+            let style = match line.chars().next() {
+                Some('-') => BAD,
+                Some('+') => GOOD,
+                _ => FAINT,
+            };
+            let text = cut(&printable(line), self.columns.saturating_sub(13));
+            writeln!(out, "             {style}{text}{style:#}")?;
+        }
+        let more = lines.len().saturating_sub(MOST_LINES);
+        if more > 0 { writeln!(out, "             {FAINT}… {more} lines more{FAINT:#}") } else { Ok(()) }
     }
 
     /// What was expected to become of the run, what did, and on what evidence.

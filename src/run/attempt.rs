@@ -156,7 +156,10 @@ impl<'r> RunContext<'r> {
         let observed = Observed { judged: &judgement, recorded: &recorded };
         let mut failures = compare(&planned.expect, &observed, self.fail_on);
         if let Some(golden) = self.golden.as_ref().filter(|_| !recorded.captured.cancelled) {
-            let failure = golden.compare(planned, &recorded.recording, failures.is_empty());
+            let failure = {
+                let volatile = planned.volatile(contracts)?;
+                golden.compare(planned, &recorded.recording, &volatile, failures.is_empty())
+            };
             failures.extend(failure);
         }
         let is_measured = recorded.captured.exit.spawn_error.is_none()

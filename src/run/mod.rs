@@ -56,6 +56,8 @@ pub(crate) use event::{
 pub(crate) use golden::Golden;
 #[cfg(feature = "cli")]
 pub(crate) use golden::is_secret;
+#[cfg(feature = "cli")]
+pub(crate) use golden::{FOLDER as GOLDEN_FOLDER, GoldenOptions};
 pub(crate) use keep::Keep;
 #[cfg(feature = "cli")]
 pub(crate) use known::ListedFailure;

@@ -14,7 +14,10 @@ use super::suite::Suite;
 use super::target::{Located, Speaks};
 #[cfg(feature = "cli")]
 use crate::classify::Class;
+use crate::golden::Volatile;
 use crate::harness::mock::Script;
+use crate::judge::Contracts;
+use crate::schema::FileError;
 use crate::shell::shell_word;
 
 /// A case on a target.
@@ -110,19 +113,34 @@ impl Planned {
         (self.target_label().to_owned(), self.case.name.clone())
     }
 
+    /// What differs from run to run: by the target's file, and by the contract that it keeps.
+    pub(crate) fn volatile(&self, contracts: &Contracts) -> Result<Volatile, FileError> {
+        Ok(self.target.choice.target.volatile.and(contracts.volatile(&self.case.contract)?))
+    }
+
     /// The command that runs exactly this case again.
     pub(crate) fn replay(&self) -> String {
-        // A scenario of the user's is found by its file, wherever it is.
-        let file = self
-            .case
-            .source
-            .as_ref()
-            .map_or(String::new(), |source| format!("{} ", shell_word(&source.file)));
         format!(
-            "clawgate run {file}{} --target {}",
+            "clawgate run {}{} --target {}",
+            self.file(),
             shell_word(&self.case.name),
             shell_word(self.target_label())
         )
+    }
+
+    /// The arguments that name exactly this case to commands that run cases for a reason of their own.
+    pub(crate) fn as_case(&self) -> String {
+        format!(
+            "{}--target {} --case {}",
+            self.file(),
+            shell_word(self.target_label()),
+            shell_word(&self.case.name)
+        )
+    }
+
+    /// A scenario of the user's is found by its file, wherever it is.
+    fn file(&self) -> String {
+        self.case.source.as_ref().map_or(String::new(), |source| format!("{} ", shell_word(&source.file)))
     }
 
     /// How long it will probably take: as long as the last time, or as the timer that it waits for.

@@ -12,7 +12,7 @@ use super::invocation::Invocation;
 use super::policy::Policy;
 use super::rule::Check;
 use super::schemas::Schemas;
-use crate::document::FileError;
+use crate::document::{FileError, VolatileEntry};
 use crate::events::Profile;
 use crate::json::{JsonView, Name, Pointer};
 use crate::recording::Exit;
@@ -35,6 +35,12 @@ pub struct Contract {
     pub(crate) releases: Vec<VersionRange>,
     pub(crate) root: Root,
     pub(crate) policy: Policy,
+    /// What differs from run to run, for those who compare runs.
+    #[cfg_attr(
+        not(feature = "testing"),
+        expect(dead_code, reason = "read in any case, so that a mistake in it is told")
+    )]
+    pub(crate) volatile: Vec<VolatileEntry>,
     pub(crate) invocation: Invocation,
     pub(crate) kinds: Kinds,
     pub(crate) clauses: Vec<Clause>,
@@ -233,6 +239,12 @@ impl Contract {
     /// What a change of its messages does to their readers.
     pub fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// What differs from run to run, for those who compare runs.
+    #[cfg(feature = "testing")]
+    pub(crate) fn volatile(&self) -> &[VolatileEntry] {
+        &self.volatile
     }
 
     /// Its clauses, in their order.

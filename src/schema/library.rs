@@ -10,6 +10,8 @@ use super::facts::Run;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
 use crate::document::FileError;
+#[cfg(feature = "testing")]
+use crate::document::VolatileEntry;
 use crate::text::did_you_mean;
 
 /// Every file below `schemas/`, by its path there.
@@ -98,6 +100,12 @@ impl ContractSet {
     /// The contracts, the one that was asked for first.
     pub fn contracts(&self) -> &[Contract] {
         &self.contracts
+    }
+
+    /// What differs from run to run, by any of them.
+    #[cfg(feature = "testing")]
+    pub(crate) fn volatile(&self) -> impl Iterator<Item = &VolatileEntry> {
+        self.contracts.iter().flat_map(Contract::volatile)
     }
 
     /// Starts to judge a run.

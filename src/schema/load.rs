@@ -16,7 +16,7 @@ use super::policy::Policy;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{FileError, Item, Table};
+use crate::document::{FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -172,6 +172,7 @@ impl Contract {
         let clauses = load_clauses(sections.clauses()?, &kinds, &schemas)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         let invocation = load_invocation(&sections)?;
+        let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
         load_detect(top, &invocation)?;
         let contract = Self {
             name: contract_name(&head, bundle.directory.as_deref())?,
@@ -185,6 +186,7 @@ impl Contract {
             releases: load_releases(&head)?,
             root: head.get("root").map_or(Ok(Root::default()), |node| choice(&node, &ROOTS))?,
             policy: Policy::load(sections.get("policy"))?,
+            volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
             by_kind: Self::index(&kinds, &clauses),
             kinds,

@@ -233,7 +233,7 @@ impl Cli {
         let mut contracts = ContractCache::new();
         let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
         let attempt = context.attempt(&planned, contracts, 1)?;
-        Outcome::read(folder, attempt, &target.volatile)
+        Outcome::read(folder, attempt, &planned.volatile(contracts)?)
     }
 
     /// Runs it without blocking the caller's runtime.

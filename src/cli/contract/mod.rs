@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use crate::cli::{CommandError, Format, FormatArg};
+use crate::document::VolatileEntry;
 use crate::events::Profile;
 use crate::exit_code::Outcome;
 use crate::report::style::{FAINT, NAME};
@@ -105,6 +106,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, CommandError> {
                 "extends": contract.extends(),
                 "kinds": contract.kinds().collect::<Vec<_>>(),
                 "policy": policy_json(contract.policy()),
+                "volatile": contract.volatile().iter().map(volatile_json).collect::<Vec<_>>(),
                 "clauses": clauses,
             });
             writeln!(out, "{whole}")?;
@@ -123,6 +125,7 @@ fn write_contract(out: &mut impl Write, contract: &Contract) -> std::io::Result<
     writeln!(out)?;
     write_policy(out, contract.policy())?;
     writeln!(out)?;
+    write_volatile(out, contract.volatile())?;
     for clause in contract.clauses() {
         writeln!(out, "{:<9} {NAME}{}{NAME:#}", clause.level, clause.id)?;
         writeln!(out, "          {}", printable(&clause.text))?;
@@ -162,6 +165,26 @@ fn write_policy(out: &mut impl Write, policy: &Policy) -> std::io::Result<()> {
         writeln!(out, "          and so it is where true becomes false, or false true")?;
     }
     writeln!(out, "          losing a field that no schema promises: {}", policy.unpromised.name())
+}
+
+/// What differs from run to run, and so is left out when runs are compared.
+fn write_volatile(out: &mut impl Write, entries: &[VolatileEntry]) -> std::io::Result<()> {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{NAME}differs from run to run{NAME:#}  snapshots and diff leave it out")?;
+    for entry in entries {
+        let places: Vec<&str> = entry.places.iter().map(String::as_str).collect();
+        for (at, line) in wrapped(&places, 100).iter().enumerate() {
+            let class = if at == 0 { entry.class.name() } else { String::new() };
+            writeln!(out, "{class:<10} {}", printable(line))?;
+        }
+    }
+    writeln!(out)
+}
+
+fn volatile_json(entry: &VolatileEntry) -> serde_json::Value {
+    json!({ "as": entry.class.name(), entry.by.key(): entry.places })
 }
 
 /// Words in lines of at most so many characters.

@@ -5,19 +5,38 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
-use crate::cli::output::note;
+use crate::cli::output::{note, tell};
 use crate::cli::{CommandError, complain};
 use crate::exit_code::Outcome;
-use crate::golden::{Mode, StoreError};
+use crate::golden::{Mode, Store, StoreError};
 use crate::run::target::Located;
-use crate::run::{Golden, Suite, orphans};
+use crate::run::{GOLDEN_FOLDER, Golden, GoldenOptions, Suite, is_secret, orphans};
+use crate::shell::shell_word;
+use crate::text::printable;
+
+/// So many snapshots that were written are named.
+const MOST_NAMED: usize = 40;
 
 /// Where snapshots are.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct GoldenDir {
     /// Where golden snapshots are
-    #[arg(long, value_name = "DIR", default_value = "golden", env = "CLAWGATE_GOLDEN_DIR")]
+    #[arg(long, value_name = "DIR", default_value = GOLDEN_FOLDER, env = "CLAWGATE_GOLDEN_DIR")]
     pub(super) golden_dir: PathBuf,
+}
+
+impl GoldenDir {
+    pub(super) fn store(&self) -> Store {
+        Store::new(&self.golden_dir, is_secret)
+    }
+
+    /// The flag that makes another command look here too.
+    pub(super) fn flag(&self) -> String {
+        match self.golden_dir.to_str() {
+            Some(GOLDEN_FOLDER) | None => String::new(),
+            Some(folder) => format!(" --golden-dir {}", shell_word(folder)),
+        }
+    }
 }
 
 /// Whether runs are compared with their snapshots.
@@ -52,25 +71,25 @@ impl GoldenArgs {
     }
 
     /// What runs are compared with.
-    pub(crate) fn golden(&self, targets: &[String]) -> Result<Option<Golden>, CommandError> {
+    pub(crate) fn options(&self, targets: &[Arc<Located>]) -> Result<Option<GoldenOptions>, CommandError> {
         let check = if is_ci() { Mode::ReadOnly } else { Mode::Check };
-        let folder = self.dir.golden_dir.as_path();
+        let options = |mode, known_only| GoldenOptions { store: self.dir.store(), mode, known_only };
         Ok(match self.golden {
             Some(What::Off) => None,
-            None => Some(Golden::new(folder, check).known_only()),
-            Some(What::Check) => Some(Golden::new(folder, check)),
+            None => Some(options(check, true)),
+            Some(What::Check) => Some(options(check, false)),
             Some(What::Update) if is_ci() => {
                 let message = "--golden update writes snapshots, and CI is set: update them where they can be looked \
                                at, and commit them";
                 return Err(CommandError::Usage(message.into()));
             }
             // A misbehaviour shares its target's snapshots, to be caught by them; it must not become one.
-            Some(What::Update) => match targets.iter().find(|target| target.contains('+')) {
+            Some(What::Update) => match targets.iter().find(|target| target.choice.misbehaviour.is_some()) {
                 Some(target) => {
-                    let message = format!("--golden update: `{target}` misbehaves on purpose");
+                    let message = format!("--golden update: `{}` misbehaves on purpose", target.choice.label);
                     return Err(CommandError::Usage(message));
                 }
-                None => Some(Golden::new(folder, Mode::Update)),
+                None => Some(options(Mode::Update, false)),
             },
         })
     }
@@ -78,17 +97,26 @@ impl GoldenArgs {
 
 /// Tells of snapshots that no case has: in CI they fail the run, since nothing would ever look at them again.
 pub(crate) fn tell_orphans(
-    golden: &Golden,
+    args: &GoldenArgs,
     suite: &Suite,
     targets: &[Arc<Located>],
 ) -> Result<Outcome, CommandError> {
+    let (store, folder) = (args.dir.store(), args.dir.flag());
     let mut outcome = Outcome::Ok;
     for target in targets {
-        let orphans = orphans(golden.store(), suite, target).map_err(|error| unreadable_snapshot(&error))?;
+        let choice = &target.choice;
+        // A target that has its file elsewhere is not found by its name.
+        let file = if Path::new(&choice.label).extension().is_some_and(|extension| extension == "toml") {
+            format!(" --target {}", shell_word(&choice.label))
+        } else {
+            String::new()
+        };
+        let orphans = orphans(&store, suite, target).map_err(|error| unreadable_snapshot(&error))?;
         for orphan in orphans.into_iter().filter(|orphan| orphan.kept_for.is_none()) {
             let place = orphan.path.display();
-            let message =
-                format!("{place}: no case has this snapshot; remove it with: clawgate golden prune");
+            let message = format!(
+                "{place}: no case has this snapshot; remove it with: clawgate golden prune{file}{folder}"
+            );
             if is_ci() {
                 complain(&message);
                 outcome = Outcome::Findings;
@@ -100,7 +128,34 @@ pub(crate) fn tell_orphans(
     Ok(outcome)
 }
 
+/// Says what a run has done to its snapshots, and whether somebody else did something to them.
+pub(crate) fn tell_summary(golden: &Golden) -> Outcome {
+    let summary = golden.finish();
+    let count = |replaced| summary.written.values().filter(|written| written.replaced == replaced).count();
+    if golden.writes() {
+        tell(format_args!(
+            "{}: {} new, {} changed, {} as they were",
+            printable(&golden.folder().display().to_string()),
+            count(false),
+            count(true),
+            summary.same
+        ));
+    }
+    for (path, written) in summary.written.iter().take(MOST_NAMED) {
+        let what = if written.replaced { "changed" } else { "new" };
+        let failed = if written.as_expected { "" } else { " (of a case that failed)" };
+        tell(format_args!("  {what:<7} {}{failed}", printable(&path.display().to_string())));
+    }
+    if summary.written.len() > MOST_NAMED {
+        tell(format_args!("  and {} more", summary.written.len() - MOST_NAMED));
+    }
+    for path in &summary.touched {
+        complain(&StoreError::Touched { path: path.clone() }.to_string());
+    }
+    Outcome::of_findings(!summary.touched.is_empty())
+}
+
 /// Snapshots that cannot even be looked through are an unreadable input, whatever is wrong with them.
-pub(super) fn unreadable_snapshot(error: &StoreError) -> CommandError {
+pub(crate) fn unreadable_snapshot(error: &StoreError) -> CommandError {
     CommandError::Usage(error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use similar::TextDiff;
@@ -12,10 +12,10 @@ use crate::cli::output::{note, tell};
 use crate::cli::project::{Project, variable};
 use crate::cli::{CommandError, Format, complain};
 use crate::exit_code::Outcome;
-use crate::golden::{Normal, learn, normalise};
+use crate::golden::{Normal, Volatile, learn, normalise};
 use crate::harness::environment::Environment;
 use crate::recording::Recording;
-use crate::run::{Event, cases_on};
+use crate::run::{ContractCache, Event, Suite, cases_on};
 
 /// Run cases several times in different surroundings, and print what to normalise as a patch to the target's file
 ///
@@ -28,6 +28,9 @@ Example: clawgate golden learn-volatile --target targets/mine.toml --case smoke 
 Exit codes: 0 nothing differs, or the patch says what to do; 100 something differs that no entry can hide; 2 usage; 3 the
 target is missing; 4 nothing was selected.")]
 pub(super) struct LearnArgs {
+    /// Scenario files or directories whose cases run [default: those that are built in, and the project's own]
+    #[arg(value_name = "SCENARIOS")]
+    scenarios: Vec<PathBuf>,
     /// What to run: reference, claude, claude@VERSION, claw=PATH, or a target file
     #[arg(long, value_name = "T", default_value = "reference", env = "CLAWGATE_TARGET")]
     target: String,
@@ -42,12 +45,22 @@ pub(super) struct LearnArgs {
 pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let project = Project::open()?;
     let located = project.locate(&args.target)?;
-    let mut cases = cases_on(&located, &project.suite()?, &args.cases.cases, args.repeat)?;
+    // Whoever names files wants what is in them.
+    let mut suite = if args.scenarios.is_empty() { project.suite()? } else { Suite::default() };
+    for path in &args.scenarios {
+        suite.add_path(path)?;
+    }
+    let mut cases = cases_on(&located, &suite, &args.cases.cases, args.repeat)?;
     let surroundings = Environment::of(&located.program, variable);
     for planned in &mut cases {
         planned.run.env.extend(surroundings.env(planned.repetition));
     }
-    let volatile = located.choice.target.volatile.clone();
+    let mut contracts = ContractCache::new();
+    let mut volatile: BTreeMap<String, Volatile> = BTreeMap::new();
+    for planned in &cases {
+        let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
+        volatile.insert(planned.case.name.clone(), planned.volatile(contracts)?);
+    }
     let folder = Workspace::new(None)?;
     let mut recordings: Vec<(String, String)> = Vec::new();
     let mut on_event = |event: &Event| {
@@ -62,7 +75,7 @@ pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
     let mut runs: BTreeMap<String, Vec<Normal>> = BTreeMap::new();
     for (case, path) in recordings {
         let recording = Recording::open(Path::new(&path))?;
-        let normal = normalise(&recording, &volatile)
+        let normal = normalise(&recording, &volatile.get(&case).cloned().unwrap_or_default())
             .map_err(|error| CommandError::Usage(format!("{path}: {error}")))?;
         runs.entry(case).or_default().push(normal);
     }
@@ -71,12 +84,20 @@ pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
         complain(&format!("{}: differs from run to run: {}", unsteady.case, unsteady.what));
     }
     if !proposal.rules.is_empty() {
-        let (file, text) = project.target_file(&args.target, &located.choice.target)?;
+        let (file, text, exists) = project.target_file(&args.target, &located.choice.target)?;
         let patched = format!("{}{}", text, proposal.to_toml());
-        let diff = TextDiff::from_lines(text.as_str(), patched.as_str());
+        // Of a built-in target the patch makes the project's own file.
+        let (before, old) = if exists { (file.as_str(), text.as_str()) } else { ("/dev/null", "") };
+        let diff = TextDiff::from_lines(old, patched.as_str());
         let mut out = Format::Json.stdout();
-        write!(out, "{}", diff.unified_diff().header(&file, &file))?;
+        write!(out, "{}", diff.unified_diff().header(before, &file))?;
         out.flush()?;
+        if !exists {
+            note(&format!(
+                "`{}` is built in: with the patch there is {file}, which counts with: --target {file}",
+                args.target
+            ));
+        }
     }
     let clock = if surroundings.no_clock().is_none() { ", clock" } else { "" };
     let differs = if proposal.is_empty() { ": nothing differs" } else { "" };

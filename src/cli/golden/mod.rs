@@ -18,8 +18,8 @@ use crate::cli::project::Project;
 use crate::cli::{CommandError, Format, FormatArg, complain};
 use crate::exit_code::Outcome;
 use crate::golden::{Orphan, Store, StoreError, snapshot_of};
+use crate::run::orphans;
 use crate::run::target::Located;
-use crate::run::{is_secret, orphans};
 use crate::text::printable;
 use flag::{GoldenDir, unreadable_snapshot};
 use learn::LearnArgs;
@@ -31,8 +31,8 @@ use learn::LearnArgs;
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Begin with: clawgate run --golden update, and commit golden/.
-Exit codes: 0 done; 100 a credential was refused; 2 a snapshot cannot be read; 3 it cannot be written, or changed meanwhile;
-4 nothing was selected; 130 interrupted.")]
+Exit codes: 0 done; 100 a credential was refused, or review had no terminal to ask; 2 a snapshot cannot be read; 3 it
+cannot be written, or changed meanwhile; 4 nothing was selected; 130 interrupted.")]
 pub(super) struct GoldenArgs {
     #[command(subcommand)]
     command: GoldenCommand,
@@ -40,7 +40,9 @@ pub(super) struct GoldenArgs {
 
 #[derive(Debug, Subcommand)]
 enum GoldenCommand {
-    /// Show each difference and decide with one key: a accept, r reject, s skip, q quit
+    /// Show each difference, whether it is breaking or additive, and decide with one key: a accept, r reject, s skip, q quit
+    ///
+    /// Without a terminal everything is shown and nothing decided; what waits makes the exit code 100.
     Review(PendingArgs),
     /// Make what waits the snapshot
     Accept(PendingArgs),
@@ -71,6 +73,9 @@ struct PruneArgs {
     /// Scenario files or directories whose cases also count
     #[arg(value_name = "SCENARIOS")]
     scenarios: Vec<PathBuf>,
+    /// A target file that is not beside a clawgate.toml, so that its snapshots are known
+    #[arg(long, value_name = "FILE")]
+    target: Vec<String>,
     /// Say what would be removed, and remove nothing
     #[arg(long)]
     dry_run: bool,
@@ -94,7 +99,7 @@ pub(super) fn run(args: &GoldenArgs) -> Result<Outcome, CommandError> {
 
 impl PendingArgs {
     fn store(&self) -> Store {
-        Store::new(&self.dir.golden_dir, is_secret)
+        self.dir.store()
     }
 
     /// What waits and is meant.
@@ -148,13 +153,16 @@ fn prune(args: &PruneArgs) -> Result<Outcome, CommandError> {
     for path in &args.scenarios {
         suite.add_path(path)?;
     }
-    let store = Store::new(&args.dir.golden_dir, is_secret);
+    let store = args.dir.store();
+    let named = args.target.iter().map(|typed| project.target(typed)).collect::<Result<Vec<_>, _>>()?;
     let (mut outcome, mut found) = (Outcome::Ok, false);
     for name in targets(store.root())? {
-        let choice = match project.target(&name) {
+        let named = named.iter().find(|choice| choice.target.name == name).cloned();
+        let choice = match named.map_or_else(|| project.target(&name), Ok) {
             Ok(choice) => choice,
             Err(error) => {
-                complain(&format!("{}: left alone: {error}", store.root().join(&name).display()));
+                let place = store.root().join(&name).display().to_string();
+                complain(&format!("{place}: left alone: {error}; name its file with --target"));
                 continue;
             }
         };

@@ -1,21 +1,28 @@
 //! `clawgate golden review`: shows each difference on a terminal and takes one key for an answer.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::termios::{self, LocalModes, OptionalActions, SpecialCodeIndex, Termios};
 
-use crate::cli::CommandError;
+use serde_json::json;
+
 use crate::cli::golden::PendingArgs;
+use crate::cli::output::tell;
+use crate::cli::project::Project;
+use crate::cli::{CommandError, Format};
+use crate::drift::{Change, ComparePolicy, Effect, diff_snapshot};
 use crate::exit_code::Outcome;
 use crate::golden::{DiffLine, Normal, StoreError, Tag, hunks, read, snapshot_of};
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
-use crate::text::printable;
+use crate::text::{clip, printable};
 
 /// From this width on both line numbers are shown.
 const WIDE: usize = 100;
 /// A difference longer than this is shown up to here.
 const MOST_LINES: usize = 400;
+/// So many changes are told in words.
+const MOST_CHANGES: usize = 12;
 /// Lines around each difference.
 const CONTEXT: usize = 3;
 
@@ -25,16 +32,16 @@ pub(super) fn run(args: &PendingArgs) -> Result<Outcome, CommandError> {
     if pending.is_empty() {
         return Ok(Outcome::Ok);
     }
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        let message = "golden review needs a terminal; without one: clawgate golden accept, or reject";
-        return Err(CommandError::Usage(message.into()));
+    let policy = Project::open()?.terms(None)?;
+    if args.format.format == Format::Json || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return list(args, &pending, &policy);
     }
     let (mut counts, mut outcome) = ([0_usize; 3], Outcome::Ok);
     for (at, path) in pending.iter().enumerate() {
-        let shown = match show(path, at + 1, pending.len()) {
-            Ok(shown) => shown,
+        let shown = match Waiting::open(path, &policy) {
+            Ok(waiting) => waiting.show(at + 1, pending.len()),
             Err(error) => {
-                outcome.add(CommandError::from(error).told());
+                outcome.add(error.told());
                 counts[2] += 1;
                 continue;
             }
@@ -62,32 +69,116 @@ pub(super) fn run(args: &PendingArgs) -> Result<Outcome, CommandError> {
     Ok(outcome)
 }
 
-/// Shows what waits, and returns its text: the decision is about that and nothing else.
-fn show(path: &Path, number: usize, of: usize) -> Result<String, StoreError> {
-    let new = read(path)?;
-    let parsed = |text: &str, path: &Path| {
-        Normal::from_snapshot(text).map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
-    };
-    let found = parsed(&new, path)?.to_snapshot();
-    let snapshot = snapshot_of(path);
-    let old = match read(&snapshot) {
-        Ok(text) => Some(parsed(&text, &snapshot).map_or(text, |normal| normal.to_snapshot())),
-        Err(_) => None,
-    };
-    let width = termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
-    let width = if width == 0 { 80 } else { width };
-    let what = if old.is_some() { "changed" } else { "new" };
-    let mut out = anstream::stdout().lock();
-    // Nobody decides about what could not be shown: a terminal that is gone answers nothing either.
-    _ = writeln!(
-        out,
-        "\n{NAME}{}{NAME:#} {what} ({number} of {of})",
-        printable(&snapshot.display().to_string())
-    );
-    for line in page(old.as_deref(), &found, width) {
-        _ = writeln!(out, "{line}");
+/// Without a terminal nothing can be decided: everything is shown, and what waits still waits.
+fn list(
+    args: &PendingArgs,
+    pending: &[PathBuf],
+    policy: &ComparePolicy<'_>,
+) -> Result<Outcome, CommandError> {
+    let mut outcome = Outcome::Findings;
+    let mut out = Format::Json.stdout();
+    for (at, path) in pending.iter().enumerate() {
+        match Waiting::open(path, policy) {
+            Ok(waiting) if args.format.format == Format::Json => writeln!(out, "{}", waiting.to_json())?,
+            Ok(waiting) => _ = waiting.show(at + 1, pending.len()),
+            Err(error) => outcome.add(error.told()),
+        }
     }
-    Ok(new)
+    out.flush()?;
+    let folder = args.dir.flag();
+    tell(format_args!(
+        "decide with: clawgate golden accept{folder}, or reject; review asks where there is a terminal"
+    ));
+    Ok(outcome)
+}
+
+/// Something that waits for a decision.
+struct Waiting {
+    snapshot: PathBuf,
+    /// The text of the file: the decision is about that and nothing else.
+    text: String,
+    /// The snapshot that there is, and what was found, both as clawgate writes them.
+    old: Option<String>,
+    found: String,
+    /// What the difference does to a reader; none where there is nothing to compare with.
+    changes: Vec<Change>,
+}
+
+impl Waiting {
+    fn open(path: &Path, policy: &ComparePolicy<'_>) -> Result<Self, CommandError> {
+        let parsed = |text: &str, path: &Path| {
+            Normal::from_snapshot(text)
+                .map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
+        };
+        let text = read(path)?;
+        let found = parsed(&text, path)?;
+        let snapshot = snapshot_of(path);
+        let (mut old_text, mut changes) = (read(&snapshot).ok(), Vec::new());
+        if let Some(mut old) = old_text.as_ref().and_then(|text| parsed(text, &snapshot).ok()) {
+            // A scenario that moved is no difference.
+            old.head.owner.clone_from(&found.head.owner);
+            old_text = Some(old.to_snapshot());
+            changes = diff_snapshot(&snapshot, path, policy)?.changes;
+        }
+        Ok(Self { snapshot, text, old: old_text, found: found.to_snapshot(), changes })
+    }
+
+    fn what(&self) -> &'static str {
+        if self.old.is_some() { "changed" } else { "new" }
+    }
+
+    /// Shows it, and returns what was shown.
+    fn show(self, number: usize, of: usize) -> String {
+        let width = termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
+        let width = if width == 0 { 80 } else { width };
+        let mut out = anstream::stdout().lock();
+        let place = self.snapshot.display().to_string();
+        // Nobody decides about what could not be shown: a terminal that is gone answers nothing either.
+        _ = writeln!(out, "\n{NAME}{}{NAME:#} {} ({number} of {of})", printable(&place), self.what());
+        for line in effects(&self.changes, width) {
+            _ = writeln!(out, "{line}");
+        }
+        for line in page(self.old.as_deref(), &self.found, width) {
+            _ = writeln!(out, "{line}");
+        }
+        self.text
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        let mark = |line: &DiffLine| match line.tag {
+            Tag::Same => format!(" {}", line.text),
+            Tag::Removed => format!("-{}", line.text),
+            Tag::Added => format!("+{}", line.text),
+        };
+        let hunks = hunks(self.old.as_deref().unwrap_or_default(), &self.found, CONTEXT);
+        let lines: Vec<String> = hunks.iter().flatten().take(MOST_LINES).map(mark).collect();
+        json!({
+            "type": "waiting", "snapshot": self.snapshot.display().to_string(), "what": self.what(),
+            "effect": self.changes.iter().map(|change| change.effect).min(),
+            "changes": self.changes, "diff": lines,
+        })
+    }
+}
+
+/// What a difference does to a reader by the contract's policy, the gravest first.
+fn effects(changes: &[Change], width: usize) -> Vec<String> {
+    let line = |change: &Change| {
+        let style = match change.effect {
+            Effect::Breaking => BAD,
+            Effect::Additive => GOOD,
+            Effect::Info => FAINT,
+        };
+        let place = [change.message.as_deref(), change.pointer.as_deref()];
+        let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let text = format!("{place}: {}", change.summary);
+        let text = clip(text.trim_start_matches(": "), width.saturating_sub(11)).into_owned();
+        format!("{style}{:<9}{style:#} {}", change.effect.name(), printable(&text))
+    };
+    let mut lines: Vec<String> = changes.iter().take(MOST_CHANGES).map(line).collect();
+    if changes.len() > MOST_CHANGES {
+        lines.push(format!("{FAINT}and {} changes more{FAINT:#}", changes.len() - MOST_CHANGES));
+    }
+    lines
 }
 
 /// Waits for a key that means something. What was typed before the question is not an answer to it.

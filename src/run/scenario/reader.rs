@@ -165,9 +165,10 @@ fn golden(table: &mut Table<'_>) -> Result<Option<GoldenPart>, FileError> {
     let Some(item) = table.take("golden") else { return Ok(None) };
     let mut golden = item.into_table()?;
     let groups = golden.list("interleave")?.into_iter().map(strings).collect::<Result<_, _>>()?;
+    let any_order = golden.take("any_order").map(strings).transpose()?.unwrap_or_default();
     let skip = golden.string("skip")?;
     golden.finish()?;
-    Ok(Some(GoldenPart { interleave: Interleave::new(groups), skip }))
+    Ok(Some(GoldenPart { interleave: Interleave::new(groups).any_order(any_order), skip }))
 }
 
 fn overrides(items: Vec<Item<'_>>, base: &Case) -> Result<Vec<Override>, FileError> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Npm, Prices, Speaks, Target, Transform};
-use crate::document::{Document, FileError, Item, Table};
+use crate::document::{Document, FileError, Item, Table, VolatileEntry};
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 use crate::schema::{self, ContractSet};
@@ -36,7 +36,7 @@ impl Target {
             limits: Limits::default(),
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
-            volatile: Volatile::read(root.list("volatile")?)?,
+            volatile: Volatile::new(VolatileEntry::read_all(&root.list("volatile")?)?),
             transforms: root.list("transform")?.into_iter().map(Transform::read).collect::<Result<_, _>>()?,
             prices: root.take("prices").map(Prices::read).transpose()?,
         };

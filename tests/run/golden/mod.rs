@@ -1,19 +1,19 @@
 //! Golden snapshots as a user meets them: `clawgate run --golden`, and `clawgate golden` on a real terminal.
 
-use std::fs::{self, File};
-use std::io::{Read as _, Write as _};
+mod learn;
+mod own;
+mod review;
+
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use predicates::str::contains;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use tempfile::TempDir;
 
 use crate::command::{ROOT, clawgate, said};
-use crate::files::folder_with;
 use crate::schema::assert_fit;
 use crate::support::process;
 use crate::tree::files_below;
@@ -33,7 +33,7 @@ fn change(folder: &Path) -> PathBuf {
     let text = fs::read_to_string(&snapshot).unwrap();
     fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
     // The report for people breaks lines; the events do not.
-    let changed = "stream.snap differs in 1 lines, first at ";
+    let changed = "stream.snap differs in 1 line, first at line ";
     let lines = r#"expected `\"num_turns\": 7,`, found `\"num_turns\": 1,`"#;
     let run = clawgate(folder).args(["run", ONE, "--format", "json"]).assert().code(100);
     run.stdout(contains(changed)).stdout(contains(lines));
@@ -133,7 +133,7 @@ fn a_build_server_writes_nothing_and_refuses_orphans() {
     let text = fs::read_to_string(&snapshot).unwrap();
     fs::write(&snapshot, text.replace("\"num_turns\": 1", "\"num_turns\": 7")).unwrap();
     let ci = |args: &[&str]| clawgate(folder.path()).args(args).env("CI", "true").assert();
-    ci(&["run", ONE]).code(100).stdout(contains("differs in 1 lines"));
+    ci(&["run", ONE]).code(100).stdout(contains("differs in 1 line, "));
     assert_eq!(files_below(&golden), before);
     ci(&["run", ONE, "--golden", "update"]).code(2).stderr(contains("CI is set"));
     fs::write(&snapshot, &text).unwrap();
@@ -279,227 +279,4 @@ fn insta_reads_the_same_content() {
     settings.set_snapshot_path(path.parent().unwrap());
     settings.set_prepend_module_to_snapshot(false);
     settings.bind(|| insta::assert_snapshot!("stream", content));
-}
-
-#[test]
-fn what_differs_from_run_to_run_is_proposed_as_a_patch() {
-    let folder = TempDir::new().unwrap();
-    let target = fs::read_to_string(format!("{ROOT}/targets/reference.toml")).unwrap();
-    let (kept, _) = target.split_once("\n[[volatile]]").unwrap();
-    fs::write(folder.path().join("mine.toml"), kept).unwrap();
-    let args = [
-        "golden",
-        "learn-volatile",
-        "--target",
-        "mine.toml",
-        "--case",
-        "claude/background/lost",
-        "--case",
-        ONE,
-    ];
-    let assert = clawgate(folder.path()).args(args).assert();
-    let output = assert.get_output();
-    let patch = String::from_utf8(output.stdout.clone()).unwrap();
-    assert!(
-        patch.starts_with("--- mine.toml\n+++ mine.toml\n@@"),
-        "{patch}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(patch.contains("+as = \"ms\"\n+fields = [\"duration_api_ms\", \"duration_ms\"]"), "{patch}");
-    // With the file as it is nothing is left.
-    let args = ["golden", "learn-volatile", "--case", ONE];
-    clawgate(folder.path()).args(args).assert().success().stdout("").stderr(contains("nothing differs"));
-}
-
-#[test]
-fn review_needs_a_terminal() {
-    let folder = with_snapshots(&[ONE]);
-    change(folder.path());
-    clawgate(folder.path()).args(["golden", "review"]).assert().code(2).stderr(contains("needs a terminal"));
-}
-
-/// A program on a terminal of its own.
-struct OnTerminal {
-    master: File,
-    child: std::process::Child,
-    seen: String,
-}
-
-impl OnTerminal {
-    fn start(folder: &Path, args: &[&str], width: u16) -> Self {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap();
-        let slave = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        let child = process(folder)
-            .args(args)
-            .env("TERM", "xterm-256color")
-            .stdin(slave.try_clone().unwrap())
-            .stdout(slave.try_clone().unwrap())
-            .stderr(slave)
-            .spawn()
-            .unwrap();
-        Self { master: master.into(), child, seen: String::new() }
-    }
-
-    /// Reads until the text was seen, and forgets everything up to it.
-    fn until(&mut self, text: &str) -> String {
-        loop {
-            if let Some(at) = self.seen.find(text) {
-                let rest = self.seen.split_off(at + text.len());
-                return std::mem::replace(&mut self.seen, rest);
-            }
-            let mut bytes = [0; 4096];
-            let read = self.master.read(&mut bytes).unwrap_or(0);
-            assert!(read > 0, "the program ended before it said {text:?}: {}", self.seen);
-            self.seen += &String::from_utf8_lossy(&bytes[..read]);
-        }
-    }
-
-    fn press(&mut self, keys: &[u8]) {
-        self.master.write_all(keys).unwrap();
-    }
-
-    fn end(mut self) -> Option<i32> {
-        self.child.wait().unwrap().code()
-    }
-}
-
-/// Three cases that wait, each with one changed line.
-fn three_waiting() -> TempDir {
-    let folder = with_snapshots(&["claude/answers"]);
-    for path in files_below(&folder.path().join("golden")) {
-        let path = folder.path().join("golden").join(path);
-        let text = fs::read_to_string(&path).unwrap();
-        fs::write(&path, text.replace("Hello", "Goodbye")).unwrap();
-    }
-    clawgate(folder.path()).args(["run", "claude/answers"]).assert().code(100);
-    folder
-}
-
-#[test]
-fn a_review_is_one_key_a_decision() {
-    let folder = three_waiting();
-    let mut terminal = OnTerminal::start(folder.path(), &["golden", "review"], 120);
-    let first = terminal.until("q quit");
-    assert!(first.contains("answers/json.snap") && first.contains("changed (1 of 3)"), "{first}");
-    assert!(first.contains("- ") && first.contains("Goodbye from the scripted API"), "{first}");
-    // Keys that mean nothing, an arrow, and text that was pasted.
-    for nothing in [&b"x"[..], b"\x1b[A", b"aaa"] {
-        terminal.press(nothing);
-        terminal.until("(a, r, s or q) ");
-    }
-    terminal.press(b"a");
-    let second = terminal.until("q quit");
-    assert!(second.contains("accept") && second.contains("(2 of 3)"), "{second}");
-    terminal.press(b"r");
-    let third = terminal.until("q quit");
-    assert!(third.contains("reject") && third.contains("(3 of 3)"), "{third}");
-    terminal.press(b"q");
-    terminal.until("1 accepted, 1 rejected, 1 left");
-    assert_eq!(terminal.end(), Some(0));
-    let golden = folder.path().join("golden/reference/claude/answers");
-    let text = |name: &str| fs::read_to_string(golden.join(name)).unwrap();
-    assert!(text("json.snap").contains("Hello") && !golden.join("json.snap.new").exists());
-    assert!(text("stream.snap").contains("Goodbye") && !golden.join("stream.snap.new").exists());
-    assert!(text("text.snap").contains("Goodbye") && golden.join("text.snap.new").exists());
-}
-
-#[test]
-fn a_review_fits_narrow_terminals_and_can_be_interrupted() {
-    let folder = three_waiting();
-    for width in [24, 200] {
-        let mut terminal = OnTerminal::start(folder.path(), &["golden", "review"], width);
-        let page = terminal.until("a accept");
-        let plain = anstream::adapter::strip_str(&page).to_string();
-        // The path may be longer; no line of the difference is.
-        let longest =
-            plain.lines().filter(|line| !line.contains(".snap")).map(|line| line.chars().count()).max();
-        assert!(longest <= Some(usize::from(width)), "{width}: {plain}");
-        terminal.until("quit");
-        terminal.press(b"\x03");
-        assert_eq!(terminal.end(), Some(130));
-    }
-    assert_eq!(files_below(&folder.path().join("golden")).len(), 6);
-}
-
-#[test]
-fn what_changed_or_vanished_since_it_was_shown_is_not_decided() {
-    let folder = three_waiting();
-    let golden = folder.path().join("golden/reference/claude/answers");
-    let mut terminal = OnTerminal::start(folder.path(), &["golden", "review"], 80);
-    terminal.until("q quit");
-    // Another run replaces what is on the screen.
-    let newer = fs::read_to_string(golden.join("json.snap.new")).unwrap().replace("Hello", "Farewell");
-    fs::write(golden.join("json.snap.new"), &newer).unwrap();
-    terminal.press(b"a");
-    terminal.until("changed or gone since it was shown");
-    terminal.until("q quit");
-    fs::remove_file(golden.join("stream.snap.new")).unwrap();
-    terminal.press(b"r");
-    terminal.until("changed or gone since it was shown");
-    terminal.until("q quit");
-    terminal.press(b"s");
-    terminal.until("0 accepted, 0 rejected, 3 left");
-    assert_eq!(terminal.end(), Some(3));
-    assert_eq!(fs::read_to_string(golden.join("json.snap.new")).unwrap(), newer);
-    assert!(fs::read_to_string(golden.join("json.snap")).unwrap().contains("Goodbye"));
-}
-
-/// Prints what it sees of its surroundings, in words that no rule knows.
-const WITNESS: &str = r#"#!/bin/sh
-secretly() { printf %s "$1" | md5sum | cut -c1-12; }
-printf '{"home":"%s","directory":"%s","process":%s,"locale":"%s","zone":"%s","day":"%s","steady":1}\n' \
-    "$(secretly "$HOME")" "$(secretly "$PWD")" "$$" "$LC_ALL" "$TZ" "$(date -u '+day %j of %Y')"
-"#;
-
-const WITNESS_TARGET: &str = r#"
-[target]
-name = "witness"
-program = "./witness"
-[env]
-PATH = "/usr/local/bin:/usr/bin:/bin"
-HOME = "{home}"
-LC_ALL = "C.UTF-8"
-TZ = "UTC"
-[[speaks]]
-contract = "claw-flat"
-prompt = ["-p", "{prompt}"]
-"#;
-
-/// What `golden learn-volatile` proposes for the witness, and what it says beside it.
-fn learned_of_the_witness(faketime: Option<&str>) -> (String, String) {
-    let folder = folder_with(&[("witness", WITNESS), ("witness.toml", WITNESS_TARGET)]);
-    fs::set_permissions(folder.path().join("witness"), fs::Permissions::from_mode(0o755)).unwrap();
-    let mut command = clawgate(folder.path());
-    command.args(["golden", "learn-volatile", "--target", "witness.toml", "--case", "claw/prompt/answer"]);
-    command.envs(faketime.map(|path| ("CLAWGATE_FAKETIME", path)));
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (text(output.stdout), text(output.stderr))
-}
-
-fn proposes(patch: &str, field: &str) -> bool {
-    patch.contains(&format!("\"{field}\"")) || patch.contains(&format!("\"/{field}\""))
-}
-
-#[test]
-fn surroundings_really_are_others() {
-    let (patch, said) = learned_of_the_witness(Some("/nowhere/libfaketime.so"));
-    for field in ["home", "directory", "process", "locale", "zone"] {
-        assert!(proposes(&patch, field), "{field}: {patch}{said}");
-    }
-    assert!(!proposes(&patch, "steady") && !proposes(&patch, "day"), "{patch}");
-    assert!(said.contains("the clock was not moved: CLAWGATE_FAKETIME names /nowhere"), "{said}");
-    assert!(said.contains("process, locale and time zone"), "{said}");
-}
-
-#[test]
-#[ignore = "needs libfaketime; .ci/run runs it"]
-fn the_clock_really_is_another() {
-    let (patch, said) = learned_of_the_witness(None);
-    assert!(proposes(&patch, "day") && !proposes(&patch, "steady"), "{patch}{said}");
-    assert!(!said.contains("the clock was not moved"), "{said}");
 }
