@@ -46,13 +46,8 @@ const OWN: &[&str] = &[
     "capabilities",
     "mcp_servers",
     "output_style",
-    "analytics_disabled",
-    "product_feedback_disabled",
-    "original_cwd",
     "additional_directories",
     "messaging_socket_path",
-    "fast_mode_state",
-    "fast_mode_disabled_reason",
     "per_turn_effort_active",
     "ultrathink_available",
     "ultrathink_typed_raises",
@@ -60,27 +55,10 @@ const OWN: &[&str] = &[
     "memory_paths",
     // Its own book-keeping.
     "context_management",
-    "service_tier",
-    "server_tool_use",
-    "cache_creation",
     "inference_geo",
     "iterations",
-    "speed",
     "fallback_credit",
     "contextWindow",
-    "maxOutputTokens",
-    "webSearchRequests",
-    "thinkingTokens",
-    "cacheCreationEphemeral5mInputTokens",
-    "cacheCreationEphemeral1hInputTokens",
-    "canonicalModel",
-    "provider",
-    "costBasis",
-    "output_tokens_details",
-    "subagent_stats",
-    "safety_stops",
-    "queued_turn_count",
-    "result_index",
     "tool_result_meta",
     "output_file",
     "spawn_depth",
@@ -91,30 +69,21 @@ const OWN: &[&str] = &[
     "stop_sequence",
     "stop_details",
     "thinking_display",
-    "is_api_error_message",
-    "subagent_type",
     "tasks",
     // Its own words about a failure, and its own details about a tool and a task.
     "errors",
-    "agentType",
     "canContinueAgent",
     "harnessNoteCount",
     "harnessSectionHash",
     "harnessTailCount",
-    "interrupted",
-    "isImage",
     "noOutputExpected",
-    "resolvedModel",
     "totalDurationMs",
-    "totalTokens",
-    "totalToolUseCount",
     "total_tokens",
     "tool_uses",
 ];
 
 /// The same of places that only their whole path tells apart.
-const OWN_PATHS: &[&[&str]] =
-    &[&["tool_use_result", "status"], &["tool_use_result", "usage"], &["tools", "*"], &["summary"]];
+const OWN_PATHS: &[&[&str]] = &[&["tool_use_result", "status"]];
 
 /// What the value at this path is; none when it is not to be changed. The path has the names of members, and `*` for
 /// an element of a list or a member whose name is a value.
