@@ -47,6 +47,7 @@ const OWN: &[&str] = &[
     "mcp_servers",
     "output_style",
     "additional_directories",
+    "fast_mode_disabled_reason",
     "messaging_socket_path",
     "per_turn_effort_active",
     "ultrathink_available",
