@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 /// Decodes the inside of a JSON string that the scanner has accepted. A lone surrogate becomes U+FFFD.
 pub(super) fn unescape(raw: &str) -> Cow<'_, str> {
-    let Some(first) = raw.find('\\') else { return Cow::Borrowed(raw) };
+    let Some(first) = memchr::memchr(b'\\', raw.as_bytes()) else { return Cow::Borrowed(raw) };
     let mut out = String::with_capacity(raw.len());
     out.push_str(&raw[..first]);
     let mut rest = &raw[first..];
     while let Some(escape) = rest.strip_prefix('\\') {
         let (decoded, after) = decode_escape(escape);
         out.push(decoded);
-        let next = after.find('\\').unwrap_or(after.len());
+        let next = memchr::memchr(b'\\', after.as_bytes()).unwrap_or(after.len());
         out.push_str(&after[..next]);
         rest = &after[next..];
     }

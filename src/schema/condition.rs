@@ -120,7 +120,11 @@ impl Condition {
         }
         let terms = |table: Item<'_>| {
             let entries = table.into_table()?.into_entries().into_iter();
-            entries.map(|(key, value)| Term::load(&key, &value, scope)).collect()
+            let terms = entries.map(|(key, value)| Term::load(&key, &value, scope));
+            let mut terms = terms.collect::<Result<Vec<_>, _>>()?;
+            // A text is read only where the others hold: it may be long.
+            terms.sort_by_key(|term| term.test.reads_text());
+            Ok(terms)
         };
         Ok(Self { alternatives: tables.into_iter().map(terms).collect::<Result<_, _>>()? })
     }
@@ -289,6 +293,18 @@ impl Subject {
         match self {
             Self::Message(pointer) => Some(pointer.text().to_string()),
             Self::Fact(_) => None,
+        }
+    }
+}
+
+impl Test {
+    /// Whether a whole text has to be read to tell.
+    fn reads_text(&self) -> bool {
+        match self {
+            Self::Matches(_) | Self::Size(_) => true,
+            Self::Not(test) | Self::Has(test) => test.reads_text(),
+            Self::All(tests) => tests.iter().any(Self::reads_text),
+            _ => false,
         }
     }
 }

@@ -85,17 +85,21 @@ impl Watch for UniqueWatching<'_> {
 /// seed keeps that from being done ahead.
 fn folded(bytes: &[u8], seed: u64) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut hash = seed ^ bytes.len() as u64;
-    let mut words = bytes.chunks_exact(8);
-    let mut add = |word: u64| {
-        hash = (hash ^ word).wrapping_mul(FACTOR);
-        hash ^= hash >> 29;
+    let mix = |hash: u64, word: u64| {
+        let hash = (hash ^ word).wrapping_mul(FACTOR);
+        hash ^ (hash >> 29)
     };
-    for word in &mut words {
-        add(u64::from_le_bytes(word.try_into().unwrap_or_default()));
+    // Four at a time, none of which waits for another.
+    let mut lanes = [seed ^ bytes.len() as u64, !seed, seed.rotate_left(21), seed.rotate_left(42)];
+    let mut rows = bytes.chunks_exact(32);
+    for row in &mut rows {
+        for (lane, word) in lanes.iter_mut().zip(row.chunks_exact(8)) {
+            *lane = mix(*lane, u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        }
     }
-    words.remainder().iter().for_each(|byte| add(u64::from(*byte)));
-    hash
+    let rest = rows.remainder().iter().map(|byte| u64::from(*byte));
+    let [first, others @ ..] = lanes;
+    others.into_iter().chain(rest).fold(first, mix)
 }
 
 struct SameWatching<'r> {
