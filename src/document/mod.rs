@@ -26,11 +26,13 @@ use error::FilePlace;
 #[cfg(feature = "cli")]
 pub(crate) use quoted::quoted;
 #[cfg(feature = "testing")]
+pub(crate) use volatile::By;
+#[cfg(feature = "testing")]
 pub use volatile::Class;
+#[cfg(feature = "contracts")]
+pub(crate) use volatile::VolatileEntry;
 #[cfg(feature = "testing")]
 pub(crate) use volatile::is_reserved;
-#[cfg(feature = "contracts")]
-pub(crate) use volatile::{By, VolatileEntry};
 
 use std::cell::RefCell;
 use std::fmt::Display;

@@ -10,6 +10,7 @@ mod command_line;
 mod compare;
 mod contracts;
 mod event;
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only the command line compares with snapshots"))]
 mod golden;
 mod keep;
 mod known;
