@@ -1,7 +1,7 @@
 //! Judging: one pass over what a target printed, with the verdict, the documented reader's answer and the findings.
 //!
 //! Everything goes through one [`Judge`], which alone chooses contract, protocol and bounds: a live run and a pipe push
-//! their bytes into it, and [`recording`], [`file`] and [`output`] are loops over it.
+//! their bytes into it, and [`recording`], [`file()`] and [`output`] are loops over it.
 //!
 //! ```
 //! use clawgate::judge::{self, Contracts, Options};

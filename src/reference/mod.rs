@@ -91,7 +91,7 @@ fn print(text: &str) {
     _ = write(text);
 }
 
-/// As [`print`], for whoever wants to know whether it was written.
+/// As [`print()`], for whoever wants to know whether it was written.
 fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
