@@ -400,7 +400,7 @@ fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
                 let value = json!({
                     "type": "case", "case": case.case.name, "target": case.target_label(),
                     "description": case.case.description, "contract": case.case.contract, "tags": case.case.tags,
-                    "expected": case.expect.outcome(), "skip": case.skip,
+                    "expected": case.expect.verdict.name(), "or_expected": case.expect.or_verdicts, "skip": case.skip,
                 });
                 writeln!(out, "{value}")?;
             }

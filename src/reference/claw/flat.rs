@@ -55,7 +55,9 @@ pub(in crate::reference) fn main(world: &World) -> u8 {
         .or_else(|| world.has_bytes.then(|| "an argument is not UTF-8".to_owned()));
     let done = match (&arguments.unknown_flag, arguments.verb.as_deref()) {
         (flag, _) if mistake.is_some() && !(flag.is_some() && world.is_wrong("fall-through")) => {
-            Err(Error::new("parse", mistake.unwrap_or_default(), Some("run `claw --help`")))
+            // A word that is no text could have been a command.
+            let hint = if world.has_bytes { CHOICES } else { "run `claw --help`" };
+            Err(Error::new("parse", mistake.unwrap_or_default(), Some(hint)))
         }
         _ if arguments.option("--resume").is_some() => resumed::commands(world, &arguments),
         (_, Some("prompt")) => prompt(world, &arguments),
