@@ -298,3 +298,32 @@ fn as_other_user(folder: &TempDir, args: &[&str]) -> Option<std::process::Output
     command.args(args).current_dir(folder.path()).env("KEY_OF_THE_USER", "x").env_remove("CLAWGATE_BIN");
     command.output().ok()
 }
+
+/// Where the places outside cannot be covered, everything but the room stays read-only all the same.
+#[test]
+fn regression_a_room_without_layers_could_not_be_written() {
+    let folder = TempDir::new().unwrap();
+    script(&folder, "writes", "echo x > in.txt && mkdir -p \"$TMPDIR/a\" && echo '{}'", "", "exit = 0");
+    // Layers over layers: the kernel allows two.
+    let layers = "mount -t tmpfs x \"$1\" && for i in 1 2; do mkdir \"$1\"/u$i \"$1\"/w$i && mount -t overlay x -o \
+                  lowerdir=/var/tmp,upperdir=\"$1\"/u$i,workdir=\"$1\"/w$i,userxattr /var/tmp || exit 77; done; shift; exec \"$@\"";
+    let scratch = folder.path().join("scratch");
+    fs::create_dir(&scratch).unwrap();
+    let output = Command::new("unshare")
+        .args(["-Urm", "/bin/sh", "-c", layers, "sh"])
+        .arg(&scratch)
+        .arg(cargo_bin("clawgate"))
+        .args(["run", "writes.toml", "--out", "out"])
+        .current_dir(folder.path())
+        .output();
+    let Ok(output) = output else { return };
+    if !folder.path().join("out/reference/writes").exists() {
+        // No namespaces or no layers here at all.
+        assert_ne!(output.status.code(), Some(0));
+        return;
+    }
+    let facts = facts(&folder.path().join("out/reference/writes"));
+    assert_eq!(facts["isolation"]["files"], "none", "{facts}");
+    assert_eq!(facts["exit"]["code"], 0, "{facts}");
+    assert_eq!(stdout(&folder, "writes"), "{}\n");
+}

@@ -8,7 +8,9 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD};
-use rustix::mount::{MountFlags, OpenTreeFlags, mount, mount_remount, open_tree};
+use rustix::mount::{
+    MountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, mount_remount, open_tree, unmount,
+};
 
 /// Where a machine keeps sockets through which its services can be asked.
 const SOCKETS: [&str; 2] = ["/run", "/var/run"];
@@ -56,6 +58,24 @@ pub(super) fn protect() -> io::Result<(Before, Vec<String>)> {
         }
     }
     Ok((before, writable))
+}
+
+/// Lets a room be written that is no file system of its own.
+pub(super) fn open(room: &Path) -> io::Result<()> {
+    mount_bind(room, room)?;
+    // What the machine's mount forbids besides writing cannot be taken back, and nobody says here what it is.
+    let restrictions = [
+        MountFlags::empty(),
+        MountFlags::NOSUID | MountFlags::NODEV,
+        MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC,
+    ];
+    let mut tried = restrictions.into_iter().map(|flags| mount_remount(room, MountFlags::BIND | flags, ""));
+    if tried.any(|done| done.is_ok()) { Ok(()) } else { Err(io::ErrorKind::ReadOnlyFilesystem.into()) }
+}
+
+/// Undoes [`open()`]. The directory may be gone, or was never opened.
+pub(super) fn close(room: &Path) {
+    _ = unmount(room, UnmountFlags::DETACH);
 }
 
 /// One line of the kernel's list of mounts.

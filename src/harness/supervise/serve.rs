@@ -177,6 +177,9 @@ impl Server {
     fn prepare(&mut self, room: PathBuf, most_bytes: u64) -> io::Result<()> {
         // What covered the places for the case before goes first.
         self.outside = None;
+        if self.has_network {
+            protect::close(&self.room);
+        }
         self.room = room;
         let (processes, files) = match &self.surroundings {
             Surroundings::Shared(isolation) => {
@@ -200,6 +203,10 @@ impl Server {
             }
             Err(error) => {
                 isolation.files_reason = Some(format!("the kernel does not allow it: {error}"));
+                // Everything else stays read-only.
+                if files.is_ok() {
+                    protect::open(&self.room)?;
+                }
                 None
             }
         };
