@@ -1,10 +1,15 @@
 //! `clawgate mock`: serves the scripted API by hand until it is interrupted, and says what was asked of it.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
+use std::io::{self, BufRead as _};
+use std::mem;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::output::{data, tell, typed};
 use super::project::Project;
@@ -20,11 +25,13 @@ use crate::text::printable;
 /// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
 ///
 /// The first line on standard output is the base URL: point `ANTHROPIC_BASE_URL` at it. Requests are listed on standard
-/// error as they come; with --format json they are lines of standard output.
+/// error as they come; with --format json they are lines of standard output. A program that starts it holds it by
+/// --stdin.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = fault::HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "flags")]
 pub(super) struct Args {
-    /// A scenario file, or the name of a built-in scenario.
+    /// A scenario file, TOML or JSON, or the name of a built-in scenario.
     #[arg(default_value = "plain")]
     scenario: String,
     /// The port on 127.0.0.1; a free one by default.
@@ -43,6 +50,14 @@ pub(super) struct Args {
     /// Does not list the requests as they come.
     #[arg(long, short)]
     quiet: bool,
+    /// Is held by standard input: a line asks for a summary so far, which comes once no answer is being written; the
+    /// end of it stops, as Ctrl-C does.
+    #[arg(long)]
+    stdin: bool,
+    /// Gives the whole body of each request too, as its `content`; what looks like a credential is masked. Needs
+    /// --format json.
+    #[arg(long)]
+    bodies: bool,
     /// Lists the built-in scenarios and stops.
     #[arg(long)]
     list: bool,
@@ -55,6 +70,9 @@ pub(super) fn run(args: Args) -> Result<exit_code::Outcome, CommandError> {
     if args.list {
         list(args.format.format);
         return Ok(exit_code::Outcome::Ok);
+    }
+    if args.bodies && args.format.format != Format::Json {
+        return Err(CommandError::Usage("--bodies needs --format json".into()));
     }
     let scenario = Project::open()?.scenario(&args.scenario)?;
     // One thread beside wiremock's: answering is mostly waking each other up, and more threads wake more.
@@ -79,28 +97,60 @@ async fn serve(args: Args, scenario: Scenario) -> Result<exit_code::Outcome, Com
         signal(kind).map_err(|error| CommandError::Environment(format!("cannot wait for signals: {error}")))
     };
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    let options = Options { port: args.port, faults: args.fault, seed: args.seed, ..Options::default() };
+    let mut lines = args.stdin.then(stdin_lines);
+    let keep_bodies = args.bodies;
+    let options =
+        Options { port: args.port, faults: args.fault, seed: args.seed, keep_bodies, ..Options::default() };
     let api = MockApi::start(scenario.script, options).await;
     let api = api.map_err(|error| explain(&error, &args.scenario))?;
     announce(&api, &scenario.name, args.format.format);
+    let printer = Printer::start();
     let mut changes = api.changes();
-    let mut seen = Seen::default();
+    let mut seen =
+        Seen { last: 0, pending: BTreeSet::new(), format: args.format.format, is_quiet: args.quiet };
+    let mut asked = 0;
     loop {
-        if !args.quiet {
-            seen.report(&api, args.format.format, false);
+        seen.report(&api, &printer, false);
+        if seen.pending.is_empty() {
+            (0..mem::take(&mut asked)).for_each(|_| printer.print(&summed_up(&api.journal(), seen.format)));
         }
         tokio::select! {
             _ = interrupt.recv() => break,
             _ = terminate.recv() => break,
-            _ = changes.changed(), if !args.quiet => {}
+            line = next(&mut lines) => match line {
+                Some(()) => asked += 1,
+                None => break,
+            },
+            _ = changes.changed(), if !args.quiet || asked > 0 => {}
         }
     }
-    if !args.quiet {
-        seen.report(&api, args.format.format, true);
-    }
+    seen.report(&api, &printer, true);
     let journal = api.stop().await;
-    conclude(&journal, args.format.format);
+    printer.print(&summed_up(&journal, seen.format));
+    printer.finish();
     Ok(exit_code::Outcome::of_findings(args.strict && !journal.summary().is_clean()))
+}
+
+/// A word for each line of standard input, until its end. Read by a thread of its own, which the process does not wait for.
+fn stdin_lines() -> UnboundedReceiver<()> {
+    let (sender, lines) = unbounded_channel();
+    thread::spawn(move || {
+        // What cannot be read is the end: whoever held us is gone.
+        for line in io::stdin().lock().split(b'\n') {
+            if line.is_err() || sender.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    lines
+}
+
+/// The next line; none at the end, and never where standard input is not asked.
+async fn next(lines: &mut Option<UnboundedReceiver<()>>) -> Option<()> {
+    match lines {
+        Some(lines) => lines.recv().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Why it did not start, and what the user can do about it.
@@ -133,24 +183,51 @@ fn announce(api: &MockApi, scenario: &str, format: Format) {
     }
 }
 
+/// Writes to standard output on a thread of its own: a reader that is slow, or busy with what the API answers, must not
+/// keep the API from answering.
+struct Printer {
+    lines: Sender<String>,
+    thread: JoinHandle<()>,
+}
+
+impl Printer {
+    fn start() -> Self {
+        let (lines, to_print) = channel::<String>();
+        Self { lines, thread: thread::spawn(move || to_print.iter().for_each(data)) }
+    }
+
+    fn print(&self, line: &dyn Display) {
+        // It ends with the process where there is no reader any more.
+        _ = self.lines.send(line.to_string());
+    }
+
+    /// Waits until everything is written.
+    fn finish(self) {
+        drop(self.lines);
+        _ = self.thread.join();
+    }
+}
+
 /// Which requests have been reported.
-#[derive(Default)]
 struct Seen {
     last: u64,
     pending: BTreeSet<u64>,
+    format: Format,
+    is_quiet: bool,
 }
 
 impl Seen {
     /// Reports what has ended, or everything that is left.
-    fn report(&mut self, api: &MockApi, format: Format, all: bool) {
+    fn report(&mut self, api: &MockApi, printer: &Printer, all: bool) {
         let count = api.request_count();
         self.pending.extend(self.last + 1..=count);
         self.last = count;
         self.pending.retain(|number| match api.entry(*number) {
             Some(entry) if all || entry.outcome != Outcome::Open => {
-                match format {
+                match self.format {
+                    _ if self.is_quiet => {}
                     Format::Human => tell(format_args!("{}", line(&entry))),
-                    Format::Json => data(typed("request", &entry).unwrap_or_default()),
+                    Format::Json => printer.print(&request(&entry, api.content(*number))),
                 }
                 false
             }
@@ -159,6 +236,16 @@ impl Seen {
             None => false,
         });
     }
+}
+
+/// A request as JSON, with its body where that is kept.
+fn request(entry: &JournalEntry, content: Option<Value>) -> Value {
+    // Plain data: it can be written.
+    let mut request = typed("request", entry).unwrap_or_default();
+    if let (Some(content), Some(members)) = (content, request.as_object_mut()) {
+        members.insert("content".into(), content);
+    }
+    request
 }
 
 fn line(entry: &JournalEntry) -> String {
@@ -188,12 +275,13 @@ fn line(entry: &JournalEntry) -> String {
     text
 }
 
-fn conclude(journal: &Journal, format: Format) {
+/// What was asked, in sum.
+fn summed_up(journal: &Journal, format: Format) -> String {
     let summary = journal.summary();
     if format == Format::Json {
-        return data(typed("summary", &summary).unwrap_or_default());
+        return typed("summary", &summary).unwrap_or_default().to_string();
     }
-    data(format_args!(
+    let mut text = format!(
         "{} requests: {} turns, {} auxiliary, {} unmatched, {} invalid, {} with a fault",
         summary.requests,
         summary.turns,
@@ -201,22 +289,23 @@ fn conclude(journal: &Journal, format: Format) {
         summary.unmatched,
         summary.invalid,
         summary.faults
-    ));
+    );
     for name in &summary.unused {
-        data(format_args!("unused turn: {}", printable(name)));
+        _ = write!(text, "\nunused turn: {}", printable(name));
     }
     for entry in &journal.requests {
         if entry.kind != Kind::Unmatched {
             continue;
         }
-        data(format_args!("unmatched request {}: {} {}", entry.number, entry.method, printable(&entry.path)));
+        _ = write!(text, "\nunmatched request {}: {} {}", entry.number, entry.method, printable(&entry.path));
         let Some(unmatched) = &entry.unmatched else { continue };
         if let (Some(nearest), Some(line)) = (&unmatched.nearest, unmatched.line) {
-            data(format_args!("  nearest is turn {} (line {line}), which it misses by", printable(nearest)));
+            _ = write!(text, "\n  nearest is turn {} (line {line}), which it misses by", printable(nearest));
         }
         for reason in &unmatched.because {
-            data(format_args!("    {}", printable(reason)));
+            _ = write!(text, "\n    {}", printable(reason));
         }
-        data(format_args!("  request: {}", printable(&unmatched.request)));
+        _ = write!(text, "\n  request: {}", printable(&unmatched.request));
     }
+    text
 }

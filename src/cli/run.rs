@@ -330,7 +330,7 @@ impl RunArgs {
             Network::Require => NetworkMode::Require,
             Network::Off => NetworkMode::Off,
         };
-        Demands { network, isolation: self.isolation == Some(IsolationArg::Require) }
+        Demands { network, isolation: self.isolation == Some(IsolationArg::Require), ..Demands::default() }
     }
 
     fn perform(
@@ -412,7 +412,7 @@ fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
 
 /// Whether a filter is a scenario file.
 fn is_file(filter: &str) -> bool {
-    Path::new(filter).extension().is_some_and(|extension| extension == "toml")
+    Path::new(filter).extension().is_some_and(|extension| extension == "toml" || extension == "json")
 }
 
 /// What to say of a scenario whose contract is nearly one that is known: it would run nowhere, and nobody would know.

@@ -12,7 +12,7 @@
 #[cfg(feature = "testing")]
 mod accepted;
 mod error;
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 mod json;
 #[cfg(feature = "cli")]
 mod quoted;

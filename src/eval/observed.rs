@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::urls::{self, Reached};
 use crate::classify::Verdict;
 use crate::harness::KEPT_FILES;
+use crate::harness::supervise::not_isolated;
 use crate::judge::{Contracts, JudgeError, Options, watched_recording};
 use crate::recording::{Exit, Recording, RecordingError};
 use crate::stream_json::{Assistant, Line, Message, RunResult, Session};
@@ -53,6 +54,8 @@ pub(crate) struct Observed {
     pub model: Option<String>,
     /// The version of the target.
     pub version: String,
+    /// What of the machine the target was not kept apart from.
+    pub not_isolated: Option<String>,
     /// Where the files are that it wrote.
     pub files: PathBuf,
     /// Which of the addresses in its output answer; none when nobody was asked.
@@ -138,6 +141,7 @@ impl Observed {
             final_text: session.final_text.unwrap_or_default(),
             model: session.model,
             version: session.cli_version.unwrap_or_else(|| facts.target_version.clone()),
+            not_isolated: not_isolated(facts),
             verdict,
             calls: seen.calls,
             call_count: seen.call_count,

@@ -238,6 +238,7 @@ impl Shared<'_> {
             broken_clauses: 0,
             model: None,
             version: String::new(),
+            not_isolated: None,
             started_ms,
             finished_ms: started_ms,
             id,
@@ -270,6 +271,7 @@ impl Shared<'_> {
             trial.broken_clauses = observed.broken_clauses;
             trial.model.clone_from(&observed.model);
             trial.version.clone_from(&observed.version);
+            trial.not_isolated.clone_from(&observed.not_isolated);
         }
         trial.finished_ms = self.clock.now_ms();
         match self.iteration.finish(&trial, observed) {

@@ -182,6 +182,9 @@ pub struct Trial {
     pub model: Option<String>,
     /// The version of the target.
     pub version: String,
+    /// What of the machine the target of the last attempt was not kept apart from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_isolated: Option<String>,
     /// When it began, in milliseconds since 1970.
     pub started_ms: u64,
     pub finished_ms: u64,

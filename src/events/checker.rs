@@ -3,7 +3,7 @@
 use crate::json::{Node, Problem, RawLine, Scanner, Splitter};
 
 use super::record::{Entry, Record};
-use super::rules::{Session, whole_log};
+use super::rules::{Session, has_room, whole_log};
 use super::sequence::{Fall, Sequence, Step};
 use super::violation::{Grade, Observer, Weighed};
 use super::{Limits, Profile, Rule};
@@ -240,9 +240,7 @@ impl LineChecker {
 
     fn report(&self, rule: impl Into<Weighed>, place: Place, what: &str, out: &mut dyn Observer) {
         let weighed = rule.into();
-        if out.is_full(weighed.rule) {
-            out.count(weighed.rule);
-        } else {
+        if has_room(weighed, out) {
             out.violation(whole_log(weighed, place, self.session.clock, what));
         }
     }

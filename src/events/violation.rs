@@ -32,6 +32,12 @@ impl From<Rule> for Weighed {
     }
 }
 
+impl From<&Violation> for Weighed {
+    fn from(violation: &Violation) -> Self {
+        Self { rule: violation.rule, grade: violation.grade }
+    }
+}
+
 impl From<(Rule, Grade)> for Weighed {
     fn from((rule, grade): (Rule, Grade)) -> Self {
         Self { rule, grade }
@@ -99,13 +105,13 @@ pub trait Observer {
     /// A rule is broken.
     fn violation(&mut self, violation: Violation);
 
-    /// Whether further violations of a rule would only be counted, so that they need not be worked out.
-    fn is_full(&self, _rule: Rule) -> bool {
+    /// Whether further violations of a rule, of this grade, would only be counted, so that they need not be worked out.
+    fn is_full(&self, _rule: Rule, _grade: Grade) -> bool {
         false
     }
 
     /// A violation that was not worked out.
-    fn count(&mut self, _rule: Rule) {}
+    fn count(&mut self, _rule: Rule, _grade: Grade) {}
 
     /// Whether occurrences are wanted, so that their texts need not be decoded for nobody.
     fn listens(&self) -> bool {

@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::capture::{self, Seen, Sink, Watch};
+use super::capture::{self, Sink, Watch};
 use super::memory;
 use super::record::RecordError;
 use super::room::Room;
@@ -67,16 +67,12 @@ pub(crate) fn ask(
 struct Answer(Vec<u8>);
 
 impl Sink for Answer {
-    fn stdout(&mut self, bytes: &[u8]) -> io::Result<Seen> {
+    fn stdout(&mut self, bytes: &[u8], _: Instant) -> io::Result<()> {
         self.0.extend_from_slice(bytes);
-        Ok(Seen::Output)
+        Ok(())
     }
 
     fn stderr(&mut self, _: &[u8]) -> io::Result<()> {
         Ok(())
-    }
-
-    fn has_result(&mut self) -> bool {
-        false
     }
 }

@@ -17,6 +17,8 @@ use crate::recording::{Exit, SpawnError, Timer};
 
 /// As large as an unprivileged process may make a pipe. Some targets drop output on exit that does not fit.
 const PIPE_BYTES: usize = 1 << 20;
+/// As much is read at once.
+const CHUNK_BYTES: usize = 64 << 10;
 /// Arrivals kept; later ones are not.
 const MOST_ARRIVALS: usize = 4096;
 /// How long a supervisor may take to end everything once it was told.
@@ -29,24 +31,33 @@ const OUTPUT_LIMIT: &str = "output-limit";
 /// The same for one that used more memory than it may.
 const MEMORY_LIMIT: &str = "memory-limit";
 
-/// What listens to the target's output.
+/// What keeps the target's output. It must be quick: while it is at work nobody reads what the target prints.
 pub(crate) trait Sink {
-    /// The next bytes of standard output.
-    fn stdout(&mut self, bytes: &[u8]) -> io::Result<Seen>;
+    /// The next bytes of standard output, and when they came.
+    fn stdout(&mut self, bytes: &[u8], at: Instant) -> io::Result<()>;
     /// The next bytes of standard error.
     fn stderr(&mut self, bytes: &[u8]) -> io::Result<()>;
-    /// Whether what looked like the result is one.
-    fn has_result(&mut self) -> bool;
+    /// What the output means for the timers, as far as it has been understood since this was last asked.
+    fn understood(&mut self) -> Vec<Meaning> {
+        Vec::new()
+    }
+    /// Becomes readable when there is more of that.
+    fn understands(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+    /// Wants to know whether what looked like the result is one; that is understood later.
+    fn ask_for_result(&mut self) {}
 }
 
-/// What the output meant for the timers.
+/// What output means for the timers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Seen {
-    Output,
-    /// It may have been the result.
-    Result,
+pub(crate) enum Meaning {
+    /// What came at this time may have been the result.
+    Result(Instant),
     /// The run goes on after a result.
     GoesOn,
+    /// The answer to whether what looked like the result is one.
+    IsResult(bool),
 }
 
 /// The ends of the pipes that the harness reads.
@@ -145,6 +156,7 @@ pub(crate) fn watch(
         printed: 0,
         user: User::new(watch.steps, watch.stdin, watch.terminal),
         started,
+        asks_for_result: false,
         limits: watch.until_asked.unwrap_or(watch.limits),
         once_asked: watch.until_asked.map(|_| watch.limits),
         most_stdout: watch.most_stdout,
@@ -152,12 +164,23 @@ pub(crate) fn watch(
     let mut requests = watch.requests.map(File::from);
     state.user.act(supervisor, &mut outlets, Noticed::Nothing)?;
     while state.ended.is_none() {
-        let ready = wait(supervisor, &outlets, requests.as_ref(), watch.cancel, state.deadline())?;
+        let understands = sink.understands();
+        let ready = wait(
+            supervisor,
+            &outlets,
+            requests.as_ref(),
+            [watch.cancel.into(), understands],
+            state.deadline(),
+        )?;
+        // One chunk of each at a time, so that the other streams and the clock get their turn.
         if ready.stdout {
-            state.drain_stdout(supervisor, &mut outlets, sink)?;
+            state.drain_stdout(supervisor, &mut outlets, sink, 1)?;
         }
         if ready.stderr {
-            drain_stderr(&mut outlets, sink)?;
+            drain_stderr(&mut outlets, sink, 1)?;
+        }
+        if ready.understood {
+            state.understand(supervisor, sink.understood())?;
         }
         if ready.requests {
             match count(&mut requests)? {
@@ -181,8 +204,8 @@ pub(crate) fn watch(
         state.look_at_the_clock(supervisor, sink)?;
     }
     // Everything that could write is gone, so what is in the pipes is all there is.
-    state.drain_stdout(supervisor, &mut outlets, sink)?;
-    drain_stderr(&mut outlets, sink)?;
+    state.drain_stdout(supervisor, &mut outlets, sink, PIPE_BYTES)?;
+    drain_stderr(&mut outlets, sink, PIPE_BYTES)?;
     let exited_at = state.exited_at.unwrap_or_else(Instant::now);
     Ok(Captured {
         exit: state.exit,
@@ -204,26 +227,28 @@ struct Ready {
     requests: bool,
     reports: bool,
     cancel: bool,
+    understood: bool,
 }
 
+/// Waits until there is something to do, no longer than until the deadline. Whoever wants the run to end and whoever
+/// understands its output tell so by a descriptor each.
 fn wait<'w>(
     supervisor: &'w Supervisor,
     outlets: &'w Outlets,
     requests: Option<&'w File>,
-    cancel: BorrowedFd<'w>,
+    [cancel, understands]: [Option<BorrowedFd<'w>>; 2],
     deadline: Instant,
 ) -> io::Result<Ready> {
     let limit = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
-    let mut fds =
-        vec![PollFd::new(supervisor, PollFlags::IN), PollFd::from_borrowed_fd(cancel, PollFlags::IN)];
-    let mut listen = |file: Option<&'w File>| {
-        let file = file?;
-        fds.push(PollFd::from_borrowed_fd(file.as_fd(), PollFlags::IN));
+    let mut fds = vec![PollFd::new(supervisor, PollFlags::IN)];
+    let mut listen = |descriptor: Option<BorrowedFd<'w>>| {
+        fds.push(PollFd::from_borrowed_fd(descriptor?, PollFlags::IN));
         Some(fds.len() - 1)
     };
-    let stdout = listen(outlets.stdout.as_ref());
-    let stderr = listen(outlets.stderr.as_ref());
-    let requests = listen(requests);
+    let stdout = listen(outlets.stdout.as_ref().map(File::as_fd));
+    let stderr = listen(outlets.stderr.as_ref().map(File::as_fd));
+    let requests = listen(requests.map(File::as_fd));
+    let (cancel, understood) = (listen(cancel), listen(understands));
     match poll(&mut fds, limit.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
@@ -234,7 +259,8 @@ fn wait<'w>(
         stderr: is_ready(stderr),
         requests: is_ready(requests),
         reports: is_ready(Some(0)),
-        cancel: is_ready(Some(1)),
+        cancel: is_ready(cancel),
+        understood: is_ready(understood),
     })
 }
 
@@ -262,6 +288,8 @@ struct State {
     printed: u64,
     user: User,
     started: Instant,
+    /// Whether it is not known yet if what looked like the result is one.
+    asks_for_result: bool,
     /// What holds now.
     limits: Limits,
     /// What holds from the first request on, where that is still awaited.
@@ -282,8 +310,37 @@ impl State {
         match (self.ordered_at, self.exited_at) {
             // What it left is being ended.
             (Some(at), _) | (None, Some(at)) => at + PATIENCE,
-            (None, None) => self.progress.next(&self.limits).1,
+            (None, None) => self.next().1,
         }
+    }
+
+    /// The timer that fires next, and when.
+    fn next(&self) -> (Timer, Instant) {
+        match self.progress.next(&self.limits) {
+            // Nobody is ended for staying after a result that may be none.
+            (Timer::AfterResult, _) if self.asks_for_result => self.progress.wall(&self.limits),
+            next => next,
+        }
+    }
+
+    /// Sets the timers by what was understood of the output.
+    fn understand(&mut self, supervisor: &Supervisor, meanings: Vec<Meaning>) -> io::Result<()> {
+        for meaning in meanings {
+            match meaning {
+                Meaning::Result(at) => self.progress.gave_result(at),
+                Meaning::GoesOn => self.progress.goes_on(),
+                Meaning::IsResult(is_one) => {
+                    self.asks_for_result = false;
+                    if !is_one {
+                        self.progress.goes_on();
+                    } else if self.ordered_at.is_none() && self.exited_at.is_none() {
+                        self.exit.timed_out = Some(Timer::AfterResult);
+                        self.end(supervisor, &Order::Terminate)?;
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
     fn hear(&mut self, report: Report) {
@@ -325,9 +382,10 @@ impl State {
         if self.ordered_at.is_some() || self.exited_at.is_some() {
             return Err(SuperviseError::Lost(io::ErrorKind::TimedOut.into()));
         }
-        let (timer, _) = self.progress.next(&self.limits);
-        if timer == Timer::AfterResult && !sink.has_result() {
-            self.progress.goes_on();
+        let (timer, _) = self.next();
+        if timer == Timer::AfterResult {
+            self.asks_for_result = true;
+            sink.ask_for_result();
             return Ok(());
         }
         self.exit.timed_out = Some(timer);
@@ -339,10 +397,9 @@ impl State {
         supervisor: &Supervisor,
         outlets: &mut Outlets,
         sink: &mut dyn Sink,
+        mut room: usize,
     ) -> Result<(), SuperviseError> {
-        // As much as a pipe holds, so that the other streams and the clock get their turn.
-        let mut room = PIPE_BYTES;
-        let mut chunk = vec![0; 256 << 10];
+        let mut chunk = vec![0; CHUNK_BYTES];
         while room > 0 {
             let Some(file) = &mut outlets.stdout else { return Ok(()) };
             let read = match file.read(&mut chunk) {
@@ -381,11 +438,7 @@ impl State {
         let kept = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
         self.printed += bytes.len() as u64;
         self.progress.printed(now);
-        match sink.stdout(kept)? {
-            Seen::Output => {}
-            Seen::Result => self.progress.gave_result(now),
-            Seen::GoesOn => self.progress.goes_on(),
-        }
+        sink.stdout(kept, now)?;
         if kept.len() < bytes.len() && self.ordered_at.is_none() && self.exited_at.is_none() {
             self.exit.timed_out = Some(Timer::Unknown(OUTPUT_LIMIT.into()));
             self.end(supervisor, &Order::Kill)?;
@@ -394,9 +447,8 @@ impl State {
     }
 }
 
-fn drain_stderr(outlets: &mut Outlets, sink: &mut dyn Sink) -> io::Result<()> {
-    let mut room = PIPE_BYTES;
-    let mut chunk = vec![0; 64 << 10];
+fn drain_stderr(outlets: &mut Outlets, sink: &mut dyn Sink, mut room: usize) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK_BYTES];
     while room > 0 {
         let Some(file) = &mut outlets.stderr else { return Ok(()) };
         match file.read(&mut chunk) {

@@ -1,15 +1,34 @@
-//! The output of a running target: its secrets are masked, it is written to the recording's files, and a listener hears it.
+//! The output of a running target: one thread drains it, masks its secrets and writes it to the recording's files; another
+//! reads what stands in the file and lets a listener hear it, however long that takes.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use super::capture::{Seen, Sink};
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::capture::{Meaning, Sink};
 use super::secrets::Masker;
 use crate::recording::{Facts, Recording, STDERR_HEAD};
 
 /// Of standard error this much is recorded; the rest is counted.
 const MOST_STDERR: u64 = 16 << 20;
+/// As much is read of the file at once.
+const BLOCK_BYTES: usize = 64 << 10;
+
+/// What output meant for the timers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Output,
+    /// It may have been the result.
+    Result,
+    /// The run goes on after a result.
+    GoesOn,
+}
 
 /// Who hears what a target prints, with its secrets masked.
 pub(crate) trait Listener {
@@ -19,9 +38,91 @@ pub(crate) trait Listener {
     fn has_result(&mut self) -> bool;
 }
 
-/// The output of a running target on its way to the recording's files and to a listener.
+/// What the thread that drains the output and the one that listens to it tell each other. What is still to be heard is in
+/// the file, so that no amount of it takes memory.
+pub(super) struct Backlog {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Tells the drain that something was understood.
+    understood: OwnedFd,
+}
+
+#[derive(Default)]
+struct State {
+    /// How much of standard output is in the file, and when the last of it came.
+    written: u64,
+    at: Option<Instant>,
+    /// There will be no more.
+    is_over: bool,
+    /// Somebody wants to know whether what looked like the result is one.
+    asks_for_result: bool,
+    meanings: Vec<Meaning>,
+}
+
+impl Backlog {
+    pub(super) fn new() -> io::Result<Self> {
+        let understood = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        Ok(Self { state: Mutex::default(), changed: Condvar::new(), understood })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.changed.notify_one();
+    }
+
+    fn mean(&self, meaning: Meaning) {
+        self.lock().meanings.push(meaning);
+        // It is full only when nobody has looked for longer than there are numbers.
+        _ = rustix::io::write(&self.understood, &1_u64.to_ne_bytes());
+    }
+
+    /// Lets the listener hear all of standard output, until there will be no more.
+    pub(super) fn hear(&self, stdout: &File, listener: &mut dyn Listener) -> io::Result<()> {
+        let mut heard = 0;
+        let mut has_result = false;
+        let mut block = vec![0; BLOCK_BYTES];
+        loop {
+            let nothing_new =
+                |state: &mut State| state.written == heard && !state.is_over && !state.asks_for_result;
+            let state = self.changed.wait_while(self.lock(), nothing_new);
+            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            let (written, at) = (state.written, state.at.unwrap_or_else(Instant::now));
+            if written == heard {
+                if state.is_over {
+                    return Ok(());
+                }
+                state.asks_for_result = false;
+                drop(state);
+                self.mean(Meaning::IsResult(listener.has_result()));
+                continue;
+            }
+            drop(state);
+            let length = usize::try_from(written - heard).unwrap_or(usize::MAX).min(block.len());
+            stdout.read_exact_at(&mut block[..length], heard)?;
+            heard += length as u64;
+            match listener.stdout(&block[..length]) {
+                Seen::Result => {
+                    has_result = true;
+                    self.mean(Meaning::Result(at));
+                }
+                // Nobody needs to be told twice.
+                Seen::GoesOn if has_result => {
+                    has_result = false;
+                    self.mean(Meaning::GoesOn);
+                }
+                Seen::Output | Seen::GoesOn => {}
+            }
+        }
+    }
+}
+
+/// The output of a running target on its way to the recording's files.
 pub(super) struct Live<'l> {
-    listener: &'l mut dyn Listener,
+    backlog: &'l Backlog,
     out: Channel,
     err: Channel,
 }
@@ -60,66 +161,92 @@ impl Printed {
 }
 
 impl<'l> Live<'l> {
-    pub(super) fn new(listener: &'l mut dyn Listener, masker: &Masker, folder: &Path) -> io::Result<Self> {
+    pub(super) fn new(backlog: &'l Backlog, masker: &Masker, folder: &Path) -> io::Result<Self> {
         Ok(Self {
-            listener,
+            backlog,
             out: Channel::new(&folder.join("stdout"), masker.clone(), u64::MAX)?,
             err: Channel::new(&folder.join("stderr"), masker.clone(), MOST_STDERR)?,
         })
     }
 
+    /// The file of standard output, for whoever hears it.
+    pub(super) fn stdout_file(&self) -> io::Result<File> {
+        self.out.file.get_ref().try_clone()
+    }
+
     /// The target is gone: what may have been the beginning of a secret was none.
     pub(super) fn finish(mut self) -> io::Result<Printed> {
-        let mut rest = Vec::new();
-        self.out.finish(&mut rest)?;
-        self.listener.stdout(&rest);
-        self.err.finish(&mut Vec::new())?;
+        self.out.finish()?;
+        self.err.finish()?;
+        let written = self.out.written;
+        self.backlog.tell(|state| state.written = written);
         Ok(Printed {
             masked: self.out.masker.masked() + self.err.masker.masked(),
             is_whole: self.out.is_whole() && self.err.is_whole(),
-            stdout_head: self.out.head,
-            stderr_head: self.err.head,
+            stdout_head: std::mem::take(&mut self.out.head),
+            stderr_head: std::mem::take(&mut self.err.head),
             stderr_bytes: self.err.bytes,
         })
     }
 }
 
+/// Whatever ended the drain, nobody waits for more.
+impl Drop for Live<'_> {
+    fn drop(&mut self) {
+        self.backlog.tell(|state| state.is_over = true);
+    }
+}
+
 impl Sink for Live<'_> {
-    fn stdout(&mut self, bytes: &[u8]) -> io::Result<Seen> {
-        let clear = self.out.take(bytes)?;
-        Ok(self.listener.stdout(&clear))
+    fn stdout(&mut self, bytes: &[u8], at: Instant) -> io::Result<()> {
+        self.out.take(bytes)?;
+        self.out.file.flush()?;
+        let written = self.out.written;
+        self.backlog.tell(|state| (state.written, state.at) = (written, Some(at)));
+        Ok(())
     }
 
     fn stderr(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.err.take(bytes).map(drop)
+        self.err.take(bytes)
     }
 
-    fn has_result(&mut self) -> bool {
-        self.listener.has_result()
+    fn understood(&mut self) -> Vec<Meaning> {
+        // What is told from here on is told again.
+        _ = rustix::io::read(&self.backlog.understood, &mut [0; 8]);
+        std::mem::take(&mut self.backlog.lock().meanings)
+    }
+
+    fn understands(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.backlog.understood.as_fd())
+    }
+
+    fn ask_for_result(&mut self) {
+        self.backlog.tell(|state| state.asks_for_result = true);
     }
 }
 
 impl Channel {
     fn new(path: &Path, masker: Masker, most: u64) -> io::Result<Self> {
-        let file = BufWriter::with_capacity(64 << 10, File::create(path)?);
+        let file = File::options().read(true).write(true).create_new(true).open(path)?;
+        let file = BufWriter::with_capacity(64 << 10, file);
         Ok(Self { file, masker, head: Vec::new(), bytes: 0, written: 0, most })
     }
 
-    fn take(&mut self, bytes: &[u8]) -> io::Result<Vec<u8>> {
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.bytes += bytes.len() as u64;
         if self.written >= self.most {
             // What is not kept needs no mask, only to be counted.
-            return Ok(Vec::new());
+            return Ok(());
         }
         let mut clear = Vec::with_capacity(bytes.len());
         self.masker.push(bytes, &mut clear);
-        self.write(&clear)?;
-        Ok(clear)
+        self.write(&clear)
     }
 
-    fn finish(&mut self, rest: &mut Vec<u8>) -> io::Result<()> {
-        self.masker.finish(rest);
-        self.write(rest)?;
+    fn finish(&mut self) -> io::Result<()> {
+        let mut rest = Vec::new();
+        self.masker.finish(&mut rest);
+        self.write(&rest)?;
         self.file.flush()
     }
 
@@ -134,5 +261,67 @@ impl Channel {
         let left = usize::try_from(self.most - self.written).unwrap_or(usize::MAX).min(clear.len());
         self.written += left as u64;
         self.file.write_all(&clear[..left])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+
+    /// Hears nothing until it may.
+    struct Slow {
+        may: Receiver<()>,
+        heard: Vec<u8>,
+    }
+
+    impl Listener for Slow {
+        fn stdout(&mut self, bytes: &[u8]) -> Seen {
+            if self.heard.is_empty() {
+                self.may.recv().unwrap();
+            }
+            self.heard.extend_from_slice(bytes);
+            Seen::Result
+        }
+
+        fn has_result(&mut self) -> bool {
+            self.heard.ends_with(b"\n")
+        }
+    }
+
+    #[test]
+    fn a_listener_that_is_behind_holds_up_nobody_and_misses_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let backlog = Backlog::new().unwrap();
+        let mut live =
+            Live::new(&backlog, &Masker::new(["a secret that is printed"]), folder.path()).unwrap();
+        let stdout = live.stdout_file().unwrap();
+        let (allow, may) = channel();
+        let mut slow = Slow { may, heard: Vec::new() };
+        let lines = "{\"some\":\"line\"}\n".repeat(1000);
+        std::thread::scope(|scope| {
+            let hears = scope.spawn(|| backlog.hear(&stdout, &mut slow));
+            for _ in 0..500 {
+                live.stdout(lines.as_bytes(), Instant::now()).unwrap();
+            }
+            live.stdout(b"a secret that is printed\n", Instant::now()).unwrap();
+            live.ask_for_result();
+            assert_eq!(live.understood(), [], "it was waited for");
+            allow.send(()).unwrap();
+            let mut understood = Vec::new();
+            while !understood.contains(&Meaning::IsResult(true)) {
+                use rustix::event::{PollFd, PollFlags, poll};
+                poll(&mut [PollFd::from_borrowed_fd(live.understands().unwrap(), PollFlags::IN)], None)
+                    .unwrap();
+                understood.extend(live.understood());
+            }
+            assert!(matches!(understood[0], Meaning::Result(_)), "{understood:?}");
+            let printed = live.finish().unwrap();
+            assert_eq!(printed.masked, 1);
+            hears.join().unwrap().unwrap();
+        });
+        let whole = lines.repeat(500) + "************************\n";
+        assert!(slow.heard == whole.as_bytes(), "{} bytes were heard", slow.heard.len());
     }
 }

@@ -24,6 +24,6 @@ pub(crate) mod user;
 pub(crate) use crate::reference::Misbehaviour;
 pub(crate) use ask::ask;
 pub(crate) use command_line::CommandLine;
-pub(crate) use live::Listener;
+pub(crate) use live::{Listener, Seen};
 pub(crate) use partial::KEPT_FILES;
 pub(crate) use record::{Bounds, Job, RecordError, Recorded, Recorder};

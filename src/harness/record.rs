@@ -19,15 +19,13 @@ use tokio::runtime::Handle;
 use super::capture::{self, Captured, Outlets, Watch};
 use super::command_line::CommandLine;
 use super::exchanges::Exchanges;
-use super::live::{Listener, Live, Printed};
+use super::live::{Backlog, Listener, Live, Printed};
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
 use super::partial::{KEPT_FILES, Partial, copy_written};
 use super::room::{Room, RoomError, RoomFile};
 use super::secrets::Masker;
 use super::stop::Stop;
-use super::supervise::{
-    Demands, Isolation, NetworkMode, Place, Pool, Start, Streams, SuperviseError, Supervisor, View,
-};
+use super::supervise::{Demands, Isolation, Place, Pool, Start, Streams, SuperviseError, Supervisor, View};
 use super::terminal;
 use super::timers::Limits;
 use super::user::{Action, Cue, Step};
@@ -184,9 +182,7 @@ impl Recorder<'_> {
             let (streams, outlets) = capture::pipes(job.stdout_full)?;
             (streams, outlets, None)
         };
-        // The real API is somewhere else.
-        let network = if job.script.is_none() { NetworkMode::Off } else { self.demands.network };
-        let demands = Demands { network, ..self.demands };
+        let demands = Demands { real_api: job.script.is_none(), ..self.demands };
         let prepared =
             self.pool.prepare(demands, room.root(), job.bounds.disk_bytes.unwrap_or(self.disk_bytes))?;
         let view = prepared.view();
@@ -248,8 +244,9 @@ impl Recorder<'_> {
 impl<'r> Prepared<'r> {
     /// Starts the target and stays until nothing of it is left. `listener` sees its output as it comes.
     pub(crate) fn run(self, listener: &mut dyn Listener) -> Result<Ran<'r>, RecordError> {
-        let Self { mut facts, recorder, job, room, mut supervisor, api, partial, .. } = self;
-        let mut live = Live::new(listener, &self.masker, &partial.folder)?;
+        let Self { mut facts, recorder, job, room, supervisor, api, partial, .. } = self;
+        let backlog = Backlog::new()?;
+        let live = Live::new(&backlog, &self.masker, &partial.folder)?;
         let api_port = api.as_ref().map_or(0, |api| api.address().port());
         let (stdin, typing) = self.stdin;
         let has_first = self.line.first.is_some();
@@ -269,17 +266,17 @@ impl<'r> Prepared<'r> {
             requests: self.requests,
             cancel: recorder.stop.as_fd(),
         };
-        let captured = match capture::watch(&mut supervisor, self.outlets, watch, &mut live) {
-            Ok(captured) => captured,
-            Err(error) => {
+        let watched = watch_and_hear(supervisor, self.outlets, watch, live, &backlog, listener)?;
+        let (supervisor, printed, captured) = match watched {
+            (supervisor, Ok((printed, captured))) => (supervisor, printed, captured),
+            (supervisor, Err(error)) => {
                 supervisor.give_up(room.root());
-                return Err(error.into());
+                return Err(error);
             }
         };
         if !captured.ended.survivors {
             recorder.pool.give_back(self.view, supervisor);
         }
-        let printed = live.finish()?;
         facts.exit = captured.exit.clone();
         facts.duration_ms = Some(captured.duration.as_millis() as u64);
         facts.other.insert("api_lead_ms".into(), json!(milliseconds(launched - api_started)));
@@ -304,6 +301,31 @@ impl<'r> Prepared<'r> {
             partial,
         })
     }
+}
+
+/// What became of a watched target, with its supervisor.
+type Watched = (Supervisor, Result<(Printed, Captured), RecordError>);
+
+/// Watches the target on a thread of its own, so that nothing that `listener` does slows the target or holds up the clock.
+fn watch_and_hear(
+    mut supervisor: Supervisor,
+    outlets: Outlets,
+    watch: Watch<'_>,
+    mut live: Live<'_>,
+    backlog: &Backlog,
+    listener: &mut dyn Listener,
+) -> io::Result<Watched> {
+    let stdout = live.stdout_file()?;
+    std::thread::scope(|scope| {
+        let drains = std::thread::Builder::new().name("drain".into()).spawn_scoped(scope, move || {
+            let captured = capture::watch(&mut supervisor, outlets, watch, &mut live);
+            let ended = captured.map_err(RecordError::from);
+            (supervisor, ended.and_then(|captured| Ok((live.finish()?, captured))))
+        })?;
+        let heard = backlog.hear(&stdout, listener);
+        let (supervisor, ended) = drains.join().map_err(|_| io::Error::other("the drain broke off"))?;
+        Ok((supervisor, ended.and_then(|ended| heard.map(|()| ended).map_err(RecordError::from))))
+    })
 }
 
 impl Ran<'_> {

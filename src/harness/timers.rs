@@ -61,9 +61,14 @@ impl Progress {
         self.result = None;
     }
 
+    /// The timer that nothing stops, and when it fires.
+    pub(crate) fn wall(&self, limits: &Limits) -> (Timer, Instant) {
+        (Timer::Wall, self.started + limits.wall)
+    }
+
     /// The timer that fires next if nothing happens before, and when.
     pub(crate) fn next(&self, limits: &Limits) -> (Timer, Instant) {
-        let wall = (Timer::Wall, self.started + limits.wall);
+        let wall = self.wall(limits);
         let quiet = match (self.result, self.last_output) {
             (Some(result), _) => (Timer::AfterResult, result + limits.after_result),
             (None, Some(last)) => (Timer::Idle, last + limits.idle),

@@ -46,6 +46,9 @@ pub(super) fn annotations(run: &RunReport, context: &Context) -> String {
         let more = failed.len() - shown;
         let _ = writeln!(text, "::error title=clawgate::and {more} more; the step summary has all of them");
     }
+    if let Some(note) = run.finished.isolation_note() {
+        let _ = writeln!(text, "::warning title=clawgate::{}", data(&[note]));
+    }
     for entry in run.finished.failing_entries().take(MOST) {
         let place = context.in_repository(&entry.file).unwrap_or_else(|| entry.file.clone());
         let (place, message) = (property(&place), data(std::slice::from_ref(&entry.message)));

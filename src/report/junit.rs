@@ -20,8 +20,12 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
     for info in &run.started.targets {
         let cases: Vec<&CaseFinished> = run.cases.iter().filter(|case| case.target == info.target).collect();
         let [_, skipped, errors, failures] = counts(&cases);
+        let note = run.finished.isolation_note();
         let properties = [("version", &info.version), ("clawgate", &run.started.clawgate)]
-            .map(|(name, value)| element("property", &[("name", &name), ("value", &printable(value))], ""));
+            .into_iter()
+            .chain(note.iter().map(|note| ("isolation", note)))
+            .map(|(name, value)| element("property", &[("name", &name), ("value", &printable(value))], ""))
+            .collect::<Vec<_>>();
         let mut inside = format!("\n{}", element("properties", &[], &properties.concat()));
         inside.extend(cases.iter().map(|case| test_case(case, context)));
         let attributes: [(&str, &dyn Display); 6] = [

@@ -40,6 +40,9 @@ fn write(out: &mut String, run: &RunReport, context: &Context) -> std::fmt::Resu
         targets.join(", "),
         finished.duration_ms as f64 / 1000.0
     )?;
+    if let Some(note) = finished.isolation_note() {
+        writeln!(out, "Note: {}.\n", plain(&note))?;
+    }
     let problems = problems(run);
     let failing: Vec<&Problem<'_>> = problems.iter().filter(|problem| problem.fails()).collect();
     if !failing.is_empty() {

@@ -270,6 +270,7 @@ fn total(logs: &[Log]) -> RunFinished {
         total.skipped += part.skipped;
         total.known += part.known;
         total.harness_failures += part.harness_failures;
+        total.note_isolation(&part.not_isolated);
         total.interrupted |= part.interrupted;
         total.duration_ms = total.duration_ms.max(part.duration_ms);
     }

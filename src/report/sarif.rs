@@ -73,6 +73,10 @@ pub(super) fn render(run: &RunReport, context: &Context, baseline: Option<&Basel
     if !run.started.started_at.is_empty() {
         invocation.insert("startTimeUtc".into(), run.started.started_at.clone().into());
     }
+    if let Some(note) = run.finished.isolation_note() {
+        let notification = json!({"level": "warning", "message": {"text": printable(&note)}});
+        invocation.insert("toolExecutionNotifications".into(), json!([notification]));
+    }
     let report = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",

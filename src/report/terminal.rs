@@ -179,6 +179,9 @@ impl Terminal {
                 printable(&entry.message)
             )?;
         }
+        if let Some(note) = finished.isolation_note() {
+            writeln!(out, "{FAINT}note: {}{FAINT:#}", printable(&note))?;
+        }
         let is_bad =
             finished.failed > 0 || finished.interrupted || finished.failing_entries().next().is_some();
         let style = if is_bad { BAD } else { GOOD };

@@ -19,6 +19,8 @@ use super::process::Process;
 use crate::classify::{self, Advisory, Basis, Blame, Class};
 #[cfg(feature = "cli")]
 use crate::exit_code;
+#[cfg(feature = "cli")]
+use crate::harness::supervise::not_isolated_from;
 use crate::schema::{self, Level};
 
 /// The version of the events' form.
@@ -146,6 +148,9 @@ pub struct CaseFinished {
     /// What is wrong and accepted for now: a case in which nothing else is has passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<Failure>,
+    /// What of the machine its target was not kept apart from, and why; none where it was kept apart in every way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_isolated: Option<String>,
     /// What the clauses say that it fails on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clauses: Vec<BrokenClause>,
@@ -455,6 +460,9 @@ pub struct RunFinished {
     /// Entries of the list of known failures that matched nothing or have expired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_failures: Vec<ListedFailure>,
+    /// What of the machine targets were not kept apart from, and why. Each is said once, however many cases it concerns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_isolated: Vec<String>,
     /// Whether the user stopped it.
     pub interrupted: bool,
     /// How long it took.
@@ -475,6 +483,23 @@ impl RunFinished {
         }
         self.known += usize::from(case.is_known());
         self.harness_failures += usize::from(case.is_harness_failure());
+        self.note_isolation(&case.not_isolated);
+    }
+
+    /// Notes what targets were not kept apart from.
+    #[cfg(feature = "cli")]
+    pub(crate) fn note_isolation<'m>(&mut self, missing: impl IntoIterator<Item = &'m String>) {
+        for missing in missing {
+            if let Err(place) = self.not_isolated.binary_search(missing) {
+                self.not_isolated.insert(place, missing.clone());
+            }
+        }
+    }
+
+    /// What every report says of what targets were not kept apart from, in one line.
+    #[cfg(feature = "cli")]
+    pub(crate) fn isolation_note(&self) -> Option<String> {
+        (!self.not_isolated.is_empty()).then(|| not_isolated_from(&self.not_isolated.join("; or its ")))
     }
 
     /// Entries of the list of known failures for which the run fails.

@@ -17,6 +17,7 @@ use super::known::{CaseName, Scope};
 use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
 use crate::harness::RecordError;
+use crate::harness::supervise::not_isolated;
 use crate::text::printable;
 
 /// How cases are run.
@@ -186,6 +187,7 @@ fn perform(
                 case.verdict = attempt.judgement.verdict.map(Into::into);
                 case.findings = attempt.judgement.findings.into_iter().map(Finding::from).collect();
                 case.failures = attempt.failures;
+                case.not_isolated = not_isolated(&attempt.recording.facts);
                 case.known = attempt.known;
                 is_measured = attempt.is_measured;
                 case.clauses = attempt.clauses;

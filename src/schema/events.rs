@@ -1,5 +1,6 @@
 //! Holding an event log against the contract of its protocol.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use super::contract::Clause;
@@ -25,7 +26,15 @@ pub struct EventJudge<'c> {
 struct ClauseState<'c> {
     contract: &'c str,
     clause: &'c Clause,
+    /// What the clause weighs at most under the profile.
     level: Level,
+    found: BTreeMap<Level, Found>,
+}
+
+/// What was found against a clause that weighs the same. Levels are counted apart: many notes must neither hide nor
+/// become the one must.
+#[derive(Default)]
+struct Found {
     kept: Vec<Finding>,
     more: u64,
 }
@@ -38,8 +47,8 @@ impl<'c> EventJudge<'c> {
             for clause in contract.clauses() {
                 let Some(rule) = event_rule(clause) else { continue };
                 let Some(level) = clause.level_in(profile) else { continue };
-                let (contract, kept) = (contract.name(), Vec::new());
-                clauses[rule.index()] = Some(ClauseState { contract, clause, level, kept, more: 0 });
+                let (contract, found) = (contract.name(), BTreeMap::new());
+                clauses[rule.index()] = Some(ClauseState { contract, clause, level, found });
             }
         }
         Self { checker: LogChecker::new(profile, limits), clauses }
@@ -94,12 +103,15 @@ impl<'c> EventJudge<'c> {
         let summary = checker.finish(&mut Weigher { clauses: &mut clauses, watch });
         let mut findings = Vec::new();
         for state in clauses.into_iter().flatten() {
-            if state.more > 0 {
-                let message = format!("and {} more of the same", state.more);
-                let rest = Evidence { message, ..Evidence::default() };
-                findings.push(rest.finding(state.id(), state.level));
+            let id = state.id();
+            for (level, found) in state.found {
+                if found.more > 0 {
+                    let message = format!("and {} more of the same", found.more);
+                    let rest = Evidence { message, ..Evidence::default() };
+                    findings.push(rest.finding(id.clone(), level));
+                }
+                findings.extend(found.kept);
             }
-            findings.extend(state.kept);
         }
         findings
             .sort_by_key(|finding| (std::cmp::Reverse(finding.level), finding.line.is_none(), finding.line));
@@ -159,12 +171,7 @@ impl<W: EventWatch> Observer for Weigher<'_, '_, W> {
         };
         let consequences = violation.consequences.iter().filter_map(consequence).collect();
         let Some(state) = &mut self.clauses[violation.rule.index()] else { return };
-        let level = match violation.grade {
-            Grade::Note => state.level.min(Level::Note),
-            Grade::Indeterminate => state.level.min(Level::Indeterminate),
-            Grade::Should => state.level.min(Level::Should),
-            Grade::Full => state.level,
-        };
+        let level = state.level_of(violation.grade);
         let finding = Finding {
             clause: state.id(),
             level,
@@ -178,27 +185,29 @@ impl<W: EventWatch> Observer for Weigher<'_, '_, W> {
             known: None,
         };
         self.watch.finding(&finding, violation.peer.as_deref(), violation.time);
-        if state.kept.len() < KEPT {
-            state.kept.push(finding);
+        let found = state.found.entry(level).or_default();
+        if found.kept.len() < KEPT {
+            found.kept.push(finding);
         } else {
-            state.more += 1;
+            found.more += 1;
         }
     }
 
-    fn is_full(&self, rule: Rule) -> bool {
+    fn is_full(&self, rule: Rule, grade: Grade) -> bool {
         // Where nobody asked for the rule, the violation need not be worked out.
-        self.clauses[rule.index()]
-            .as_ref()
-            .is_none_or(|state| state.kept.len() >= KEPT && !self.watch.wants_all())
+        self.clauses[rule.index()].as_ref().is_none_or(|state| {
+            let found = state.found.get(&state.level_of(grade));
+            found.is_some_and(|found| found.kept.len() >= KEPT) && !self.watch.wants_all()
+        })
     }
 
     fn listens(&self) -> bool {
         self.watch.listens()
     }
 
-    fn count(&mut self, rule: Rule) {
+    fn count(&mut self, rule: Rule, grade: Grade) {
         if let Some(state) = &mut self.clauses[rule.index()] {
-            state.more += 1;
+            state.found.entry(state.level_of(grade)).or_default().more += 1;
         }
     }
 
@@ -210,5 +219,15 @@ impl<W: EventWatch> Observer for Weigher<'_, '_, W> {
 impl ClauseState<'_> {
     fn id(&self) -> String {
         format!("{}/{}", self.contract, self.clause.id)
+    }
+
+    /// What a violation of this grade weighs.
+    fn level_of(&self, grade: Grade) -> Level {
+        match grade {
+            Grade::Note => self.level.min(Level::Note),
+            Grade::Indeterminate => self.level.min(Level::Indeterminate),
+            Grade::Should => self.level.min(Level::Should),
+            Grade::Full => self.level,
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! One run of a target.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -11,11 +11,11 @@ use tokio::runtime::Runtime;
 use super::outcome::Outcome;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
-use crate::harness::supervise::{Containment, Demands, NetworkMode};
+use crate::harness::supervise::{Containment, Demands, NetworkMode, not_isolated, not_isolated_from};
 use crate::recording::Recording;
 use crate::run::scenario::{Case, RunPart};
 use crate::run::target::{Choice, ChoiceError, LocateError};
-use crate::run::{AttemptError, ContractCache, Keep, Planned, RunContext, Stop};
+use crate::run::{Attempt, AttemptError, ContractCache, Keep, Planned, RunContext, Stop};
 use crate::schema::FileError;
 
 /// A command line to be run once, against an API that answers as it is told.
@@ -233,6 +233,7 @@ impl Cli {
         let mut contracts = ContractCache::new();
         let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
         let attempt = context.attempt(&planned, contracts, 1)?;
+        tell_isolation(&attempt);
         Outcome::read(folder, attempt, &planned.volatile(contracts)?)
     }
 
@@ -263,6 +264,22 @@ pub(super) fn runtime() -> io::Result<&'static Runtime> {
     let made = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     // Of two that were made at once, one is enough.
     Ok(RUNTIME.get_or_init(|| made))
+}
+
+/// Says what targets are not kept apart from, once a test program and past what captures the output of tests: of a test that
+/// passes nobody would see it.
+pub(super) fn tell_isolation(attempt: &Attempt) {
+    static TOLD: Once = Once::new();
+    let Some(missing) = not_isolated(&attempt.recording.facts) else { return };
+    TOLD.call_once(|| {
+        let fix = if std::env::var_os("CLAWGATE_BIN").is_none() {
+            "; with CLAWGATE_BIN naming the clawgate binary they are where the kernel allows it"
+        } else {
+            ""
+        };
+        // A test program without standard error has nobody to tell.
+        _ = writeln!(io::stderr(), "clawgate: {}{fix}", not_isolated_from(&missing));
+    });
 }
 
 /// What the runs of a test share: the strongest containment there is, and the runtime.

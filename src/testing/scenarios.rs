@@ -147,6 +147,7 @@ fn perform(planned: &Planned, known: Option<&KnownFailures>, scope: &Scope) -> R
     let mut contracts = ContractCache::new();
     let contracts = contracts.get(planned.speaks.contract_at.as_deref()).map_err(|error| text(&error))?;
     let attempt = context.attempt(planned, contracts, 1).map_err(|error| text(&error))?;
+    super::cli::tell_isolation(&attempt);
     let name = CaseName::of(planned);
     let listed = known.map(|known| known.listed(scope, &|case| *case == name)).unwrap_or_default();
     // Whether one has expired matters to the tests that it no longer accepts.

@@ -421,6 +421,9 @@ fn everything_for_programs_fits_the_published_schema() {
     assert!(!schema("eval").is_valid(&broken));
 }
 
+/// Why a target that asks the real API has the machine's network.
+const REAL_API: &str = "the real API is outside of the machine";
+
 #[test]
 fn the_real_api_gets_what_is_named_and_nothing_else() {
     use std::io::{BufRead as _, BufReader};
@@ -474,6 +477,17 @@ fn the_real_api_gets_what_is_named_and_nothing_else() {
         names.contains("MY_SETTING") && names.contains("ANTHROPIC_API_KEY") && !names.contains("NOT_NAMED")
     );
     assert!(!text.contains("the-users-own-key") && !text.contains("a-value-to"));
+    // The network is the machine's, and that is said; nothing else of it is.
+    let isolation = &facts["isolation"];
+    assert_eq!(
+        (&isolation["network"], &isolation["reason"]),
+        (&"none".into(), &REAL_API.into()),
+        "{isolation}"
+    );
+    let may_be_apart = isolation["processes"] == "namespace" && isolation["files"] == "overlay";
+    assert!(may_be_apart || isolation["processes_reason"].is_string(), "{isolation}");
+    let finished: Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert!(finished.to_string().contains("not kept apart from the machine's network"), "{finished}");
 
     let said = project.eval(&["e.toml", "--api", "real"]);
     assert_eq!(said.code, Some(3));

@@ -311,6 +311,41 @@ fn regression_an_empty_log_passed_the_gate() {
 }
 
 #[test]
+fn regression_the_21st_finding_of_a_clause_took_its_level_and_not_its_own() {
+    let lines = fs::read_to_string(std::path::Path::new(ROOT).join(GOOD)).unwrap();
+    let lines: Vec<&str> = lines.lines().take(4).collect();
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log.jsonl");
+    // Who still runs at the end of the log is a note, of a clause that weighs more.
+    for workers in [20, 21, 30] {
+        let mut text = format!("{}\n", lines[0]);
+        for number in 0..workers {
+            for (at, line) in lines[1..].iter().enumerate() {
+                let line = line.replace("p_000002", &format!("p_{:06}", 2 + number));
+                let mut record: Value = serde_json::from_str(&line).unwrap();
+                record["sequence"] = (1 + 3 * number + at).into();
+                record["ts_server"] = "2026-06-01T09:00:00.802Z".into();
+                if record["payload"]["id"].is_string() {
+                    record["payload"]["id"] = format!("cd613e30-d8f1-4adf-91b7-{number:06x}{at:06x}").into();
+                }
+                text += &record.to_string();
+                text.push('\n');
+            }
+        }
+        fs::write(&log, text).unwrap();
+        let (code, line) = judged(&[log.to_str().unwrap()]);
+        let notes: Vec<&Value> = line["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["clause"] == "claws-events/cm-07")
+            .collect();
+        assert_eq!((code, notes.len()), (0, workers.min(21)), "{line}");
+        assert!(notes.iter().all(|one| one["level"] == "note"), "{notes:?}");
+    }
+}
+
+#[test]
 fn the_timeline_is_there_for_programs_too() {
     let output = clawgate(ROOT).args(["events", "timeline", GAP, "--format", "json"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,7 +1,7 @@
 //! `clawgate mock` and `clawgate sweep` as a user types them.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
@@ -29,7 +29,13 @@ struct Running {
 
 impl Running {
     fn start(arguments: &[&str]) -> Self {
-        let mut child = clawgate(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::start_with(arguments, Stdio::null())
+    }
+
+    fn start_with(arguments: &[&str], stdin: Stdio) -> Self {
+        let mut command = clawgate(arguments);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut first = String::new();
         out.read_line(&mut first).unwrap();
@@ -122,6 +128,125 @@ fn json_is_one_object_a_line_and_holds_no_key() {
     assert_eq!(lines[1]["type"], "summary");
     assert_eq!(lines[1]["unused"], serde_json::json!(["reports"]));
     assert_eq!(lines.len(), 2);
+}
+
+/// A mock that a program holds by its standard input.
+struct Held {
+    mock: Running,
+    address: String,
+}
+
+impl Held {
+    fn start(arguments: &[&str]) -> Self {
+        let more = ["--stdin", "--format", "json", "--strict"];
+        let mock = Running::start_with(&[&["mock"], arguments, &more].concat(), Stdio::piped());
+        let listening: Value = serde_json::from_str(&mock.first).unwrap();
+        let address = listening["base_url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();
+        Self { mock, address }
+    }
+
+    fn send(&self, body: &Value) {
+        let mut client = Client::new(TcpStream::connect(&self.address).unwrap());
+        client.send(&post(body)).read_response(true);
+    }
+
+    /// Asks for the summary so far: the lines up to it.
+    fn ask(&mut self) -> Vec<Value> {
+        self.mock.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+        let mut said = String::new();
+        while !said.contains(r#""type":"summary""#) {
+            assert_ne!(self.mock.out.read_line(&mut said).unwrap(), 0, "{said}");
+        }
+        lines(&said, "mock")
+    }
+
+    /// Closes standard input: exit code and the lines that are left.
+    fn close(mut self) -> (Option<i32>, Vec<Value>) {
+        drop(self.mock.child.stdin.take());
+        let mut rest = String::new();
+        self.mock.out.read_to_string(&mut rest).unwrap();
+        (self.mock.child.wait().unwrap().code(), lines(&rest, "mock"))
+    }
+}
+
+#[test]
+fn a_line_on_standard_input_asks_for_what_came_so_far_and_its_end_stops() {
+    let mut held = Held::start(&["plain"]);
+    let unused = |lines: &[Value]| lines.last().unwrap()["unused"].clone();
+    assert_eq!(unused(&held.ask()), serde_json::json!(["turn-1"]), "nobody asked yet");
+    held.send(&question(true));
+    let so_far = held.ask();
+    assert_eq!((so_far.len(), &so_far[0]["outcome"]), (2, &"complete".into()));
+    assert_eq!(unused(&so_far), serde_json::json!([]));
+    assert_eq!(held.ask().len(), 1, "a request is told of once");
+    let (code, rest) = held.close();
+    assert_eq!((code, rest.len()), (Some(0), 1));
+    assert_eq!(Held::start(&["plain"]).close().0, Some(100), "a turn that nobody asked for");
+}
+
+#[test]
+fn a_reader_that_is_busy_does_not_keep_the_api_from_answering() {
+    let mut held = Held::start(&["plain", "--bodies"]);
+    let mut body = question(true);
+    body["messages"][0]["content"] = "x".repeat(50_000).into();
+    // More than a pipe holds, before a line of it is read.
+    (0..8).for_each(|_| held.send(&body));
+    assert_eq!(held.ask().len(), 9);
+}
+
+#[test]
+fn without_the_flag_standard_input_holds_nothing() {
+    let mock = Running::start(&["mock", "plain"]);
+    mock.connect().send(&post(&question(true))).read_response(true);
+    assert_eq!(mock.end(Signal::INT).0, Some(0));
+}
+
+#[test]
+fn bodies_are_given_whole_and_without_their_key() {
+    let mut held = Held::start(&["plain", "--bodies"]);
+    let mut body = question(true);
+    body["messages"][0]["content"] = format!("{} and dummy-key-of-the-test", "é".repeat(300)).into();
+    held.send(&body);
+    let content = &held.ask()[0]["content"];
+    let said = content["messages"][0]["content"].as_str().unwrap();
+    assert!(said.starts_with(&"é".repeat(300)), "{said}");
+    assert_eq!(content["model"], body["model"]);
+    assert!(!content.to_string().contains("dummy-key"), "{content}");
+    let mut plain = Held::start(&["plain"]);
+    plain.send(&question(true));
+    assert_eq!(plain.ask()[0].get("content"), None, "only when they are asked for");
+    clawgate(&["mock", "--bodies"]).assert().code(2).stderr(predicate::str::contains("--format json"));
+}
+
+#[test]
+fn a_scenario_that_a_program_wrote_is_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.json");
+    let name = file.to_str().unwrap();
+    fs::write(
+        &file,
+        r#"{"scenario": {"name": "mine"}, "api": {"turns": [{"text": "\ud83e\udd80 \u007f"}]}}"#,
+    )
+    .unwrap();
+    let mut held = Held::start(&[name]);
+    held.send(&question(true));
+    assert_eq!(held.ask()[1]["turns"], 1);
+    fs::write(&file, "{\"scenario\": {\"name\": \"mine\"},\n \"api\": {\"turns\": [{\"txet\": 1}]}}")
+        .unwrap();
+    clawgate(&["mock", name]).assert().code(2).stderr(predicate::str::contains(format!(
+        "error: {name}:2:21: unknown key `txet`, did you mean `text`? (at api.turns[0].txet)"
+    )));
+    // As a case, too.
+    let case = serde_json::json!({
+        "scenario": {"name": "mine", "contract": "claude-stream-json"}, "run": {"prompt": "Hi"},
+        "api": {"turns": [{"text": "Hello."}]},
+    });
+    fs::write(&file, case.to_string()).unwrap();
+    clawgate(&["run", name])
+        .current_dir(folder.path())
+        .assert()
+        .code(0)
+        .stdout(predicate::str::contains("1 passed"));
 }
 
 #[test]

@@ -213,6 +213,10 @@ pub(crate) fn without_namespaces(program: &Path) -> Command {
     command
 }
 
+/// Where what is not isolated is said: those that take notes which are no problems.
+const REPORTS: [&str; 6] =
+    ["terminal", "github", "junit=j.xml", "html=h.html", "markdown=m.md", "sarif=s.sarif"];
+
 #[test]
 fn a_kernel_without_namespaces_is_said_and_can_be_refused() {
     let folder = TempDir::new().unwrap();
@@ -220,6 +224,7 @@ fn a_kernel_without_namespaces_is_said_and_can_be_refused() {
     let run = |network: &str| {
         without_namespaces(&clawgate)
             .args(["run", "claude/answers/stream", "--network", network, "--out", network])
+            .args(REPORTS.iter().flat_map(|report| ["--report", *report]))
             .current_dir(folder.path())
             .output()
             .unwrap()
@@ -233,6 +238,17 @@ fn a_kernel_without_namespaces_is_said_and_can_be_refused() {
         "{facts}"
     );
     assert_eq!(facts["containment"], "supervisor");
+    // One line on the terminal, and the same in every report.
+    let note = "targets were not kept apart from the machine's network, files, processes (the kernel does not allow it: ";
+    let terminal = String::from_utf8(auto.stdout).unwrap();
+    assert_eq!(terminal.matches(&format!("note: {note}")).count(), 1, "{terminal}");
+    assert!(terminal.contains(&format!("::warning title=clawgate::{note}")), "{terminal}");
+    for report in REPORTS.iter().filter_map(|report| report.split_once('=')) {
+        let text = fs::read_to_string(folder.path().join(report.1)).unwrap();
+        assert_eq!(text.matches("targets were not kept apart").count(), 1, "{report:?}: {text}");
+    }
+    let events = fs::read_to_string(folder.path().join("auto/events.ndjson")).unwrap();
+    assert_eq!(events.matches("\"not_isolated\":").count(), 2, "{events}");
     let require = run("require");
     assert_eq!(require.status.code(), Some(3));
     let said = String::from_utf8(require.stdout).unwrap();

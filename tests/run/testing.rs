@@ -228,3 +228,17 @@ fn a_mock_of_ones_own_answers_and_its_expectation_has_to_be_met() {
     let expected = "unmet-expectation: mounted mock `limited` got 1 matching requests, expected == 2";
     assert!(message.starts_with(expected), "{message}");
 }
+
+#[test]
+fn a_test_program_without_the_supervisor_says_what_is_not_isolated() {
+    let name = "testing::a_run_can_be_asked_for_everything_it_did";
+    let program = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env_remove("CLAWGATE_BIN")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(program.stderr).unwrap();
+    let note = "clawgate: targets were not kept apart from the machine's network, files, processes (needs the supervisor \
+                process); with CLAWGATE_BIN";
+    assert_eq!(said.matches(note).count(), 1, "{said}");
+}

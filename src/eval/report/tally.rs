@@ -1,6 +1,6 @@
 //! Counts trials, with memory for numbers only.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::gate::describe;
 use super::series::{SeriesTally, assertions};
@@ -16,6 +16,7 @@ use crate::eval::statistics::{Rate, Spread};
 use crate::eval::store::Iteration;
 use crate::eval::trial::{Arm, Outcome, SCHEMA_VERSION, Status, Trial};
 use crate::exit_code;
+use crate::harness::supervise::not_isolated_from;
 
 /// Reasons for not measuring a trial that are listed; the rest are counted together.
 const MOST_REASONS: usize = 20;
@@ -28,6 +29,7 @@ pub(in crate::eval) struct Tally<'s> {
     spent: Usage,
     models: BTreeMap<String, u64>,
     versions: BTreeMap<String, u64>,
+    not_isolated: BTreeSet<String>,
     broken_clauses: u64,
 }
 
@@ -41,6 +43,7 @@ impl<'s> Tally<'s> {
             spent: Usage::default(),
             models: BTreeMap::new(),
             versions: BTreeMap::new(),
+            not_isolated: BTreeSet::new(),
             broken_clauses: 0,
         }
     }
@@ -62,6 +65,7 @@ impl<'s> Tally<'s> {
         self.broken_clauses += u64::from(trial.broken_clauses > 0);
         *self.models.entry(trial.model.clone().unwrap_or_default()).or_default() += 1;
         *self.versions.entry(trial.version.clone()).or_default() += 1;
+        self.not_isolated.extend(trial.not_isolated.clone());
     }
 
     /// What it comes to.
@@ -196,6 +200,7 @@ impl<'s> Tally<'s> {
                 warnings.push(format!("trials ran on several {what}: {}", names.join(", ")));
             }
         }
+        warnings.extend(self.not_isolated.iter().map(|missing| not_isolated_from(missing)));
         if self.broken_clauses > 0 {
             warnings.push(format!(
                 "in {} trials the target broke its own contract; `clawgate judge` says how",

@@ -50,7 +50,7 @@ impl Session {
         let grade = if self.lost_line > peer.last_line { Grade::Indeterminate } else { Grade::Full };
         let line = self.place.0;
         out.occurrence(&peer.name, Some(last), line, Occurrence::Silent(now));
-        if has_room(Rule::HeartbeatGap, out) {
+        if has_room((Rule::HeartbeatGap, grade), out) {
             let gap = time::span(now.saturating_sub(last));
             let message = format_args!("{} has given no heartbeat for {gap}", shown(&peer.name));
             let stale =

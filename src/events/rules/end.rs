@@ -19,7 +19,7 @@ impl Session {
     pub(super) fn end_worker(&mut self, id: PeerId, out: &mut dyn Observer) {
         self.stops_running(id);
         if let Some(held) = self.peers[id].worker.end.after_fatal.take()
-            && has_room(held.rule, out)
+            && has_room(&*held, out)
         {
             out.violation(*held);
         }
@@ -54,7 +54,7 @@ impl Session {
             [Rule::BootMissing, Rule::JoinedFirst, Rule::LeftLast, Rule::ParentKnown, Rule::Shutdown];
         self.end_workers(true, out);
         let nobody_comes_or_goes = self.log.workers && !self.log.joins && !self.log.leaves;
-        if nobody_comes_or_goes && has_room(Rule::LeftUnfinished, out) {
+        if nobody_comes_or_goes && has_room((Rule::LeftUnfinished, Grade::Indeterminate), out) {
             let (line, offset) = (self.place.0.max(1), self.place.1);
             let message =
                 "the log has neither joins nor leaves, so that nobody's coming and going can be judged";

@@ -17,5 +17,5 @@ mod system;
 mod task;
 
 pub(crate) use fields::nonblank;
-pub(crate) use report::whole_log;
+pub(crate) use report::{has_room, whole_log};
 pub(crate) use session::Session;

@@ -55,7 +55,7 @@ impl<'r> Report<'r> {
         message: impl Display,
     ) {
         let weighed = rule.into();
-        if self.has_room(weighed.rule) {
+        if has_room(weighed, self.out) {
             self.at(weighed, &format!("{}/{key}", self.record.envelope_at), seen, message);
         }
     }
@@ -77,7 +77,7 @@ impl<'r> Report<'r> {
         message: impl Display,
     ) {
         let weighed = rule.into();
-        if self.has_room(weighed.rule) {
+        if has_room(weighed, self.out) {
             let violation = self.violation(weighed, pointer, seen, message);
             self.out.violation(violation);
         }
@@ -85,14 +85,9 @@ impl<'r> Report<'r> {
 
     /// Reports a violation that was put together before.
     pub(super) fn push(&mut self, violation: Violation) {
-        if self.has_room(violation.rule) {
+        if has_room(&violation, self.out) {
             self.out.violation(violation);
         }
-    }
-
-    /// Whether a violation of the rule is to be worked out; else it is counted.
-    fn has_room(&mut self, rule: Rule) -> bool {
-        has_room(rule, self.out)
     }
 
     /// Puts a violation together without reporting it.
@@ -128,9 +123,10 @@ impl<'r> Report<'r> {
 }
 
 /// Whether a violation of the rule is to be worked out; else it is counted.
-pub(super) fn has_room(rule: Rule, out: &mut dyn Observer) -> bool {
-    if out.is_full(rule) {
-        out.count(rule);
+pub(crate) fn has_room(rule: impl Into<Weighed>, out: &mut dyn Observer) -> bool {
+    let Weighed { rule, grade } = rule.into();
+    if out.is_full(rule, grade) {
+        out.count(rule, grade);
         return false;
     }
     true

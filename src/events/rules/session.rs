@@ -279,7 +279,7 @@ impl Session {
         message: impl Display,
     ) {
         let weighed = rule.into();
-        if has_room(weighed.rule, out) {
+        if has_room(weighed, out) {
             let peer = peer.map(|peer| self.peers[peer].name.as_ref().into());
             out.violation(Violation { peer, ..whole_log(weighed, place, self.clock, message) });
         }

@@ -13,6 +13,8 @@ use super::credential::Credential;
 use super::request::ApiRequest;
 use super::script::Turn;
 use super::validate::RequestFinding;
+#[cfg(feature = "cli")]
+use crate::harness::secrets::Masker;
 use crate::text::clip;
 use crate::text::hex;
 
@@ -312,7 +314,8 @@ fn preview(value: &Value) -> Value {
 }
 
 /// The secrets of one request, to be found wherever they are repeated.
-struct Secrets(Vec<String>);
+#[derive(Debug, Default)]
+pub(super) struct Secrets(Vec<String>);
 
 const REDACTED: &str = "[redacted]";
 
@@ -321,7 +324,7 @@ fn is_secret_header(name: &str) -> bool {
 }
 
 impl Secrets {
-    fn of(request: &ApiRequest) -> Self {
+    pub(super) fn of(request: &ApiRequest) -> Self {
         let mut secrets = Vec::new();
         for (name, value) in &request.headers {
             if is_secret_header(name) {
@@ -338,6 +341,12 @@ impl Secrets {
             if is_secret_header(name) { REDACTED.to_owned() } else { self.mask(value) }
         };
         request.headers.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
+    }
+
+    /// What masks them in the bodies that are shown.
+    #[cfg(feature = "cli")]
+    pub(super) fn masker(&self) -> Masker {
+        Masker::new(self.0.iter().map(String::as_str))
     }
 
     fn mask(&self, text: &str) -> String {

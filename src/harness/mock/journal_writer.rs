@@ -80,7 +80,7 @@ impl JournalWriter {
         if journal.requests.len() < MOST_ENTRIES {
             entry.number = number;
             journal.requests.push(entry);
-            self.keep(|keeper| keeper.begin(request.facts.agent.clone()));
+            self.keep(|keeper| keeper.begin(request));
         } else {
             journal.not_kept += 1;
         }
@@ -92,6 +92,13 @@ impl JournalWriter {
         if let Some(kept) = &self.kept {
             how(&mut kept.lock().unwrap_or_else(PoisonError::into_inner));
         }
+    }
+
+    /// The body of a request as it may be shown.
+    #[cfg(feature = "cli")]
+    pub(super) fn content(&self, number: u64) -> Option<serde_json::Value> {
+        let kept = self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.content(number)
     }
 
     /// Everything that was kept.

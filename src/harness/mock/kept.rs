@@ -1,7 +1,12 @@
 //! The whole of what was asked and answered, kept for a recording: in bounds, since a client may ask for ever.
 
+#[cfg(feature = "cli")]
+use serde_json::Value;
+
 use super::fault::{Ending, FaultKind};
+use super::journal::Secrets;
 use super::reply::Reply;
+use super::request::ApiRequest;
 use crate::recording::MOST_INPUT;
 
 /// The most that is kept of the bodies of all requests; and as much of all answers.
@@ -17,6 +22,8 @@ pub(crate) struct KeptExchange {
     /// The sub-agent that asked.
     pub(super) agent: Option<String>,
     pub(super) answer: Option<KeptAnswer>,
+    /// What of the body must not be shown.
+    secrets: Secrets,
 }
 
 /// An answer, and how much of it went out.
@@ -43,8 +50,19 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// A request has come; it gets the next number.
-    pub(super) fn begin(&mut self, agent: Option<String>) {
-        self.exchanges.push(KeptExchange { agent, ..KeptExchange::default() });
+    pub(super) fn begin(&mut self, request: &ApiRequest) {
+        let (agent, secrets) = (request.facts.agent.clone(), Secrets::of(request));
+        self.exchanges.push(KeptExchange { agent, secrets, ..KeptExchange::default() });
+    }
+
+    /// The body of a request as it may be shown: without its credentials, and as text where it is no JSON.
+    #[cfg(feature = "cli")]
+    pub(super) fn content(&self, number: u64) -> Option<Value> {
+        let exchange = self.exchanges.get(number.checked_sub(1)? as usize)?;
+        let text = String::from_utf8_lossy(exchange.body.as_deref()?);
+        let mut content = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(&*text));
+        exchange.secrets.masker().mask_value(&mut content);
+        Some(content)
     }
 
     pub(super) fn body(&mut self, number: u64, body: Vec<u8>) {
@@ -114,7 +132,7 @@ mod tests {
     fn what_is_too_large_is_cut_and_nothing_else() {
         let mut keeper = Keeper::default();
         let mut add = |bytes: usize| {
-            keeper.begin(None);
+            keeper.begin(&ApiRequest::new("POST", "/v1/messages", Vec::new(), b""));
             let number = keeper.exchanges.len() as u64;
             keeper.body(number, vec![0; bytes]);
             let reply = Reply { body: vec![0; bytes], ..Reply::default() };

@@ -12,6 +12,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Once};
 use std::time::Instant;
 
+#[cfg(feature = "cli")]
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
@@ -161,6 +163,12 @@ impl MockApi {
     /// The journal entry of that number, if it has come and is kept.
     pub fn entry(&self, number: u64) -> Option<JournalEntry> {
         self.writer.journal().requests.get(number.checked_sub(1)? as usize).cloned()
+    }
+
+    /// The body of the request of that number, masked, where bodies are kept and it was not too large.
+    #[cfg(feature = "cli")]
+    pub(crate) fn content(&self, number: u64) -> Option<Value> {
+        self.writer.content(number)
     }
 
     /// How many requests have come so far.

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::recording::Facts;
+use crate::text::printable;
+
 /// What became of the isolation of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Isolation {
@@ -23,6 +26,19 @@ pub(crate) struct Isolation {
     /// Why there is no namespace.
     #[serde(default)]
     pub processes_reason: Option<String>,
+}
+
+/// What the target of a recording was not kept apart from, and why, in one line for people. Nothing where it was kept apart
+/// in every way, and where the recording does not say.
+pub(crate) fn not_isolated(facts: &Facts) -> Option<String> {
+    let isolation = facts.other.get("isolation")?;
+    let isolation: Isolation = serde_json::from_value(isolation.clone()).ok()?;
+    isolation.missing().map(|missing| printable(&missing).into_owned())
+}
+
+/// That as a sentence.
+pub(crate) fn not_isolated_from(missing: &str) -> String {
+    format!("targets were not kept apart from the machine's {missing}")
 }
 
 impl Isolation {
@@ -63,19 +79,48 @@ impl Isolation {
 
     /// What does not hold, for people; nothing when the target was kept apart in every way.
     pub(crate) fn missing(&self) -> Option<String> {
-        let mut missing = Vec::new();
-        let mut lacks = |what: &str, reason: Option<&String>| {
-            missing.push(reason.map_or_else(|| what.to_owned(), |reason| format!("{what} ({reason})")));
-        };
-        if !self.has_network() {
-            lacks("network", self.reason.as_ref());
-        }
-        if !self.has_files() || self.files_reason.is_some() {
-            lacks("files", self.files_reason.as_ref());
-        }
-        if self.processes != "namespace" {
-            lacks("processes", self.processes_reason.as_ref());
-        }
-        (!missing.is_empty()).then(|| missing.join(", "))
+        let parts = [
+            (!self.has_network(), "network", &self.reason),
+            (!self.has_files() || self.files_reason.is_some(), "files", &self.files_reason),
+            (self.processes != "namespace", "processes", &self.processes_reason),
+        ];
+        let lacking: Vec<_> = parts.into_iter().filter(|(lacks, ..)| *lacks).collect();
+        // What has one reason says it once.
+        let told: Vec<String> = lacking
+            .chunk_by(|(.., one), (.., other)| one == other)
+            .map(|parts| {
+                let names: Vec<&str> = parts.iter().map(|(_, name, _)| *name).collect();
+                let reason = parts[0].2.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+                format!("{}{reason}", names.join(", "))
+            })
+            .collect();
+        (!told.is_empty()).then(|| told.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_said_with_its_reasons() {
+        let mut isolation = Isolation::none("subreaper", "not allowed");
+        assert_eq!(isolation.missing().as_deref(), Some("network, files, processes (not allowed)"));
+        isolation.files = "overlay".into();
+        isolation.files_reason = None;
+        assert_eq!(isolation.missing().as_deref(), Some("network, processes (not allowed)"));
+        isolation.network = "namespace".into();
+        isolation.files_reason = Some("these stay writable: /mnt".into());
+        let told = "files (these stay writable: /mnt), processes (not allowed)";
+        assert_eq!(isolation.missing().as_deref(), Some(told));
+        isolation.files_reason = None;
+        isolation.processes = "namespace".into();
+        assert_eq!(isolation.missing(), None);
+        let mut facts = Facts::default();
+        assert_eq!(not_isolated(&facts), None);
+        facts
+            .other
+            .insert("isolation".into(), serde_json::json!({"network": "none", "reason": "switched off"}));
+        assert_eq!(not_isolated(&facts).as_deref(), Some("network (switched off), files, processes"));
     }
 }

@@ -30,7 +30,7 @@ mod serve;
 mod spawn;
 
 pub(crate) use client::{Containment, Place, Streams, SuperviseError, Supervisor};
-pub(crate) use isolation::Isolation;
+pub(crate) use isolation::{Isolation, not_isolated, not_isolated_from};
 pub(crate) use message::Report;
 pub(crate) use message::{Ended, Order, Start, monotonic_ns};
 pub(crate) use namespaces::View;

@@ -28,23 +28,43 @@ const REFUSED: u8 = 77;
 pub(crate) enum View {
     /// Nothing: the target shares what the harness has.
     Shared,
-    /// A network and a view of the file system.
-    Files,
+    /// A view of the file system, and a network.
+    Files(Network),
     /// These, and processes of its own.
-    Processes,
+    Processes(Network),
     /// The same, seen from within: this is the first process.
-    First,
+    First(Network),
+}
+
+/// What a target sees of the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Network {
+    /// Nothing but what runs beside it.
+    Own,
+    /// The machine's, since the API is outside of it.
+    Shared,
 }
 
 impl View {
-    const ALL: [Self; 4] = [Self::Shared, Self::Files, Self::Processes, Self::First];
+    const ALL: [Self; 7] = [
+        Self::Shared,
+        Self::Files(Network::Own),
+        Self::Files(Network::Shared),
+        Self::Processes(Network::Own),
+        Self::Processes(Network::Shared),
+        Self::First(Network::Own),
+        Self::First(Network::Shared),
+    ];
 
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Shared => "shared",
-            Self::Files => "files",
-            Self::Processes => "processes",
-            Self::First => "first",
+            Self::Files(Network::Own) => "files",
+            Self::Files(Network::Shared) => "files-online",
+            Self::Processes(Network::Own) => "processes",
+            Self::Processes(Network::Shared) => "processes-online",
+            Self::First(Network::Own) => "first",
+            Self::First(Network::Shared) => "first-online",
         }
     }
 
@@ -57,22 +77,30 @@ impl View {
     }
 }
 
-/// Moves this process into a network and a view of the file system of its own.
-pub(super) fn enter_files() -> io::Result<()> {
-    leave(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWNS)?;
-    network::raise_loopback()
+/// Moves this process into a view of the file system of its own, and a network unless that is shared.
+pub(super) fn enter_files(network: Network) -> io::Result<()> {
+    leave_with(UnshareFlags::NEWUSER | UnshareFlags::NEWNS, network)
 }
 
-/// Starts this program again as the first process of a namespace, in a network of its own, with the same socket, and
-/// waits for its end. The error says why there can be none.
-pub(super) fn enter_processes(command: &str) -> Result<ExitCode, String> {
+fn leave_with(flags: UnshareFlags, network: Network) -> io::Result<()> {
+    match network {
+        Network::Shared => leave(flags),
+        Network::Own => {
+            leave(flags | UnshareFlags::NEWNET)?;
+            network::raise_loopback()
+        }
+    }
+}
+
+/// Starts this program again as the first process of a namespace, in that network, with the same socket, and waits for its
+/// end. The error says why there can be none.
+pub(super) fn enter_processes(command: &str, network: Network) -> Result<ExitCode, String> {
     let start = || -> io::Result<Option<i32>> {
-        leave(UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWPID)?;
-        network::raise_loopback()?;
+        leave_with(UnshareFlags::NEWUSER | UnshareFlags::NEWPID, network)?;
         keep_capabilities()?;
         let socket = io::stdin().as_fd().try_clone_to_owned()?;
         let mut first = Command::new(std::env::current_exe()?)
-            .args([command, View::First.word()])
+            .args([command, View::First(network).word()])
             .env_clear()
             .stdin(Stdio::from(socket))
             .stdout(Stdio::null())

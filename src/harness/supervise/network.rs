@@ -26,6 +26,8 @@ pub(crate) struct Demands {
     pub network: NetworkMode,
     /// Whether it must be kept apart from the machine's files and processes too.
     pub isolation: bool,
+    /// Whether it asks the real API, for which it needs the machine's network and nothing else of it.
+    pub real_api: bool,
 }
 
 /// The port of the mock in a network of its own: always the same, so that recordings are.

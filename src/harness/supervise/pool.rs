@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::client::{Containment, Place, SuperviseError, Supervisor};
-use super::namespaces::View;
+use super::namespaces::{Network, View};
 use super::network::{Demands, NetworkMode};
 
 /// The supervisors that nobody uses at the moment.
@@ -41,9 +41,11 @@ impl Pool {
         room: &Path,
         most_bytes: u64,
     ) -> Result<Prepared, SuperviseError> {
-        let prepared = self.prepare_any(demands.network, room, most_bytes)?;
+        let network = if demands.real_api { Network::Shared } else { Network::Own };
+        let is_off = demands.network == NetworkMode::Off && !demands.real_api;
+        let prepared = self.prepare_any((!is_off).then_some(network), room, most_bytes)?;
         let isolation = &prepared.place.isolation;
-        if demands.network == NetworkMode::Require && !isolation.has_network() {
+        if demands.network == NetworkMode::Require && !demands.real_api && !isolation.has_network() {
             return Err(SuperviseError::NoNetwork(isolation.reason.clone().unwrap_or_default()));
         }
         match isolation.missing() {
@@ -54,14 +56,14 @@ impl Pool {
 
     fn prepare_any(
         &self,
-        mode: NetworkMode,
+        network: Option<Network>,
         room: &Path,
         most_bytes: u64,
     ) -> Result<Prepared, SuperviseError> {
-        let view = match mode {
-            NetworkMode::Off => View::Shared,
-            _ if self.no_processes.get().is_some() => View::Files,
-            _ => View::Processes,
+        let view = match network {
+            None => View::Shared,
+            Some(network) if self.no_processes.get().is_some() => View::Files(network),
+            Some(network) => View::Processes(network),
         };
         if let Some(mut supervisor) = self.take(view)
             && let Ok(place) = supervisor.prepare(room, most_bytes)
@@ -71,17 +73,17 @@ impl Pool {
         // There is none, or it is no longer fit for use.
         let mut supervisor = Supervisor::start(&self.containment, view)?;
         match supervisor.prepare(room, most_bytes) {
-            Err(SuperviseError::NoProcesses(reason)) if view == View::Processes => {
+            Err(SuperviseError::NoProcesses(reason)) if matches!(view, View::Processes(_)) => {
                 // Another case may have said so at the same time.
                 _ = self.no_processes.set(reason);
-                self.prepare_any(mode, room, most_bytes)
+                self.prepare_any(network, room, most_bytes)
             }
             place => Ok(self.prepared(supervisor, place?, view)),
         }
     }
 
     fn prepared(&self, supervisor: Supervisor, mut place: Place, view: View) -> Prepared {
-        if view == View::Files && place.isolation.processes_reason.is_none() {
+        if matches!(view, View::Files(_)) && place.isolation.processes_reason.is_none() {
             let reason = self.no_processes.get();
             place.isolation.processes_reason =
                 reason.map(|reason| format!("the kernel does not allow it: {reason}"));

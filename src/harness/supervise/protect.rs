@@ -12,8 +12,12 @@ use rustix::mount::{
     MountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, mount_remount, open_tree, unmount,
 };
 
+use super::namespaces::Network;
+
 /// Where a machine keeps sockets through which its services can be asked.
 const SOCKETS: [&str; 2] = ["/run", "/var/run"];
+/// Says who knows the names of the network.
+const RESOLVER: &str = "/etc/resolv.conf";
 /// What the kernel shows is no place to keep things, and terminals have to be written.
 const LEFT_ALONE: [&str; 2] = ["proc", "devpts"];
 /// More names say no more.
@@ -34,7 +38,9 @@ impl Before {
 }
 
 /// Makes everything read-only that this process sees. What it was, and which places can be written all the same.
-pub(super) fn protect() -> io::Result<(Before, Vec<String>)> {
+///
+/// Where the network is the machine's, so are the addresses of those who know its names, which may stand among the sockets.
+pub(super) fn protect(network: Network) -> io::Result<(Before, Vec<String>)> {
     let whole =
         OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     let before = Before(open_tree(CWD, "/", whole)?);
@@ -51,10 +57,17 @@ pub(super) fn protect() -> io::Result<(Before, Vec<String>)> {
             writable.push(place.path.display().to_string());
         }
     }
+    let resolver = fs::canonicalize(RESOLVER).ok().filter(|_| network == Network::Shared);
+    let resolver = resolver.and_then(|path| Some((fs::read(&path).ok()?, path)));
     for place in SOCKETS {
         if fs::symlink_metadata(place).is_ok_and(|found| found.is_dir()) {
-            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC | MountFlags::RDONLY;
-            mount("clawgate", place, "tmpfs", flags, c"mode=0755,size=4k")?;
+            let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+            mount("clawgate", place, "tmpfs", flags, c"mode=0755,size=64k")?;
+            if let Some((text, path)) = resolver.as_ref().filter(|(_, path)| path.starts_with(place)) {
+                fs::create_dir_all(path.parent().unwrap_or(path))?;
+                fs::write(path, text)?;
+            }
+            mount_remount(place, MountFlags::BIND | MountFlags::RDONLY | flags, "")?;
         }
     }
     Ok((before, writable))

@@ -17,7 +17,7 @@ use super::channel::Channel;
 use super::descendants;
 use super::isolation::Isolation;
 use super::message::{Ended, Order, Report, Start, monotonic_ns};
-use super::namespaces::{self, View};
+use super::namespaces::{self, Network, View};
 use super::network;
 use super::outside::Outside;
 use super::protect::{self, Before};
@@ -45,15 +45,15 @@ pub(super) enum Reach {
 /// Runs this process as a supervisor; standard input is the socket, the word what it makes first.
 pub(crate) fn main(word: Option<&OsStr>) -> ExitCode {
     let view = View::named(word);
-    if view == View::First
+    if matches!(view, View::First(_))
         && let Err(code) = namespaces::begin_as_first()
     {
         return code;
     }
     let served = || -> io::Result<ExitCode> {
         let channel = Channel::new(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
-        if view == View::Processes {
-            return match namespaces::enter_processes(super::COMMAND) {
+        if let View::Processes(network) = view {
+            return match namespaces::enter_processes(super::COMMAND, network) {
                 Ok(code) => Ok(code),
                 Err(reason) => channel.send(&Report::NoProcesses(reason), &[]).map(|()| ExitCode::FAILURE),
             };
@@ -76,23 +76,23 @@ pub(super) fn serve_on_thread(socket: UnixStream) -> io::Result<()> {
 enum Surroundings {
     /// The target shares what the harness has.
     Shared(Isolation),
-    /// A network and a view of the file system of its own; how processes are held, what the file system was, and which
+    /// A view of the file system of its own, and that network; how processes are held, what the file system was, and which
     /// places can be written all the same. An error says why files are not kept apart.
-    Own { processes: &'static str, files: io::Result<(Before, Vec<String>)> },
+    Own { network: Network, processes: &'static str, files: io::Result<(Before, Vec<String>)> },
 }
 
 impl Surroundings {
     fn make(view: View) -> Self {
         let own = match view {
-            View::Shared | View::Processes => {
+            View::Shared | View::Processes(_) => {
                 network::give_up_override();
                 return Self::Shared(Isolation::none("subreaper", "switched off"));
             }
-            View::Files => namespaces::enter_files().map(|()| "subreaper"),
-            View::First => Ok("namespace"),
+            View::Files(network) => namespaces::enter_files(network).map(|()| (network, "subreaper")),
+            View::First(network) => Ok((network, "namespace")),
         };
         match own {
-            Ok(processes) => Self::Own { processes, files: protect::protect() },
+            Ok((network, processes)) => Self::Own { network, processes, files: protect::protect(network) },
             Err(error) => {
                 network::give_up_override();
                 let reason = format!("the kernel does not allow it: {error}");
@@ -109,14 +109,11 @@ struct Server {
     outside: Option<Outside>,
     /// The room of the case.
     room: PathBuf,
-    /// Whether the target is in a network of its own.
-    has_network: bool,
 }
 
 impl Server {
     fn new(channel: Channel, reach: Reach, surroundings: Surroundings) -> Self {
-        let has_network = matches!(surroundings, Surroundings::Own { .. });
-        Self { channel, reach, surroundings, outside: None, room: PathBuf::new(), has_network }
+        Self { channel, reach, surroundings, outside: None, room: PathBuf::new() }
     }
 
     /// One case after the other, until the harness hangs up.
@@ -177,18 +174,22 @@ impl Server {
     fn prepare(&mut self, room: PathBuf, most_bytes: u64) -> io::Result<()> {
         // What covered the places for the case before goes first.
         self.outside = None;
-        if self.has_network {
+        if matches!(self.surroundings, Surroundings::Own { .. }) {
             protect::close(&self.room);
         }
         self.room = room;
-        let (processes, files) = match &self.surroundings {
+        let (network, processes, files) = match &self.surroundings {
             Surroundings::Shared(isolation) => {
                 return self.channel.send(&Report::Ready(isolation.clone()), &[]);
             }
-            Surroundings::Own { processes, files } => (*processes, files),
+            Surroundings::Own { network, processes, files } => (*network, *processes, files),
         };
-        let listener = network::listen()?;
+        let listener = (network == Network::Own).then(network::listen).transpose()?;
         let mut isolation = Isolation::with_network(processes);
+        if network == Network::Shared {
+            isolation.network = "none".into();
+            isolation.reason = Some("the real API is outside of the machine".into());
+        }
         let covered = match files {
             Ok((_, writable)) => Outside::cover(&self.room, most_bytes).map(|covered| (covered, writable)),
             Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
@@ -210,8 +211,8 @@ impl Server {
                 None
             }
         };
-        let along: Vec<_> =
-            std::iter::once(listener.as_fd()).chain(inside.iter().map(|inside| inside.as_fd())).collect();
+        let along = listener.iter().map(|listener| listener.as_fd());
+        let along: Vec<_> = along.chain(inside.iter().map(|inside| inside.as_fd())).collect();
         self.channel.send(&Report::Ready(isolation), &along)
     }
 
@@ -321,7 +322,8 @@ impl Server {
         }
         ended.leftovers = descendants::living().into_iter().map(descendants::describe).collect();
         // A socket lives as long as somebody holds it, and the kernel's list of them takes long to read.
-        if self.has_network && !ended.leftovers.is_empty() {
+        let has_network = matches!(self.surroundings, Surroundings::Own { network: Network::Own, .. });
+        if has_network && !ended.leftovers.is_empty() {
             ended.listening = network::listening(start.api_port);
         }
         let limit = Instant::now() + MOST_TO_DIE;

@@ -112,6 +112,7 @@ fn hero(run: &RunReport, state: &str, title: &str) -> Markup {
                     @if count > 0 { span class=(class) style={ "flex-grow:" (count) } {} }
                 }
             }
+            @if let Some(note) = finished.isolation_note() { p.isolation { "Note: " (shown(&note)) "." } }
             @for entry in finished.failing_entries() {
                 p.stale { code { (shown(&entry.file)) ":" (entry.line) } " " (shown(&entry.message)) }
             }

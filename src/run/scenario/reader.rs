@@ -1,4 +1,4 @@
-//! Reads scenarios from TOML; every complaint has its place in the file.
+//! Reads scenarios from TOML, or from JSON that a program wrote; every complaint has its place in the file.
 
 use std::path::Path;
 
@@ -13,7 +13,9 @@ use crate::version::VersionRange;
 impl Scenario {
     /// Reads a scenario; `file` names it in errors, and what it imports is looked for beside it.
     pub fn parse(file: &str, text: &str) -> Result<Self, FileError> {
-        let mut root = Document::parse(file, text)?;
+        let is_json = Path::new(file).extension().is_some_and(|extension| extension == "json");
+        let mut root =
+            if is_json { Document::parse_json(file, text, &[]) } else { Document::parse(file, text) }?;
         let mut head = root.require("scenario", "a table with the scenario's name")?.into_table()?;
         let name = head.require("name", "what the scenario is called")?;
         let place = name.place();
