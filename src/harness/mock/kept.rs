@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::fault::{Ending, FaultKind};
+#[cfg(feature = "cli")]
 use super::journal::Secrets;
 use super::reply::Reply;
 use super::request::ApiRequest;
@@ -23,6 +24,7 @@ pub(crate) struct KeptExchange {
     pub(super) agent: Option<String>,
     pub(super) answer: Option<KeptAnswer>,
     /// What of the body must not be shown.
+    #[cfg(feature = "cli")]
     secrets: Secrets,
 }
 
@@ -51,8 +53,12 @@ pub(super) struct Keeper {
 impl Keeper {
     /// A request has come; it gets the next number.
     pub(super) fn begin(&mut self, request: &ApiRequest) {
-        let (agent, secrets) = (request.facts.agent.clone(), Secrets::of(request));
-        self.exchanges.push(KeptExchange { agent, secrets, ..KeptExchange::default() });
+        self.exchanges.push(KeptExchange {
+            agent: request.facts.agent.clone(),
+            #[cfg(feature = "cli")]
+            secrets: Secrets::of(request),
+            ..KeptExchange::default()
+        });
     }
 
     /// The body of a request as it may be shown: without its credentials, and as text where it is no JSON.
