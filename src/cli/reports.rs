@@ -11,9 +11,6 @@ use crate::report::{
 };
 use crate::run::{RecordedFolder, Tested};
 
-/// Columns where nobody looks at a terminal.
-const COLUMNS: usize = 100;
-
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ReportArgs {
     /// A report: terminal, json, junit, sarif, github, gitlab, markdown, html or conformance. PATH may be `-`; without
@@ -202,9 +199,9 @@ fn baseline(path: &Path) -> Result<Baseline, String> {
     Baseline::parse(&text).map_err(at)
 }
 
-/// How wide what people see may be.
-fn columns() -> usize {
+/// How wide what people see may be; none where nobody says so and no terminal is there to be looked at.
+fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let stdout = io::stdout();
-    let of_terminal = if stdout.is_terminal() { columns_of(&stdout) } else { None };
-    of_terminal.unwrap_or(COLUMNS)
+    said.or_else(|| if stdout.is_terminal() { columns_of(&stdout) } else { None })
 }

@@ -3,6 +3,7 @@
 //! A run is told by one stream of events. [`Sinks`] passes each of them to every report that is wished for; reports
 //! that are one document are rendered from the `RunReport` when the run is over.
 
+mod cause;
 mod conformance;
 mod context;
 mod document;
@@ -30,6 +31,7 @@ mod sinks;
 pub(crate) mod style;
 mod terminal;
 pub(crate) mod timeline;
+mod wrap;
 
 pub use context::Context;
 pub(crate) use drift::{drift_markdown, drift_text, matrix_text};
