@@ -31,7 +31,7 @@ pub(super) struct AuditArgs {
     #[arg(value_name = "CONTRACT")]
     contracts: Vec<String>,
     /// Fail below this score, from 0 to 1
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = score)]
     min_score: f64,
     /// What counts as noticed: a broken clause of this level, or of a graver one
     #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON", default_value_t = FailOn::Must)]
@@ -44,6 +44,11 @@ pub(super) struct AuditArgs {
     write_survivors: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArg,
+}
+
+fn score(text: &str) -> Result<f64, String> {
+    let score = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
+    score.ok_or_else(|| "expected a score from 0 to 1, such as 0.95".into())
 }
 
 /// What a score of noticed runs does not say: how many of them pass all the same.

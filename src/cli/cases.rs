@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use super::CommandError;
 use super::output::say;
 use super::project::{Project, variable};
+use super::typed::whole;
 use crate::drift::CaseSet;
-use crate::run::target::{Located, NpmError, Target, cache_folder};
+use crate::run::target::{LATEST, Located, NpmError, Target, cache_folder};
 use crate::run::{Session, cases_on};
 
 /// Which cases, and how.
@@ -22,7 +23,7 @@ pub(super) struct CaseArgs {
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct JobsArg {
     /// How many cases run at a time [default: one for each processor]
-    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = |text: &str| whole(text, 1, u16::MAX))]
     pub(super) jobs: Option<u16>,
 }
 
@@ -47,8 +48,11 @@ pub(super) fn start() -> Result<Session, CommandError> {
     Session::start(super::containment()).map_err(CommandError::Start)
 }
 
-/// Installs a version of a target, unless it is there; says so on standard error, since that takes its time.
+/// Installs a version of a target, unless it is there; says so on standard error, since that takes its time. `latest` is
+/// the newest that is published.
 pub(super) fn install(target: &Target, version: &str) -> Result<PathBuf, NpmError> {
+    let newest = if version == LATEST { target.published()?.pop() } else { None };
+    let version = newest.as_deref().unwrap_or(version);
     target.install(version, cache_folder(variable).as_deref(), &mut |what| say(&format!("installing {what}")))
 }
 

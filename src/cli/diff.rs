@@ -17,7 +17,7 @@ use crate::exit_code::Outcome;
 use crate::harness::supervise::Demands;
 use crate::report::{drift_markdown, drift_text};
 use crate::run::Session;
-use crate::text::glob;
+use crate::text::{glob, trouble};
 use crate::time;
 
 /// Compare two sets of recordings: what was added, what broke, and for whom
@@ -159,7 +159,7 @@ fn consumer(name: &str) -> Result<Consumer, CommandError> {
     }
     let text = fs::read_to_string(path).map_err(|error| {
         let known = Consumer::built_in_names().collect::<Vec<_>>().join(", ");
-        CommandError::Usage(format!("{name}: {error}; built in are: {known}"))
+        CommandError::Usage(format!("{name}: {}; built in are: {known}", trouble(path, &error)))
     })?;
     Ok(Consumer::parse(name, &text)?)
 }

@@ -19,6 +19,7 @@ use crate::stream_json::Line;
 use super::error::unreadable;
 use super::fail_on::FailOnArg;
 use super::output::tell;
+use super::typed::whole;
 use super::{CommandError, Format, complain};
 use crate::time;
 
@@ -51,7 +52,7 @@ pub(super) struct JudgeArgs {
     #[arg(long, value_name = "PROFILE", value_parser = super::profile)]
     profile: Option<Profile>,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-1..=255))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| whole(text, -1_i32, 255))]
     exit_code: Option<i32>,
     /// The standard error that goes with a bare file
     #[arg(long, value_name = "FILE")]

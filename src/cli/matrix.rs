@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::cases::{CaseArgs, Workspace, install, start};
 use super::output::say;
 use super::project::{Project, variable};
+use super::typed::whole;
 use super::{CommandError, Format, FormatArg, complain};
 use crate::drift::{CaseSet, Effect, Lookup, RecordedVersions, matrix};
 use crate::exit_code::Outcome;
@@ -39,7 +40,7 @@ pub(super) struct MatrixArgs {
     #[arg(value_name = "TARGET@A..B|DIR", required = true)]
     what: Vec<String>,
     /// How many versions are looked at first, evenly
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 2, u16::MAX))]
     sample: u16,
     /// How many more are looked at to find the version of a change
     #[arg(long, value_name = "N", default_value_t = 8)]

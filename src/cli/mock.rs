@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::output::{data, tell, typed};
 use super::project::Project;
+use super::typed::whole;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code;
 use crate::harness::mock::fault;
@@ -35,7 +36,7 @@ pub(super) struct Args {
     #[arg(default_value = "plain")]
     scenario: String,
     /// The port on 127.0.0.1; a free one by default.
-    #[arg(long, value_name = "N", env = "CLAWGATE_MOCK_PORT")]
+    #[arg(long, value_name = "N", env = "CLAWGATE_MOCK_PORT", value_parser = |text: &str| whole(text, 0, u16::MAX))]
     port: Option<u16>,
     /// Misbehave: `name:key=value,…`, instead of the scenario's own faults in the turns it selects. Repeatable: the
     /// faults of a turn follow each other, attempt by attempt. See the list under --help.

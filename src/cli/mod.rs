@@ -25,6 +25,7 @@ mod reports;
 mod run;
 mod sweep;
 mod target;
+mod typed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -92,7 +93,11 @@ pub fn main() -> ExitCode {
     if let Ok(role) = std::env::var(reference::ACT_AS) {
         return reference::main(&role);
     }
-    let result = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => typed::explained(error, definition(), |name| std::env::var(name).ok()).exit(),
+    };
+    let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
         Command::Diff(args) => diff::run(&args),

@@ -10,6 +10,7 @@ use crate::report::{
     Baseline, Context, Kind, Options, ReportRequest, Sinks, Terminal, Verbosity, columns_of,
 };
 use crate::run::{RecordedFolder, Tested};
+use crate::text::trouble;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ReportArgs {
@@ -194,7 +195,7 @@ pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> Outcome {
 fn baseline(path: &Path) -> Result<Baseline, String> {
     let at = |reason: String| format!("{}: {reason}", path.display());
     let text = std::fs::read(path).map_err(|error| {
-        at(format!("{error}; --baseline takes what an earlier --report sarif=PATH wrote"))
+        at(format!("{}; --baseline takes what an earlier --report sarif=PATH wrote", trouble(path, &error)))
     })?;
     Baseline::parse(&text).map_err(at)
 }

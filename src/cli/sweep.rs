@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 
 use super::output::data;
 use super::project::Project;
+use super::typed::whole;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::harness::mock::Script;
@@ -35,7 +36,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
     /// How many cases are played at once.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 1_u16, 64))]
     jobs: u16,
     #[command(flatten)]
     format: FormatArg,

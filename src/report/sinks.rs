@@ -13,7 +13,7 @@ use super::terminal::Terminal;
 use super::{conformance, github, gitlab, html, junit, markdown, sarif};
 use crate::run::Event;
 use crate::run::Recorded;
-use crate::text::nearest;
+use crate::text::{nearest, trouble};
 
 /// A kind of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -296,7 +296,11 @@ impl Sink {
     fn fail(&mut self, error: &io::Error) {
         let unread =
             error.kind() == io::ErrorKind::BrokenPipe && matches!(self.destination, Destination::Stdout);
-        self.error = Some((error.to_string(), unread));
+        let reason = match &self.destination {
+            Destination::File { path, .. } => trouble(path, error),
+            Destination::Stdout | Destination::Stderr => error.to_string(),
+        };
+        self.error = Some((reason, unread));
     }
 
     fn write(&self, run: &RunReport, context: &Context, options: &Options) -> Result<(), (String, bool)> {
@@ -311,14 +315,15 @@ impl Sink {
                 io::stderr().lock().write_all(text.as_bytes()).map_err(|error| told(&error))?;
             }
             Destination::File { path, .. } => {
-                document::write(path, &text).map_err(|error| (error.to_string(), false))?;
+                document::write(path, &text).map_err(|error| (trouble(path, &error), false))?;
             }
         }
         if self.kind == Kind::Github
             && let Some(summary) = &options.step_summary
         {
             let text = markdown::render(run, context).map_err(|error| (error.to_string(), false))?;
-            append(summary, &text).map_err(|error| (format!("{}: {error}", summary.display()), false))?;
+            append(summary, &text)
+                .map_err(|error| (format!("{}: {}", summary.display(), trouble(summary, &error)), false))?;
         }
         Ok(())
     }

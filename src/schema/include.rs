@@ -4,6 +4,7 @@
 //! [include]
 //! contract = "claw-1.0"                                # beside it, or a built-in one
 //! without = ["schema-version"]                         # clauses that it does not take over
+//! only = ["line-is-json"]                              # or: the clauses that it takes over, and none of the fixtures
 //! edit = [{ set = "/schema_version", to = "2.0" }]     # what the fixtures of the other have to be changed in
 //! ```
 
@@ -27,6 +28,8 @@ struct Other<'t> {
     top: Table<'t>,
     /// The clauses that are not taken over.
     without: Vec<Item<'t>>,
+    /// The clauses that are taken over, where the contract is a part of the other.
+    only: Option<Vec<Item<'t>>>,
     /// What its fixtures have to be changed in to be good ones of the contract that includes it.
     edits: Vec<Item<'t>>,
     /// The line that includes it.
@@ -66,10 +69,32 @@ impl<'t> Other<'t> {
         let fields = node.table()?;
         fields.need("contract")?;
         let list = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.list());
-        let other = Self { top, without: list("without")?, edits: list("edit")?, line: node.line() };
+        let only = fields.get("only").map(|node| node.list()).transpose()?;
+        let other = Self { top, without: list("without")?, only, edits: list("edit")?, line: node.line() };
+        if other.only.is_some() && !(other.without.is_empty() && other.edits.is_empty()) {
+            return Err(node.complain("either `only`, or `without` and `edit`"));
+        }
         fields.finish()?;
         Ok(other)
     }
+}
+
+impl Other<'_> {
+    /// Whether a clause is taken over.
+    fn takes(&self, clause: &str) -> bool {
+        let names = |list: &[Item<'_>]| list.iter().any(|node| node.str().is_ok_and(|name| name == clause));
+        self.only.as_deref().map_or_else(|| !names(&self.without), names)
+    }
+}
+
+/// The contract that this one is a part of: it takes over some clauses of it, and adds nothing that the other does not ask.
+pub(super) fn part_of(bundle: &Bundle) -> Result<Option<String>, FileError> {
+    let label = bundle.label(CONTRACT_FILE);
+    let Some(node) = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?.get("include") else {
+        return Ok(None);
+    };
+    let fields = node.table()?;
+    Ok(if fields.get("only").is_some() { Some(fields.need("contract")?.text()?) } else { None })
 }
 
 impl<'t> Sections<'t> {
@@ -93,7 +118,7 @@ impl<'t> Sections<'t> {
         if let Some(other) = &self.other {
             let theirs = list(&other.top)?;
             let ids = theirs.iter().map(id).collect::<Result<Vec<_>, _>>()?;
-            for node in &other.without {
+            for node in other.without.iter().chain(other.only.iter().flatten()) {
                 if !ids.contains(&node.text()?) {
                     return Err(node.complain("the contract that is included has no such clause"));
                 }
@@ -103,7 +128,7 @@ impl<'t> Sections<'t> {
                 if let Some(place) = own_ids.iter().position(|own| *own == name) {
                     own_ids.remove(place);
                     clauses.push(placed(own.remove(place)));
-                } else if !other.without.iter().any(|node| node.str().is_ok_and(|left| left == name)) {
+                } else if other.takes(&name) {
                     clauses.push((node, other.line));
                 }
             }

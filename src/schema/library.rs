@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::contract::{Contract, Detect, Family, Protocol};
 use super::facts::Run;
+#[cfg(feature = "testing")]
+use super::include;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
 use crate::document::FileError;
@@ -45,6 +47,13 @@ pub(super) fn built_in_files(name: &str) -> Result<Bundle, FileError> {
         name,
         format_args!("neither a built-in contract nor a directory{}", did_you_mean(name, &known)),
     ))
+}
+
+/// The contract that this one is a part of, by the name or path of the part: whoever keeps the whole keeps the part, so that
+/// cases of the whole can be run on who promises the part.
+#[cfg(feature = "testing")]
+pub(crate) fn part_of(name: &str) -> Result<Option<String>, FileError> {
+    include::part_of(&bundle(name)?)
 }
 
 /// A contract together with those that it extends, ready to judge with.

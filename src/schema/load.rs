@@ -18,6 +18,7 @@ use super::rule::{Check, Names};
 use super::schemas::Schemas;
 use crate::document::{FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
+use crate::text::trouble;
 use crate::version::VersionRange;
 
 /// The file that makes a directory a contract.
@@ -92,6 +93,11 @@ impl Bundle {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
         }
+        let mut found = found;
+        if include::part_of(&self)?.is_some() {
+            // They show much that a part does not ask for, and would prove nothing of it.
+            found.files.retain(|name, _| !name.starts_with("fixtures/"));
+        }
         Ok(Self { included: Some(Box::new(found)), ..self })
     }
 
@@ -106,7 +112,9 @@ impl Bundle {
     }
 
     fn add(&mut self, directory: &Path, prefix: &str, depth: usize) -> Result<(), FileError> {
-        let trouble = |error: std::io::Error| FileError::whole(directory.display().to_string(), error);
+        let trouble = |error: std::io::Error| {
+            FileError::whole(directory.display().to_string(), trouble(directory, &error))
+        };
         for entry in fs::read_dir(directory).map_err(trouble)? {
             let entry = entry.map_err(trouble)?;
             let path = entry.path();

@@ -59,8 +59,10 @@ pub(crate) use frame::see_document;
 pub(crate) use judge::Judge;
 #[cfg(feature = "cli")]
 pub(crate) use learn::{Fit, Learner};
-#[cfg(feature = "cli")]
 pub(crate) use library::Detector;
+#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
+pub(crate) use library::part_of;
 pub(crate) use library::{asked_for, detect, family_of};
 #[cfg(feature = "cli")]
 pub(crate) use load::Bundle;

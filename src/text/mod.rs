@@ -1,15 +1,15 @@
-//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what a terminal may show, and cutting to a
-//! length.
+//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what a terminal may show, cutting to a
+//! length, and what is wrong with a path.
 
 mod clip;
 #[cfg(feature = "testing")]
 mod glob;
 #[cfg(feature = "testing")]
 mod hex;
-#[cfg(feature = "contracts")]
 mod nearest;
 #[cfg(feature = "testing")]
 mod printable;
+mod trouble;
 
 pub(crate) use clip::{clip, head, tail};
 #[cfg(feature = "testing")]
@@ -24,3 +24,4 @@ pub(crate) use nearest::nearest;
 pub(crate) use nearest::{did_you_mean, nearest_within};
 #[cfg(feature = "testing")]
 pub(crate) use printable::{needs_escape, printable, visible};
+pub(crate) use trouble::trouble;

@@ -209,10 +209,10 @@ fn a_report_that_cannot_be_written_loses_neither_the_others_nor_the_verdict() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("folder")).unwrap();
     for (kind, path, reason) in [
-        ("junit", "/dev/full", "No space left"),
-        ("html", "/dev/full", "No space left"),
-        ("json", "/dev/full", "No space left"),
-        ("markdown", "missing/m.md", "No such file"),
+        ("junit", "/dev/full", "no space left"),
+        ("html", "/dev/full", "no space left"),
+        ("json", "/dev/full", "no space left"),
+        ("markdown", "missing/m.md", "there is no folder `missing`"),
         ("sarif", "folder", ""),
         ("gitlab", "/proc/version", ""),
     ] {

@@ -15,6 +15,7 @@ mod gate;
 mod golden;
 mod known_failures;
 mod misbehaviours;
+mod own_agent;
 mod own_files;
 mod recordings;
 #[path = "../support/scenario.rs"]
@@ -27,3 +28,4 @@ mod testing;
 #[path = "../support/tree.rs"]
 mod tree;
 mod versions;
+mod wrong_inputs;

@@ -17,6 +17,7 @@ use crate::cli::eval::lint::lint_skills;
 use crate::cli::eval::reports::{EvalReportArg, Reports};
 use crate::cli::output::typed;
 use crate::cli::project::Project;
+use crate::cli::typed::whole;
 use crate::cli::{CommandError, Format, FormatArg};
 use crate::eval::skill::{Skill, find};
 use crate::eval::spec::Spec;
@@ -70,7 +71,7 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "NAME")]
     pass_env: Vec<String>,
     /// Trials of each case, instead of what the evaluation says
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = |text: &str| whole(text, 1_u32, 1_000_000))]
     trials: Option<u32>,
     /// Only with the skill
     #[arg(long)]
@@ -79,7 +80,7 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "M")]
     model: Option<String>,
     /// How many trials run at a time [default: one for each processor]
-    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = |text: &str| whole(text, 1, u16::MAX))]
     jobs: Option<u16>,
     /// Begin nothing that, costing as much as the dearest so far, would bring all together above this
     #[arg(long, value_name = "USD", value_parser = dollars)]

@@ -10,6 +10,7 @@ use similar::TextDiff;
 use crate::cli::cases::{CaseArgs, Workspace, start};
 use crate::cli::output::{note, tell};
 use crate::cli::project::{Project, variable};
+use crate::cli::typed::whole;
 use crate::cli::{CommandError, Format, complain};
 use crate::exit_code::Outcome;
 use crate::golden::{Normal, Volatile, learn, normalise};
@@ -37,7 +38,7 @@ pub(super) struct LearnArgs {
     #[command(flatten)]
     cases: CaseArgs,
     /// How many times each case runs
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=20))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = |text: &str| whole(text, 2_u32, 20))]
     repeat: u32,
 }
 

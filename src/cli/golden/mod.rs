@@ -104,6 +104,13 @@ impl PendingArgs {
 
     /// What waits and is meant.
     fn pending(&self, store: &Store) -> Result<Vec<PathBuf>, CommandError> {
+        if !store.root().is_dir() {
+            let message = format!(
+                "{}: there are no snapshots; clawgate run --golden update makes them",
+                store.root().display()
+            );
+            return Err(CommandError::NothingSelected(message));
+        }
         let mut pending = store.pending().map_err(|error| unreadable_snapshot(&error))?;
         let waiting = pending.len();
         pending.retain(|path| {

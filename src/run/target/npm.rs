@@ -35,6 +35,7 @@ use super::Target;
 #[cfg(feature = "cli")]
 use super::locate::{installed, on_path};
 use crate::document::{FileError, Item, Table};
+use crate::text::trouble;
 use crate::version::VersionRange;
 #[cfg(feature = "cli")]
 use crate::version::{self};
@@ -100,7 +101,7 @@ pub(crate) enum NpmError {
         said: String,
     },
     /// A file cannot be written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file or folder.
         path: PathBuf,
