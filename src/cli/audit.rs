@@ -12,6 +12,7 @@ use super::fail_on::FailOn;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::judge::{self, Contracts, Options};
+use crate::report::Progress;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Audit, Level, Sample, built_in};
 use crate::text::printable;
@@ -79,11 +80,14 @@ pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
     };
     let mut audit = Audit::default();
     let mut out = args.format.format.stdout();
+    let progress = Progress::start(true, names.len());
     for name in &names {
+        progress.begin(name);
         let (contract, bundle) = open(name)?;
         let contracts = Contracts::only(name)?;
         let gate = |sample: &Sample| reasons(sample, &contracts);
         let part = Audit::run(contract, &bundle, args.seed, &gate)?.held_to(args.fail_on.level());
+        progress.end(name, false);
         if args.format.format == Format::Human {
             let (mutants, killed) = (part.mutants(), part.killed());
             let style = if killed == mutants { GOOD } else { BAD };

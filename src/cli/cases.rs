@@ -7,7 +7,8 @@ use super::output::say;
 use super::project::{Project, variable};
 use super::typed::whole;
 use crate::drift::CaseSet;
-use crate::run::target::{LATEST, Located, NpmError, Target, cache_folder};
+use crate::report::Progress;
+use crate::run::target::{INSTALLING, LATEST, Located, NpmError, Target, cache_folder};
 use crate::run::{Session, cases_on};
 
 /// Which cases, and how.
@@ -28,17 +29,23 @@ pub(super) struct JobsArg {
 }
 
 impl CaseArgs {
-    /// Runs a target through its cases, and reads the recordings.
+    /// Runs a target through its cases, and reads the recordings. `part` is which part of the work it is, for whoever waits.
     pub(super) fn record(
         &self,
         target: &Located,
         project: &Project,
         session: &Session,
         out: &Path,
+        part: &str,
     ) -> Result<CaseSet, CommandError> {
         let planned = cases_on(target, &project.suite()?, &self.cases, 1)?;
         say(&format!("running {} cases on {}", planned.len(), target.choice));
-        session.record(planned, out, project.jobs(self.jobs.jobs), &mut |_| {})?;
+        let progress = Progress::start(true, 0);
+        progress.part(part);
+        let recorded =
+            session.record(planned, out, project.jobs(self.jobs.jobs), &mut |event| progress.on_event(event));
+        drop(progress);
+        recorded?;
         Ok(CaseSet::open(out)?)
     }
 }
@@ -53,7 +60,30 @@ pub(super) fn start() -> Result<Session, CommandError> {
 pub(super) fn install(target: &Target, version: &str) -> Result<PathBuf, NpmError> {
     let newest = if version == LATEST { target.published()?.pop() } else { None };
     let version = newest.as_deref().unwrap_or(version);
-    target.install(version, cache_folder(variable).as_deref(), &mut |what| say(&format!("installing {what}")))
+    let cache = cache_folder(variable);
+    let mut progress = None;
+    target.install(version, cache.as_deref(), &mut |what| {
+        say(&format!("installing {what}"));
+        let shelf = cache.as_deref().map(|cache| cache.join("targets")).unwrap_or_default();
+        let shown = progress.insert(Progress::start(true, 0));
+        shown.note(move || format!("{} MB written", installing_bytes(&shelf) >> 20));
+    })
+}
+
+/// How much of what is being installed below this folder is there.
+fn installing_bytes(shelf: &Path) -> u64 {
+    fn below(folder: &Path) -> u64 {
+        let entries = folder.read_dir().into_iter().flatten().flatten();
+        entries
+            .map(|entry| match entry.metadata() {
+                Ok(file) if file.is_dir() => below(&entry.path()),
+                file => file.map_or(0, |file| file.len()),
+            })
+            .sum()
+    }
+    let entries = shelf.read_dir().into_iter().flatten().flatten();
+    let installing = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(INSTALLING));
+    installing.map(|entry| below(&entry.path())).sum()
 }
 
 /// Where recordings go.

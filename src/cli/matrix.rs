@@ -72,8 +72,14 @@ pub(super) fn run(args: &MatrixArgs) -> Result<Outcome, CommandError> {
         }
     };
     let terms = project.terms(args.contract.as_deref())?;
-    let mut versions =
-        Versions { source, looked: Vec::new(), folder: folder.path(), project: &project, args };
+    let mut versions = Versions {
+        source,
+        looked: Vec::new(),
+        most: order.len().min(args.sample.into()),
+        folder: folder.path(),
+        project: &project,
+        args,
+    };
     let mut found = matrix(&order, args.sample.into(), args.bisect.into(), &mut versions, &terms)?;
     let mut looked = versions.looked;
     looked.sort_by(|a, b| version::compare(a, b));
@@ -135,6 +141,8 @@ struct Versions<'a> {
     source: Source,
     /// Those that could be had.
     looked: Vec<String>,
+    /// How many are looked at, unless something has to be narrowed down.
+    most: usize,
     folder: &'a Path,
     project: &'a Project,
     args: &'a MatrixArgs,
@@ -178,8 +186,10 @@ impl Versions<'_> {
         let folder = cache_folder(variable).map(|cache| installed(&cache, &target.name, version));
         let was_there = folder.as_ref().is_some_and(|folder| folder.exists());
         install(target, version)?;
+        let part = format!("version {} of up to {}", self.looked.len() + 1, self.most);
         let located = target.clone().at_version(version).locate(variable, Demands::default())?;
-        let cases = self.args.cases.record(&located, self.project, session, &self.folder.join(version));
+        let cases =
+            self.args.cases.record(&located, self.project, session, &self.folder.join(version), &part);
         if let Some(folder) = folder.filter(|_| self.args.discard && !was_there) {
             // What cannot be removed is only in the way.
             _ = std::fs::remove_dir_all(folder);

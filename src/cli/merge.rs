@@ -6,6 +6,7 @@ use super::CommandError;
 use super::error::unwritable;
 use super::reports::{ReportArgs, finish};
 use crate::exit_code::Outcome;
+use crate::report::Progress;
 use crate::report::merge::{Log, MergeError, folders, merge};
 use crate::run::{Event, LastRun};
 
@@ -53,10 +54,13 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome, CommandError> {
 }
 
 fn read(args: &MergeArgs) -> Result<Vec<Event>, MergeError> {
-    let mut logs = Vec::new();
+    let (mut logs, progress) = (Vec::new(), Progress::start(true, 0));
     for path in &args.folders {
         for folder in folders(path, &args.out)? {
+            let name = folder.display().to_string();
+            progress.begin(&name);
             logs.push(Log::read(&folder)?);
+            progress.end(&name, false);
         }
     }
     merge(logs, &args.out)

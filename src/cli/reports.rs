@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
+use super::output::say;
 use super::{CommandError, Format};
 use crate::exit_code::Outcome;
 use crate::report::merge::EVENTS_FILE;
@@ -171,7 +172,12 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Ends the reports, tells of those that are lost, and answers with the outcome that follows from that alone.
 pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> Outcome {
-    let (report, lost) = sinks.finish();
+    let (report, lost, written) = sinks.finish();
+    // The events are ours, and every run has them.
+    let told = written.iter().filter(|path| path.file_name().is_none_or(|name| name != EVENTS_FILE));
+    for path in told {
+        say(&format!("wrote {}", path.display()));
+    }
     let mut outcome = Outcome::Ok;
     if let (Some(wanted), Ok(here)) = (args.min_coverage, std::env::current_dir()) {
         let (judged, exercised) = Tested::of(&report.cases, &here).clauses();

@@ -374,7 +374,7 @@ impl RunArgs {
         options.retries = self.retries.unwrap_or(0);
         options.fail_fast = self.fail_fast;
         options.started_at = time::rfc3339(time::now());
-        let progress = Progress::start(self.reports.shows_progress());
+        let progress = Progress::start(self.reports.shows_progress(), 0);
         let snapshots = SnapshotAdvice::new(self.golden.folder(), project);
         let finished = run_cases(planned, &context, &options, last, &mut |event| {
             let mut event = event.clone();

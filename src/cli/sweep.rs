@@ -13,6 +13,7 @@ use crate::exit_code::Outcome;
 use crate::harness::mock::Script;
 use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
+use crate::report::Progress;
 use crate::run::scenario::Scenario;
 use crate::shell::shell_word;
 use crate::text::printable;
@@ -90,6 +91,8 @@ async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outc
         }));
     }
     let (mut outcome, mut passed, mut failed, mut skipped) = (Outcome::Ok, 0, 0, 0);
+    let progress = Progress::start(true, running.len());
+    progress.note(|| "playing faults".to_owned());
     for task in running {
         let (case, played) = match task.await {
             Ok(done) => done,
@@ -98,6 +101,7 @@ async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outc
                 continue;
             }
         };
+        progress.end("", matches!(played, Ok(Played { mismatch: Some(_), .. })));
         match &played {
             Ok(Played { mismatch: None, .. }) => passed += 1,
             Ok(_) => {
@@ -107,8 +111,9 @@ async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outc
             Err(PlayError::Unreachable(_)) => skipped += 1,
             Err(_) => outcome.add(Outcome::Environment),
         }
-        show(args, &case, Some(&played));
+        progress.aside(|| show(args, &case, Some(&played)));
     }
+    drop(progress);
     if passed == 0 && outcome == Outcome::Ok {
         outcome = CommandError::NothingSelected("no case could be played".into()).told();
     }

@@ -250,8 +250,8 @@ impl Sinks {
         }
     }
 
-    /// Writes what is written at the end, and says which reports are lost.
-    pub fn finish(mut self) -> (RunReport, Vec<LostReport>) {
+    /// Writes what is written at the end, and says which reports are lost and which files are there.
+    pub fn finish(mut self) -> (RunReport, Vec<LostReport>, Vec<PathBuf>) {
         for sink in &mut self.all {
             if sink.error.is_some() || sink.stream.is_some() {
                 continue;
@@ -260,12 +260,18 @@ impl Sinks {
                 sink.error = Some(reason);
             }
         }
+        let written =
+            self.all.iter().filter(|sink| sink.error.is_none()).filter_map(|sink| match &sink.destination {
+                Destination::File { path, .. } => Some(path.clone()),
+                Destination::Stdout | Destination::Stderr => None,
+            });
+        let written = written.collect();
         let lost = self.all.into_iter().filter_map(|sink| {
             let (reason, unread) = sink.error?;
             Some(LostReport { kind: sink.kind, destination: sink.destination.name(), reason, unread })
         });
         let lost = lost.collect();
-        (self.report, lost)
+        (self.report, lost, written)
     }
 }
 

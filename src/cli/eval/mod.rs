@@ -5,7 +5,7 @@ mod reports;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
@@ -26,7 +26,7 @@ use crate::eval::{
     SystemClock, Trial, TrialRunner, plan, regrade,
 };
 use crate::exit_code::Outcome;
-use crate::report::{Evaluated, EvaluationText, write_evaluation_page};
+use crate::report::{Evaluated, EvaluationText, Progress, write_evaluation_page};
 use crate::run::Session;
 use crate::run::target::Located;
 use crate::shell::shell_word;
@@ -377,25 +377,56 @@ struct One<'o> {
 /// Passes events on, and remembers when that fails.
 struct Reporter<'r> {
     format: Format,
+    progress: Progress,
+    spent_usd: Arc<Mutex<f64>>,
     text: EvaluationText<'r>,
     error: Option<io::Error>,
 }
 
 impl<'r> Reporter<'r> {
     fn new(format: Format, text: EvaluationText<'r>) -> Self {
-        Self { format, text, error: None }
+        Self { format, progress: Progress::start(true, 0), spent_usd: Arc::default(), text, error: None }
     }
 
     fn hear(&mut self, event: &Event<'_>) {
+        self.advance(event);
         if self.error.is_some() {
             return;
         }
-        let mut out = self.format.stdout();
-        let written = match self.format {
-            Format::Human => self.text.event(&mut out, event),
-            Format::Json => write_json(&mut out, event),
-        };
-        self.error = written.and_then(|()| out.flush()).err();
+        let (format, text) = (self.format, &mut self.text);
+        self.error = self
+            .progress
+            .aside(|| {
+                let mut out = format.stdout();
+                match format {
+                    Format::Human => text.event(&mut out, event)?,
+                    Format::Json => write_json(&mut out, event)?,
+                }
+                out.flush()
+            })
+            .err();
+    }
+
+    /// Shows how far it is and what it cost so far.
+    fn advance(&self, event: &Event<'_>) {
+        match event {
+            Event::Started { trials, finished, .. } => {
+                let left = usize::try_from(trials.saturating_sub(*finished)).unwrap_or(usize::MAX);
+                self.progress.of(left);
+                let spent = Arc::clone(&self.spent_usd);
+                self.progress.note(move || match *spent.lock().unwrap_or_else(PoisonError::into_inner) {
+                    0.0 => String::new(),
+                    dollars => format!("${dollars:.4}"),
+                });
+            }
+            Event::TrialStarted(id) => self.progress.begin(&id.to_string()),
+            Event::TrialFinished(trial) => {
+                let cost = trial.usage.cost_usd;
+                *self.spent_usd.lock().unwrap_or_else(PoisonError::into_inner) += cost;
+                self.progress.end(&trial.id.to_string(), false);
+            }
+            Event::Waiting(_) | Event::Finished(_) => {}
+        }
     }
 
     fn finish(self) -> io::Result<()> {

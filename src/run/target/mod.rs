@@ -48,7 +48,7 @@ pub(crate) use locate::{LATEST, cache_folder, installed, installed_versions};
 pub(crate) use locate::{LocateError, Located};
 pub(crate) use npm::Npm;
 #[cfg(feature = "cli")]
-pub(crate) use npm::NpmError;
+pub(crate) use npm::{INSTALLING, NpmError};
 pub(crate) use prices::Prices;
 #[cfg(feature = "cli")]
 pub(crate) use range::Span;

@@ -58,6 +58,10 @@ struct Packed {
     path: String,
 }
 
+/// How the folder begins in which a version is put together.
+#[cfg(feature = "cli")]
+pub(crate) const INSTALLING: &str = ".installing-";
+
 /// Why a version cannot be had.
 #[cfg(feature = "cli")]
 #[derive(Debug, thiserror::Error)]
@@ -200,8 +204,7 @@ impl Target {
         let shelf = folder.parent().unwrap_or(cache.unwrap_or(&folder));
         fs::create_dir_all(shelf).map_err(at(shelf))?;
         begin(&format!("{package}@{version}"));
-        let building =
-            tempfile::Builder::new().prefix(".installing-").tempdir_in(shelf).map_err(at(shelf))?;
+        let building = tempfile::Builder::new().prefix(INSTALLING).tempdir_in(shelf).map_err(at(shelf))?;
         fetch(&package, version, building.path())?;
         let inside = Path::new("node_modules").join(&package).join(path);
         if !building.path().join(&inside).is_file() {
