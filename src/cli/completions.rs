@@ -7,7 +7,7 @@ use clap_complete::Shell;
 use super::{CommandError, Format, definition};
 use crate::exit_code::Outcome;
 
-/// Prints completions for a shell
+/// Print completions for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -43,7 +43,7 @@ Examples:
   claude -p 'say hi' --output-format stream-json --verbose | clawgate judge -
   clawgate judge run.ndjson --exit-code 1 --stderr run.stderr
   clawgate judge recordings/ --format json | jq .verdict.class
-  clawgate judge --contract claws-events --profile origin .claws/events
+  clawgate judge --contract claws-events --reading origin .claws/events
 
 Exit codes: 0 every verdict is ok (or allowed) and no clause is broken that --fail-on names; 100 otherwise; 2 an input cannot be read;
 4 there was nothing to judge.")]
@@ -58,8 +58,8 @@ pub(super) struct JudgeArgs {
     /// The reading that an event log is held to: the document by its letter, any reading that its text supports, or
     /// what the published server does
     /// [default: as recorded, else strict]
-    #[arg(long, value_name = "PROFILE", value_parser = super::profile)]
-    profile: Option<Profile>,
+    #[arg(long, alias = "profile", value_name = "READING", value_parser = super::profile)]
+    reading: Option<Profile>,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| whole(text, -1_i32, 255))]
     exit_code: Option<i32>,
@@ -249,7 +249,7 @@ impl JudgeArgs {
         let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
         options.heuristics = !self.no_heuristics;
         options.background_disabled = flag.map(|(_, value)| value == "1");
-        options.profile = self.profile;
+        options.profile = self.reading;
         options.exit = self.exit_code.map(Exit::with_code);
         if let Some(path) = &self.stderr {
             let mut stderr = Vec::new();

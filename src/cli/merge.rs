@@ -10,7 +10,7 @@ use crate::report::Progress;
 use crate::report::merge::{Log, MergeError, folders, merge};
 use crate::run::{Event, LastRun};
 
-/// Puts the results of shards together, as if one run had made them
+/// Put the results of shards together, as if one run had made them
 ///
 /// Each shard leaves plain files in its --out folder; carry them to one place by whatever means there is. A whole run
 /// can be given too, to make further reports of it.

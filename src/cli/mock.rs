@@ -23,7 +23,7 @@ use crate::run::scenario::Scenario;
 use crate::run::scenario::library;
 use crate::text::printable;
 
-/// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
+/// Serve a scripted Anthropic API on loopback until Ctrl-C, then say what was asked of it
 ///
 /// The first line on standard output is the base URL: point `ANTHROPIC_BASE_URL` at it. Requests are listed on standard
 /// error as they come; with --format json they are lines of standard output. A program that starts it holds it by
@@ -48,14 +48,14 @@ pub(super) struct Args {
     /// Exit with 100 when a request matched nothing or was invalid, or a turn was never asked for.
     #[arg(long)]
     strict: bool,
-    /// Does not list the requests as they come.
+    /// Do not list the requests as they come
     #[arg(long, short)]
     quiet: bool,
-    /// Is held by standard input: a line asks for a summary so far, which comes once no answer is being written; the
+    /// Be held by standard input: a line asks for a summary so far, which comes once no answer is being written; the
     /// end of it stops, as Ctrl-C does.
     #[arg(long)]
     stdin: bool,
-    /// Gives the whole body of each request too, as its `content`; what looks like a credential is masked. Needs
+    /// Give the whole body of each request too, as its `content`; what looks like a credential is masked. Needs
     /// --format json.
     #[arg(long)]
     bodies: bool,

@@ -15,7 +15,7 @@ use crate::text::trouble;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ReportArgs {
-    /// A report: terminal, json, junit, sarif, github, gitlab, markdown, html or conformance. PATH may be `-`; without
+    /// A report: terminal, json, junit, tap, sarif, github, gitlab, markdown, html or conformance. PATH may be `-`; without
     /// it the report goes to its usual file in --out, or to standard output (terminal, json, github). Several at once
     #[arg(
         long,

@@ -32,7 +32,7 @@ use crate::schema;
 use crate::text::{nearest, trouble};
 use crate::time;
 
-/// Runs scenarios on targets, records what happens, and judges it
+/// Run scenarios on targets, record what happens, and judge it
 ///
 /// Without a target the whole built-in suite runs on `reference`, an agent command line inside clawgate.
 #[derive(Debug, Clone, clap::Args)]
@@ -253,7 +253,9 @@ impl RunArgs {
         if args.list {
             return list(&planned, args.reports.format());
         }
-        targets.iter().for_each(|target| tell_left_out(&suite, target));
+        for target in &targets {
+            tell_left_out(&suite, target);
+        }
         let golden = args.golden.options(&targets)?;
         let mut outcome = match &golden {
             // A scenario file alone says nothing about the cases of the others.

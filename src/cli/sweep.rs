@@ -18,7 +18,7 @@ use crate::run::scenario::Scenario;
 use crate::shell::shell_word;
 use crate::text::printable;
 
-/// Derives every cut point times every fault from a healthy scenario, and shows each on the wire.
+/// Derive every cut point times every fault from a healthy scenario, and show each on the wire
 ///
 /// Each case is played on a server of its own by a raw client, and what came is compared with what the fault promises,
 /// byte for byte. The id of a case names it for ever: --case ID plays it again, and the command beside it serves it to
@@ -27,17 +27,17 @@ use crate::text::printable;
 pub(super) struct Args {
     /// A scenario file, or the name of a built-in scenario.
     scenario: String,
-    /// Only lists the cases.
+    /// List the cases and stop
     #[arg(long)]
     list: bool,
-    /// Only the case of this id. Repeatable.
+    /// Only these cases: the id of one, or its beginning
     #[arg(long, value_name = "ID")]
     case: Vec<String>,
     /// Only cases whose id contains this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// How many cases are played at once.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 1_u16, 64))]
+    /// How many cases run at a time
+    #[arg(long, short, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 1_u16, 64))]
     jobs: u16,
     #[command(flatten)]
     format: FormatArg,
@@ -60,13 +60,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CommandError> {
 fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandError> {
     let all = cases(&scenario.name, &scenario.script);
     for id in &args.case {
-        if !all.iter().any(|case| case.id == *id) {
+        if !all.iter().any(|case| case.id.starts_with(id.as_str())) {
             let message = format!("{} has no case {id}; --list lists them", args.scenario);
             return Err(CommandError::Usage(message));
         }
     }
     let chosen = |case: &SweepCase| {
-        (args.case.is_empty() || args.case.contains(&case.id))
+        (args.case.is_empty() || args.case.iter().any(|id| case.id.starts_with(id.as_str())))
             && args.filter.as_ref().is_none_or(|text| case.id.contains(text.as_str()))
     };
     let selected: Vec<SweepCase> = all.into_iter().filter(chosen).collect();

@@ -15,7 +15,7 @@ use crate::run::target::{Located, cache_folder, installed_versions};
 use crate::run::{LastRun, RunOptions, cases_on, run as run_cases};
 use crate::text::printable;
 
-/// Lists, installs and examines targets
+/// List, install and examine targets
 #[derive(Debug, clap::Args)]
 pub(super) struct TargetArgs {
     #[command(subcommand)]
@@ -24,7 +24,7 @@ pub(super) struct TargetArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum TargetCommand {
-    /// The targets there are, and where each is found
+    /// List the targets, and where each is found
     List {
         /// Also how the reference target can be told to misbehave
         #[arg(long)]
@@ -32,7 +32,7 @@ enum TargetCommand {
         #[command(flatten)]
         format: super::FormatArg,
     },
-    /// Installs a version of a target through npm into the cache: claude@2.1.197, or claude@latest
+    /// Install a version of a target through npm into the cache: claude@2.1.197, or claude@latest
     ///
     /// Exactly that version, and nothing of it is executed. Older versions of the Claude CLI are scripts, for which Node.js
     /// is needed. The cache is `CLAWGATE_CACHE`, else clawgate in the user's cache; a folder in it can be removed at any time.
@@ -41,7 +41,7 @@ enum TargetCommand {
         #[arg(value_name = "TARGET@VERSION")]
         what: String,
     },
-    /// Whether a target is found, says its version, starts, and answers over loopback
+    /// Examine whether a target is found, says its version, starts, and answers over loopback
     Doctor {
         /// The targets to examine [default: all]
         #[arg(value_name = "T")]

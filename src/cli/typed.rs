@@ -7,7 +7,7 @@ use crate::text::nearest;
 /// The same error, saying also which variable a value is from and which command was probably meant.
 pub(super) fn explained(
     mut error: clap::Error,
-    definition: clap::Command,
+    definition: &clap::Command,
     variable: impl Fn(&str) -> Option<String>,
 ) -> clap::Error {
     let text = |kind| match error.get(kind) {
@@ -43,7 +43,7 @@ pub(super) fn explained(
 /// A whole number within these bounds.
 pub(super) fn whole<T>(text: &str, least: T, most: T) -> Result<T, String>
 where
-    T: std::str::FromStr + PartialOrd + std::fmt::Display,
+    T: std::str::FromStr + PartialOrd + std::fmt::Display + Copy,
 {
     let number = text.parse().ok().filter(|number| (&least..=&most).contains(&number));
     number.ok_or_else(|| format!("expected a whole number from {least} to {most}"))

@@ -29,6 +29,7 @@ mod run_report;
 mod sarif;
 mod sinks;
 pub(crate) mod style;
+mod tap;
 mod terminal;
 pub(crate) mod timeline;
 mod wrap;

@@ -10,7 +10,7 @@ use super::document::{self, RenderError};
 use super::run_report::RunReport;
 use super::sarif::Baseline;
 use super::terminal::Terminal;
-use super::{conformance, github, gitlab, html, junit, markdown, sarif};
+use super::{conformance, github, gitlab, html, junit, markdown, sarif, tap};
 use crate::run::Event;
 use crate::run::Recorded;
 use crate::text::{nearest, trouble};
@@ -25,6 +25,8 @@ pub enum Kind {
     Json,
     /// XML for the test tab of a CI system.
     Junit,
+    /// Lines of the Test Anything Protocol.
+    Tap,
     /// JSON for code scanning.
     Sarif,
     /// Annotations and a step summary for GitHub Actions.
@@ -41,10 +43,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Terminal,
         Self::Json,
         Self::Junit,
+        Self::Tap,
         Self::Sarif,
         Self::Github,
         Self::Gitlab,
@@ -59,6 +62,7 @@ impl Kind {
             Self::Terminal => "terminal",
             Self::Json => "json",
             Self::Junit => "junit",
+            Self::Tap => "tap",
             Self::Sarif => "sarif",
             Self::Github => "github",
             Self::Gitlab => "gitlab",
@@ -73,6 +77,7 @@ impl Kind {
         match self {
             Self::Terminal | Self::Json | Self::Github => None,
             Self::Junit => Some("junit.xml"),
+            Self::Tap => Some("report.tap"),
             Self::Sarif => Some("report.sarif"),
             Self::Gitlab => Some("gl-code-quality-report.json"),
             Self::Markdown => Some("report.md"),
@@ -337,6 +342,7 @@ impl Sink {
     fn render(&self, run: &RunReport, context: &Context, options: &Options) -> Result<String, RenderError> {
         match self.kind {
             Kind::Junit => Ok(junit::render(run, context)),
+            Kind::Tap => Ok(tap::render(run)),
             Kind::Sarif => Ok(sarif::render(run, context, options.baseline.as_ref())),
             Kind::Github => Ok(github::annotations(run, context)),
             Kind::Gitlab => Ok(gitlab::render(run, context)),

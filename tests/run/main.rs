@@ -9,6 +9,7 @@ mod cli;
 #[path = "../support/command.rs"]
 mod command;
 mod containment;
+mod file_schemas;
 #[path = "../support/files.rs"]
 mod files;
 mod gate;

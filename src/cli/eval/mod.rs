@@ -35,9 +35,9 @@ use crate::shell::shell_word;
 const CREDENTIALS: [&str; 4] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"];
 
-/// Measures how often a skill does its job
+/// Measure how often a skill does its job
 ///
-/// Runs each case of an evaluation many times, with the skill and without, each in a fresh directory, and says how
+/// Each case of an evaluation runs many times, with the skill and without, each in a fresh directory; the answer is how
 /// often it passed. A rate limit, a crash or a hang is tried again and else not measured: it lowers no pass rate.
 #[derive(Debug, clap::Args)]
 #[command(

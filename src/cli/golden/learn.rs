@@ -25,7 +25,9 @@ use crate::run::{ContractCache, Event, Suite, cases_on};
 /// says so, is proposed. The clock is moved by libfaketime; without it the command says that it was not.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example: clawgate golden learn-volatile --target targets/mine.toml --case smoke | patch -p0
+Examples:
+  clawgate golden learn-volatile --target targets/mine.toml --case smoke | patch -p0
+
 Exit codes: 0 nothing differs, or the patch says what to do; 100 something differs that no entry can hide; 2 usage; 3 the
 target is missing; 4 nothing was selected.")]
 pub(super) struct LearnArgs {

@@ -133,15 +133,17 @@ fn protocols(program: &str) -> String {
             "{program}: is a directory; a target is a name, NAME=PROGRAM, or a file that ends in .toml"
         );
     }
-    let mut text = format!("{program}: which protocol does it speak? Choose one, and type:");
-    for (name, toml) in TARGETS.iter().filter(|(name, _)| *name != REFERENCE) {
+    let lines = TARGETS.iter().filter(|(name, _)| *name != REFERENCE).map(|(name, toml)| {
         let contracts = Target::parse(name, toml).map(|target| target.speaks).unwrap_or_default();
         let contracts: Vec<String> = contracts.into_iter().map(|speaks| speaks.contract).collect();
         let typed = format!("{name}={program}");
-        text.push_str(&format!("\n  --target {:<24} {}", shell_word(&typed), contracts.join(", ")));
-    }
-    text.push_str("\nA target file of your own says more: clawgate help targets");
-    text
+        format!("\n  --target {:<24} {}", shell_word(&typed), contracts.join(", "))
+    });
+    format!(
+        "{program}: which protocol does it speak? Choose one, and type:{}\nA target file of your own says more: clawgate \
+         help targets",
+        lines.collect::<String>()
+    )
 }
 
 fn read(path: &Path) -> Result<Target, ChoiceError> {
