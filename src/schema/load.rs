@@ -14,6 +14,7 @@ use super::include::{self, Sections, Texts};
 use super::invocation::Invocation;
 use super::policy::Policy;
 use super::rule::choice;
+use super::question::Questions;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
 use crate::document::{FileError, Item, Table, VolatileEntry};
@@ -169,7 +170,8 @@ impl Contract {
         let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
         let schemas = read_schemas(bundle)?;
         let kinds = load_kinds(sections.get("kind"), protocol, &schemas)?;
-        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas)?;
+        let questions = Questions::default();
+        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas, &questions)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         let invocation = load_invocation(&sections)?;
         let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
@@ -189,6 +191,7 @@ impl Contract {
             volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
             by_kind: Self::index(&kinds, &clauses),
+            questions: questions.count(),
             kinds,
             clauses,
             schemas,
@@ -302,6 +305,7 @@ fn load_clauses(
     nodes: Vec<(Item<'_>, usize)>,
     kinds: &Kinds,
     schemas: &Schemas,
+    questions: &Questions,
 ) -> Result<Vec<Clause>, FileError> {
     let mut references = Vec::new();
     for (node, _) in &nodes {
@@ -327,6 +331,7 @@ fn load_clauses(
         trees: &trees,
         schemas,
         validators: &validators,
+        questions,
     };
     let mut clauses: Vec<Clause> = Vec::new();
     for (node, line) in nodes {
