@@ -80,15 +80,18 @@ impl Bundle {
 
     /// The same files with those of the contract that this one includes: a directory `beside` it, else a built-in one.
     pub(crate) fn with_included(self, beside: Option<&Path>) -> Result<Self, FileError> {
-        let Some((name, place)) = include::included(&self)? else { return Ok(self) };
+        let Some((name, place, takes_files)) = include::included(&self)? else { return Ok(self) };
         let beside =
             beside.map(|folder| folder.join(&name)).filter(|path| path.join(CONTRACT_FILE).is_file());
         let found = match beside {
             Some(path) => Self::read_alone(&path),
             None => super::library::built_in_files(&name),
         };
-        let found =
+        let mut found =
             found.map_err(|error| place.saying(format_args!("includes `{name}`: {}", error.message)))?;
+        if !takes_files {
+            found.files.retain(|name, _| name == CONTRACT_FILE);
+        }
         if include::included(&found)?.is_some() {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
