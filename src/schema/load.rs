@@ -16,7 +16,7 @@ use super::policy::Policy;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{FileError, Item, Table, VolatileEntry};
+use crate::document::{self, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -127,7 +127,7 @@ impl Bundle {
             if size > MAX_FILE {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
-            let bytes = fs::read(&path).map_err(|error| FileError::whole(&label, error))?;
+            let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
             self.files.insert(name, bytes);
         }
         Ok(())
