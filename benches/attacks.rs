@@ -105,7 +105,7 @@ const ATTACKS: &[Attack] = &[
     },
     attack(
         "reads the environment of those above it",
-        "p=$PPID; while [ \"$p\" -gt 0 ]; do tr '\\0' '\\n' < /proc/$p/environ; p=$(sed -n 's/^PPid:.//p' /proc/$p/status); done 2>/dev/null; sleep T",
+        "p=$(sed -n 's/^PPid:.//p' /proc/$PPID/status); cat /proc/$PPID/environ /proc/$p/environ 2>/dev/null; sleep T",
     ),
     attack(
         "puts a link where it is recorded",

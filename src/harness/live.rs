@@ -326,4 +326,53 @@ mod tests {
         let whole = lines.repeat(500) + "************************\n";
         assert!(slow.heard == whole.as_bytes(), "{} bytes were heard", slow.heard.len());
     }
+
+    /// Asks whether there is a result when the first bytes came, while the target prints on and on.
+    struct Behind {
+        heard: Vec<u8>,
+        asked_after: Option<usize>,
+        more: std::sync::mpsc::Sender<()>,
+        came: Receiver<()>,
+    }
+
+    impl Listener for Behind {
+        fn stdout(&mut self, bytes: &[u8]) -> Seen {
+            self.heard.extend_from_slice(bytes);
+            // There is always more by the time that this is heard.
+            if self.asked_after.is_none() {
+                self.more.send(()).unwrap();
+                self.came.recv().unwrap();
+            }
+            Seen::Result
+        }
+
+        fn has_result(&mut self) -> bool {
+            self.asked_after = Some(self.heard.len());
+            true
+        }
+    }
+
+    #[test]
+    fn a_target_that_prints_on_after_its_result_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let backlog = Backlog::new().unwrap();
+        let mut live = Live::new(&backlog, &Masker::new([""; 0]), folder.path()).unwrap();
+        let stdout = live.stdout_file().unwrap();
+        let ((more, wants), (came, has_come)) = (channel(), channel());
+        let mut behind = Behind { heard: Vec::new(), asked_after: None, more, came: has_come };
+        live.stdout(b"{}\n", Instant::now()).unwrap();
+        live.ask_for_result();
+        std::thread::scope(|scope| {
+            let hears = scope.spawn(|| backlog.hear(&stdout, &mut behind));
+            while !live.understood().contains(&Meaning::IsResult(true)) {
+                if wants.try_recv().is_ok() {
+                    live.stdout(b"{}\n", Instant::now()).unwrap();
+                    came.send(()).unwrap();
+                }
+            }
+            live.finish().unwrap();
+            hears.join().unwrap().unwrap();
+        });
+        assert_eq!(behind.asked_after, Some(3));
+    }
 }

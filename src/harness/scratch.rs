@@ -107,8 +107,8 @@ mod tests {
     fn what_is_held_stays_and_what_a_killed_maker_left_goes() {
         let folder = tempfile::tempdir().unwrap();
         let held = Scratch::new(folder.path(), "room-").unwrap();
-        let left = Scratch::new(folder.path(), "room-").unwrap();
-        let (kept, left) = (held.path().to_owned(), left.path().to_owned());
+        let kept = held.path().to_owned();
+        let left = Scratch::new(folder.path(), "room-").unwrap().path().to_owned();
         fs::create_dir_all(left.join("a/b")).unwrap();
         fs::write(left.join("a/b/file"), "x").unwrap();
         for path in [left.join("a"), left.clone()] {

@@ -499,3 +499,84 @@ fn what_is_not_to_be_had_is_said_and_nothing_breaks_off() {
         assert!(matches!(output.status.code(), Some(0 | 3 | 100)), "{limit}: {:?} {said}", output.status);
     }
 }
+
+#[test]
+fn what_a_target_locks_away_is_recorded_all_the_same() {
+    let folder = TempDir::new().unwrap();
+    let locks = "mkdir -p d/e; echo x > d/e/f; echo y > g; chmod 000 d/e/f g d/e d; echo '{}'";
+    script(&folder, "locks", locks, "", "exit = 0");
+    let output = as_other_user(&folder, &["run", "locks.toml", "--out", "out"]).unwrap();
+    let facts = facts(&folder.path().join("out/reference/locks"));
+    let files: Vec<_> = facts["files"].as_array().unwrap().iter().collect();
+    let paths: Vec<_> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["work/d/e/f", "work/g"], "{output:?}");
+    assert!(files.iter().all(|file| file["sha256"].is_string()), "{facts}");
+}
+
+#[test]
+fn a_supervisor_that_was_stopped_goes_on_at_the_deadline() {
+    let folder = TempDir::new().unwrap();
+    script(&folder, "stops", "kill -STOP $PPID; sleep 86481", "wall_ms = 300", "verdict = \"timeout\"");
+    let (end, facts) = run_script(&folder, "stops", &["--network", "off"]);
+    assert_eq!(facts["exit"]["timed_out"], "wall", "{end}");
+    assert_eq!(process_with("86481"), None);
+}
+
+#[test]
+fn root_without_namespaces_keeps_its_environment_to_itself() {
+    let folder = TempDir::new().unwrap();
+    let reads = "p=$(sed -n 's/^PPid:.//p' /proc/$PPID/status); \
+                 cat /proc/$PPID/environ /proc/$p/environ 2>/dev/null | grep -ac of-the-user-alone; echo '{}'";
+    script(&folder, "reads", reads, "", "");
+    let mut command = process(&folder);
+    command.args(["run", "reads.toml", "--network", "off", "--out", "out"]).env("A_KEY", "of-the-user-alone");
+    command.output().unwrap();
+    let said = stdout(&folder, "reads");
+    assert_eq!(said, "0\n{}\n");
+}
+
+#[test]
+fn a_killed_installation_leaves_no_npm_and_its_folder_goes_with_the_next() {
+    let folder = TempDir::new().unwrap();
+    let npm = folder.path().join("npm");
+    let write = |script: &str| {
+        fs::write(&npm, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&npm, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let install = || {
+        let mut command = process(&folder);
+        let path = format!("{}:/usr/bin:/bin", folder.path().display());
+        command.args(["target", "install", "claude@2.1.197"]).env("PATH", path);
+        command.env("CLAWGATE_CACHE", folder.path().join("cache")).stderr(Stdio::null());
+        command
+    };
+    write("exec sleep 86491");
+    let mut clawgate = install().spawn().unwrap();
+    let running = loop {
+        if let Some(running) = process_with("86491") {
+            break running;
+        }
+        assert!(clawgate.try_wait().unwrap().is_none(), "clawgate ended early");
+        std::thread::yield_now();
+    };
+    clawgate.kill().unwrap();
+    clawgate.wait().unwrap();
+    wait_for_end(running.as_raw_nonzero().get().cast_unsigned());
+    let building = || {
+        let mut entries = walkdir(&folder.path().join("cache"));
+        entries.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with(".installing-"));
+        entries.len()
+    };
+    assert_eq!(building(), 1);
+    write("exit 1");
+    assert_eq!(install().output().unwrap().status.code(), Some(3));
+    assert_eq!(building(), 0);
+}
+
+/// Every directory below a folder.
+fn walkdir(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders: Vec<_> = entries.filter(|path| path.is_dir()).collect();
+    let below: Vec<_> = folders.iter().flat_map(|folder| walkdir(folder)).collect();
+    folders.into_iter().chain(below).collect()
+}
