@@ -17,7 +17,7 @@ use super::rule::choice;
 use super::question::Questions;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{FileError, Item, Table, VolatileEntry};
+use crate::document::{self, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -131,7 +131,7 @@ impl Bundle {
             if size > MAX_FILE {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
-            let bytes = fs::read(&path).map_err(|error| FileError::whole(&label, error))?;
+            let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
             self.files.insert(name, bytes);
         }
         Ok(())
