@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::harness::secrets::Masker;
+use crate::text::Masker;
 use crate::json::Node;
 use crate::stream_json::{Limits, Line, Message, StreamReader};
 use crate::text::head;

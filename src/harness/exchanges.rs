@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::mock::Journal;
 use super::mock::kept::KeptExchange;
 use super::mock::served::Served;
-use super::secrets::Masker;
+use crate::text::Masker;
 
 /// The requests of a run with the answers to them.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::capture::{Meaning, Sink};
-use super::secrets::Masker;
+use crate::text::Masker;
 use crate::recording::{Facts, Recording, STDERR_HEAD};
 
 /// Of standard error this much is recorded; the rest is counted.

@@ -14,7 +14,6 @@ mod partial;
 mod record;
 mod remove;
 pub(crate) mod room;
-pub(crate) mod secrets;
 pub(crate) mod stop;
 pub(crate) mod supervise;
 pub(crate) mod terminal;

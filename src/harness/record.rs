@@ -23,7 +23,7 @@ use super::live::{Backlog, Listener, Live, Printed};
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
 use super::partial::{KEPT_FILES, Partial, copy_written};
 use super::room::{Room, RoomError, RoomFile};
-use super::secrets::Masker;
+use crate::text::Masker;
 use super::stop::Stop;
 use super::supervise::{Demands, Isolation, Place, Pool, Start, Streams, SuperviseError, Supervisor, View};
 use super::terminal;

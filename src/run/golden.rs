@@ -10,7 +10,7 @@ use crate::golden::{
     Checked, Difference, Fingerprint, Mode, Normalised, Outcome, Store, StoreError, Volatile,
 };
 #[cfg(feature = "cli")]
-use crate::harness::secrets::Masker;
+use crate::text::Masker;
 use crate::recording::Recording;
 use crate::shell::shell_word;
 use crate::text::printable;

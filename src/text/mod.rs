@@ -1,5 +1,5 @@
-//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what a terminal may show, and cutting to a
-//! length.
+//! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what a terminal may show, what nobody may
+//! see, and cutting to a length.
 
 mod clip;
 #[cfg(feature = "testing")]
@@ -10,6 +10,7 @@ mod hex;
 mod nearest;
 #[cfg(feature = "testing")]
 mod printable;
+mod secrets;
 
 pub(crate) use clip::{clip, head, tail};
 #[cfg(feature = "testing")]
@@ -24,3 +25,4 @@ pub(crate) use nearest::nearest;
 pub(crate) use nearest::{did_you_mean, nearest_within};
 #[cfg(feature = "testing")]
 pub(crate) use printable::{needs_escape, printable, visible};
+pub(crate) use secrets::{Masked, Masker};

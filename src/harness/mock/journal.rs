@@ -14,7 +14,7 @@ use super::request::ApiRequest;
 use super::script::Turn;
 use super::validate::RequestFinding;
 #[cfg(feature = "cli")]
-use crate::harness::secrets::Masker;
+use crate::text::Masker;
 use crate::text::clip;
 use crate::text::hex;
 
