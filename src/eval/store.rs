@@ -25,6 +25,7 @@ use super::skill::{DiscoverError, Skill};
 use super::spec::{Kind, Spec, digest};
 use super::transcript;
 use super::trial::{Arm, Status, Trial, TrialId};
+use crate::text::printable_json;
 
 const TRIAL_FILE: &str = "trial.json";
 const ITERATION_FILE: &str = "iteration.json";
@@ -162,7 +163,7 @@ fn write(path: &Path, text: &str) -> Result<(), StoreError> {
 }
 
 fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+    printable_json(&format!("{value:#}\n")).into_owned()
 }
 
 /// A name for a directory; what cannot stand there is replaced, and told apart by a digest.

@@ -34,7 +34,7 @@ pub(super) fn of(recording: &Path) -> io::Result<String> {
         reader.push(&chunk[..length], &mut |line| transcript.line(line));
     }
     reader.finish(&mut |line| transcript.line(line));
-    Ok(Masker::new([]).mask(&transcript.text))
+    Ok(Masker::default().mask(&transcript.text))
 }
 
 struct Transcript {

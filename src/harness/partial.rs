@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::room::{self, Room};
+use super::room::Room;
 use crate::recording::Recording;
+use crate::text::{Masked, Masker};
 
 /// The folder of a recording that holds what the target wrote.
 pub(crate) const KEPT_FILES: &str = "outputs";
@@ -46,8 +47,8 @@ impl Drop for Partial {
     }
 }
 
-/// Copies what a run wrote into its working directory, up to a limit.
-pub(super) fn copy_written(from: &Room, to: &Path) -> io::Result<()> {
+/// Copies what a run wrote into its working directory, up to a limit and with its secrets masked.
+pub(super) fn copy_written(from: &Room, to: &Path, masker: &Masker) -> io::Result<()> {
     let mut left = MOST_KEPT_BYTES;
     for file in from.written() {
         let Some(name) = file.path.strip_prefix("work/") else { continue };
@@ -57,11 +58,12 @@ pub(super) fn copy_written(from: &Room, to: &Path) -> io::Result<()> {
         }
         let Some(rest) = left.checked_sub(file.bytes) else { continue };
         left = rest;
-        let copy = to.join(name);
+        let copy = to.join(masker.mask(name));
         if let Some(folder) = copy.parent() {
             fs::create_dir_all(folder)?;
         }
-        room::copy(&from.place(name), &copy)?;
+        let mut written = Masked::with(fs::File::open(from.place(name))?, masker.clone());
+        io::copy(&mut written, &mut fs::File::create(&copy)?)?;
     }
     Ok(())
 }

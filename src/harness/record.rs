@@ -163,6 +163,8 @@ pub(crate) struct Recorded {
     pub(crate) room: Room,
     /// What was recorded; what the target printed is read from memory if it fits.
     pub(crate) recording: Recording,
+    /// Knows the secrets of the run.
+    pub(crate) masker: Masker,
     partial: Partial,
 }
 
@@ -358,17 +360,24 @@ impl Ran<'_> {
                 }),
             ),
         ];
-        facts.other.extend(observed.map(|(name, value)| (name.to_owned(), value)));
+        // Names of files and command lines are the target's own words.
+        facts.other.extend(observed.map(|(name, mut value)| {
+            masker.mask_value(&mut value);
+            (name.to_owned(), value)
+        }));
+        if let Some(error) = &mut facts.exit.spawn_error {
+            error.message = masker.mask(&error.message);
+        }
         if is_scripted {
             facts.other.insert("served".into(), exchanges.served.into());
         }
         if self.keep_files {
-            copy_written(&room, &partial.folder.join(KEPT_FILES))?;
+            copy_written(&room, &partial.folder.join(KEPT_FILES), &masker)?;
         }
         let input = self.input.filter(|text| text.len() <= MOST_INPUT);
         let input = input.map(|text| masker.mask_bytes(text.into_bytes()));
         let recording = printed.recording(facts, &partial.folder).with_input(exchanges.bodies, input);
-        Ok(Recorded { captured, printed, journal, room, recording, partial })
+        Ok(Recorded { captured, printed, journal, room, recording, masker, partial })
     }
 }
 

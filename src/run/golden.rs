@@ -71,7 +71,7 @@ pub(crate) struct GoldenSummary {
 /// Whether a text holds what looks like a credential, whoever printed it.
 #[cfg(feature = "cli")]
 pub(crate) fn is_secret(text: &str) -> bool {
-    Masker::new([]).mask(text) != text
+    Masker::default().mask(text) != text
 }
 
 impl Notes {

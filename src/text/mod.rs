@@ -24,5 +24,7 @@ pub(crate) use nearest::nearest;
 #[cfg(feature = "contracts")]
 pub(crate) use nearest::{did_you_mean, nearest_within};
 #[cfg(feature = "testing")]
-pub(crate) use printable::{needs_escape, printable, visible};
+pub(crate) use printable::{has_command, needs_escape, printable, visible};
+#[cfg(feature = "cli")]
+pub(crate) use printable::{line_of_ours, printable_json};
 pub(crate) use secrets::{Masked, Masker};

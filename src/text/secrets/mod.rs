@@ -148,7 +148,7 @@ impl Masker {
                 let end = open.map_or(lines.len(), |start| at + start);
                 self.give_pieces(out);
                 self.give(&lines[from..end], std::mem::take(&mut given), true, out);
-                (from, at) = (end, end);
+                from = end;
                 if from == lines.len() {
                     return;
                 }

@@ -16,9 +16,14 @@ pub(crate) struct Masked<R> {
 }
 
 impl<R: Read> Masked<R> {
+    /// Masks what looks like a credential.
     pub(crate) fn new(inner: R) -> Self {
-        let chunk = vec![0; 64 << 10];
-        Self { inner, masker: Masker::default(), ready: Vec::new(), at: 0, chunk, is_over: false }
+        Self::with(inner, Masker::default())
+    }
+
+    /// Masks what this masker knows, too.
+    pub(crate) fn with(inner: R, masker: Masker) -> Self {
+        Self { inner, masker, ready: Vec::new(), at: 0, chunk: vec![0; 64 << 10], is_over: false }
     }
 }
 
