@@ -56,9 +56,14 @@ mod tests {
     #[test]
     fn what_is_hidden_is_spelled_out_and_a_shell_reads_it_back() {
         assert_eq!(shell_word("a\nb"), r"$'a\nb'");
-        for word in
-            ["two\nlines\t'quoted' \\n", "\u{1b}[31m\u{7}1", "##[error]x ###", "##vso[a]", "\u{202e}\u{9b}é😀", "\u{1}a"]
-        {
+        for word in [
+            "two\nlines\t'quoted' \\n",
+            "\u{1b}[31m\u{7}1",
+            "##[error]x ###",
+            "##vso[a]",
+            "\u{202e}\u{9b}é😀",
+            "\u{1}a",
+        ] {
             let quoted = shell_word(word);
             assert_eq!(crate::text::printable(&quoted), quoted, "it can be shown as it is");
             let said = std::process::Command::new("bash")

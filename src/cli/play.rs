@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use super::error::unreadable;
 use super::CommandError;
+use super::error::unreadable;
 use super::output::raw_stdout;
 use crate::exit_code::Outcome;
 use crate::recording::{Facts, Recording};

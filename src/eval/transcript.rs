@@ -6,9 +6,9 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::text::Masker;
 use crate::json::Node;
 use crate::stream_json::{Limits, Line, Message, StreamReader};
+use crate::text::Masker;
 use crate::text::head;
 
 /// A longer transcript is cut; the recording has everything.

@@ -23,13 +23,13 @@ use super::live::{Backlog, Listener, Live, Printed};
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
 use super::partial::{KEPT_FILES, Partial, copy_written};
 use super::room::{Room, RoomError, RoomFile};
-use crate::text::Masker;
 use super::stop::Stop;
 use super::supervise::{Demands, Isolation, Place, Pool, Start, Streams, SuperviseError, Supervisor, View};
 use super::terminal;
 use super::timers::Limits;
 use super::user::{Action, Cue, Step};
 use crate::recording::{Facts, MOST_INPUT, Recording};
+use crate::text::Masker;
 use crate::text::hex;
 use crate::time;
 

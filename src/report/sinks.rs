@@ -13,7 +13,7 @@ use super::terminal::Terminal;
 use super::{conformance, github, gitlab, html, junit, markdown, sarif};
 use crate::run::Event;
 use crate::run::Recorded;
-use crate::text::{nearest, printable_json};
+use crate::text::{Masker, nearest, printable_json};
 
 /// A kind of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -238,7 +238,7 @@ impl Sinks {
             let written = match sink.kind {
                 Kind::Json => serde_json::to_string(event)
                     .map_err(io::Error::from)
-                    .and_then(|line| writeln!(stream, "{}", printable_json(&line))),
+                    .and_then(|line| writeln!(stream, "{}", printable_json(&Masker::default().mask(&line)))),
                 _ => match &mut self.options.terminal {
                     Some(terminal) => terminal.on_event(stream, event, &self.context),
                     None => Ok(()),
@@ -302,6 +302,8 @@ impl Sink {
     fn write(&self, run: &RunReport, context: &Context, options: &Options) -> Result<(), (String, bool)> {
         let told = |error: &io::Error| (error.to_string(), error.kind() == io::ErrorKind::BrokenPipe);
         let text = self.render(run, context, options).map_err(|error| (error.to_string(), false))?;
+        // What a user wrote into a scenario may be one, too.
+        let text = Masker::default().mask(&text);
         match &self.destination {
             Destination::Stdout => {
                 let mut out = io::stdout().lock();

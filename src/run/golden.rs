@@ -9,10 +9,10 @@ use super::plan::Planned;
 use crate::golden::{
     Checked, Difference, Fingerprint, Mode, Normalised, Outcome, Store, StoreError, Volatile,
 };
-#[cfg(feature = "cli")]
-use crate::text::Masker;
 use crate::recording::Recording;
 use crate::shell::shell_word;
+#[cfg(feature = "cli")]
+use crate::text::Masker;
 use crate::text::printable;
 
 /// Where snapshots are when nobody says otherwise.

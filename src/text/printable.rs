@@ -68,9 +68,8 @@ pub(crate) fn has_command(text: &str) -> bool {
 }
 
 fn begins_command(text: &str) -> bool {
-    text.strip_prefix("##").is_some_and(|rest| {
-        rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).starts_with('[')
-    })
+    text.strip_prefix("##")
+        .is_some_and(|rest| rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).starts_with('['))
 }
 
 /// Bytes as text in which nothing is hidden: as [`printable`], and what is no UTF-8 as `\\xff`.
@@ -124,7 +123,10 @@ mod tests {
         assert_eq!(printable("\u{fffe}\u{ffff}\u{1fffe}\u{fdd0}"), "\\u{fffe}\\u{ffff}\\u{1fffe}\\u{fdd0}");
         assert_eq!(printable("a\u{ad}b\u{61c}\u{e0100}"), "a\\u{ad}b\\u{61c}\\u{e0100}");
         assert_eq!(printable("a ##[add-path]b"), "a # #[add-path]b");
-        assert_eq!(printable("###[x] ##vso[a] ##TeamCity[b] ## c[d]"), "## #[x] # #vso[a] # #TeamCity[b] ## c[d]");
+        assert_eq!(
+            printable("###[x] ##vso[a] ##TeamCity[b] ## c[d]"),
+            "## #[x] # #vso[a] # #TeamCity[b] ## c[d]"
+        );
         assert_eq!(printable("::error::x"), ": :error::x");
         assert_eq!(printable(" \t::error::x"), " \\t::error::x");
         assert_eq!(printable("  ::error::\n"), "  : :error::\\n");

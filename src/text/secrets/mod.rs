@@ -138,7 +138,8 @@ impl Masker {
 
     /// Whole lines come, of which so many bytes are given out already.
     fn lines(&mut self, lines: &[u8], given: usize, out: &mut Vec<u8>) {
-        let line_end = |from: usize| memchr::memchr(b'\n', &lines[from..]).map_or(lines.len(), |end| from + end + 1);
+        let line_end =
+            |from: usize| memchr::memchr(b'\n', &lines[from..]).map_or(lines.len(), |end| from + end + 1);
         // A line that is partly given out holds no piece that could be masked.
         let mut at = if given > 0 { line_end(0) } else { 0 };
         let (mut from, mut given) = (0, given);

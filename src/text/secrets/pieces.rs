@@ -90,7 +90,8 @@ impl Pieces {
         }
         let text = text.json();
         let Secrets { found, undecided, .. } = known.secrets(&text.bytes, is_whole);
-        let secret = found.iter().map(|Secret { hidden, .. }| text.place(hidden.start)..text.place(hidden.end));
+        let secret =
+            found.iter().map(|Secret { hidden, .. }| text.place(hidden.start)..text.place(hidden.end));
         self.secret = secret.filter(|secret| !secret.is_empty()).collect();
         undecided.map(|at| text.place(at))
     }

@@ -22,7 +22,12 @@ pub(super) type Letters = fn(u8) -> bool;
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Shape {
     /// So many letters at least.
-    Token { least: usize, most: usize, needs_digit: bool, letters: Letters },
+    Token {
+        least: usize,
+        most: usize,
+        needs_digit: bool,
+        letters: Letters,
+    },
     /// Three parts with dots between them.
     Jwt,
     Pem,
@@ -199,9 +204,8 @@ fn aws_secret(text: &[u8], from: usize, is_whole: bool) -> Met {
 
 /// Whether this is a value that stands beside the name of a key of AWS.
 pub(super) fn is_aws_secret(name: &str, value: &str) -> bool {
-    let is_named = SHAPES
-        .iter()
-        .any(|(ending, shape)| matches!(shape, Shape::AwsSecret) && name.ends_with(ending));
+    let is_named =
+        SHAPES.iter().any(|(ending, shape)| matches!(shape, Shape::AwsSecret) && name.ends_with(ending));
     is_named && value.len() == AWS_SECRET && value.bytes().all(is_base64)
 }
 
@@ -217,7 +221,9 @@ fn starts_word(text: &[u8], at: usize) -> bool {
         return true;
     };
     let hex_after = |mark: &[u8], digits: usize| {
-        let Some((head, tail)) = before.split_at_checked(before.len().wrapping_sub(digits)) else { return false };
+        let Some((head, tail)) = before.split_at_checked(before.len().wrapping_sub(digits)) else {
+            return false;
+        };
         head.ends_with(mark) && tail.iter().all(u8::is_ascii_hexdigit)
     };
     let after_escape = b"bfnrt".contains(last) && before[..before.len() - 1].ends_with(b"\\");

@@ -47,7 +47,11 @@ fn credentials_are_masked_and_nothing_else_moves() {
         ("{\"SecretAccessKey\": \"", aws, "\"}"),
         ("{\\\"aws_secret_access_key\\\":\\\"", aws, "\\\"}"),
         ("[\"--secret-access-key\",\"", aws, "\"]"),
-        ("-----BEGIN RSA PRIVATE KEY-----", "\\nMIIEowIBAAKCAQEAx1y2\\nabc=\\n", "-----END RSA PRIVATE KEY-----"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----",
+            "\\nMIIEowIBAAKCAQEAx1y2\\nabc=\\n",
+            "-----END RSA PRIVATE KEY-----",
+        ),
     ] {
         let (text, masked) =
             (format!("{before}{secret}{after}"), format!("{before}{}{after}", "*".repeat(secret.len())));
@@ -92,7 +96,12 @@ fn nothing_of_the_captures_is_masked() {
             }
             let text = std::fs::read(&path).unwrap();
             let masked = whole(&Masker::default(), &text);
-            assert_eq!(String::from_utf8_lossy(&masked), String::from_utf8_lossy(&text), "{}", path.display());
+            assert_eq!(
+                String::from_utf8_lossy(&masked),
+                String::from_utf8_lossy(&text),
+                "{}",
+                path.display()
+            );
             files += 1;
         }
     }
@@ -130,14 +139,22 @@ fn a_known_value_is_found_in_every_encoding() {
         }
     }
     let quoted = Masker::new(["pass\"word\"é"]);
-    for text in [r#"{"a":"pass\"word\"é"}"#, r#"{"a":"pass\"word\"\u00e9"}"#, r#"{"a":"{\"b\":\"pass\\\"word\\\"é\"}"}"#] {
+    for text in [
+        r#"{"a":"pass\"word\"é"}"#,
+        r#"{"a":"pass\"word\"\u00e9"}"#,
+        r#"{"a":"{\"b\":\"pass\\\"word\\\"é\"}"}"#,
+    ] {
         assert!(!quoted.mask(text).contains("word"), "{}", quoted.mask(text));
     }
 }
 
 fn delta(text: &str) -> String {
-    let event = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
-    format!("{}\n", json!({"type": "stream_event", "event": event, "uuid": "b405e81a-1fd2-43b8-8a3c-5e85668d2441"}))
+    let event =
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}});
+    format!(
+        "{}\n",
+        json!({"type": "stream_event", "event": event, "uuid": "b405e81a-1fd2-43b8-8a3c-5e85668d2441"})
+    )
 }
 
 #[test]
@@ -150,7 +167,11 @@ fn a_secret_in_pieces_is_masked_in_each_of_them() {
         (vec!["say h", "u", "nter2+", "hunter2/", "x"], vec!["say *", "*", "******", "********", "*"], 1),
         (vec!["a sk-", "ant-api03", "-xyz", " end"], vec!["a sk-", "ant-*****", "****", " end"], 1),
         (vec!["ghp_16C7e42F29", "2c6912E771"], vec!["ghp_**********", "**********"], 1),
-        (vec!["hunter", "s are", " no secret", ", nor is h"], vec!["hunter", "s are", " no secret", ", nor is h"], 0),
+        (
+            vec!["hunter", "s are", " no secret", ", nor is h"],
+            vec!["hunter", "s are", " no secret", ", nor is h"],
+            0,
+        ),
         (vec!["hunter2+hunter2/x", "hunter2+hunter2/x"], vec!["*****************", "*****************"], 2),
     ] {
         let lines = |pieces: &[&str], between: &str| {
