@@ -232,8 +232,8 @@ struct Known {
     beginnings: Option<AhoCorasick>,
     /// What stands after each beginning.
     shapes: Vec<Shape>,
-    /// Beginnings by their first byte.
-    by_first: Vec<Vec<Vec<u8>>>,
+    /// Beginnings by their first byte, and whether each is a value that is known.
+    by_first: Vec<Vec<(Vec<u8>, bool)>>,
     has_values: bool,
     longest: usize,
 }
@@ -269,9 +269,9 @@ impl Known {
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&beginnings).ok();
         let longest = beginnings.iter().map(Vec::len).max().unwrap_or_default();
         let mut by_first = vec![Vec::new(); 256];
-        for beginning in beginnings {
+        for (beginning, shape) in beginnings.into_iter().zip(&shapes) {
             if let Some(first) = beginning.first() {
-                by_first[usize::from(*first)].push(beginning);
+                by_first[usize::from(*first)].push((beginning, matches!(shape, Shape::Known)));
             }
         }
         Self { beginnings: automaton, shapes, by_first, has_values, longest }
@@ -363,18 +363,33 @@ impl Known {
         found
     }
 
-    /// Whether what comes after this text may make a secret of its end.
-    fn is_open(&self, text: &[u8]) -> bool {
-        unfinished_escape(text).is_some() || self.plain_secrets(text, false).undecided.is_some()
+    /// Whether what comes after a piece may make a secret of its end. A credential that is glued to a word and torn at
+    /// its very beginning is not looked for: words end with its first letters all the time.
+    fn is_open(&self, piece: &[u8]) -> bool {
+        // The escapes of a piece are whole, but not those of what it is a piece of.
+        let mut tail = piece[piece.len().saturating_sub(12)..].windows(2);
+        if tail.any(|pair| matches!(pair, [b'\\', b'\\' | b'u' | b'/']) || pair[0] == b'%') {
+            return true;
+        }
+        let starts_word = |at: usize| at == 0 || !piece[at - 1].is_ascii_alphanumeric();
+        self.beginning(piece, 0, |at, is_value| is_value || starts_word(at)).is_some()
+            || self.plain_secrets(piece, false).undecided.is_some_and(|at| piece.len() - at >= 3)
     }
 
     /// Where the part begins that may be the beginning of a secret.
     fn undecided(&self, text: &[u8], from: usize) -> Option<usize> {
+        self.beginning(text, from, |_, _| true)
+    }
+
+    /// Where the text ends with the beginning of a secret that may begin there.
+    fn beginning(&self, text: &[u8], from: usize, may: impl Fn(usize, bool) -> bool) -> Option<usize> {
         let from = from.max(text.len().saturating_sub(self.longest.saturating_sub(1)));
         (from..text.len()).find(|at| {
             let tail = &text[*at..];
             let beginnings = &self.by_first[usize::from(tail[0])];
-            beginnings.iter().any(|begins| tail.len() < begins.len() && begins.starts_with(tail))
+            beginnings.iter().any(|(begins, is_value)| {
+                tail.len() < begins.len() && begins.starts_with(tail) && may(*at, *is_value)
+            })
         })
     }
 }

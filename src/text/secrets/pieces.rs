@@ -88,7 +88,9 @@ impl Pieces {
         for piece in &self.pieces {
             text.add(&self.lines[piece.clone()], piece.start);
         }
-        let text = text.json();
+        if text.bytes.contains(&b'\\') {
+            text = text.json();
+        }
         let Secrets { found, undecided, .. } = known.secrets(&text.bytes, is_whole);
         let secret =
             found.iter().map(|Secret { hidden, .. }| text.place(hidden.start)..text.place(hidden.end));
@@ -131,9 +133,13 @@ impl Pieces {
 
 /// Where in a line the piece of a text is, without its quotes.
 fn piece(line: &[u8]) -> Option<Range<usize>> {
-    DELTA.find(line)?;
-    let after = |name: &Finder<'_>, at: usize| string(line, at + name.needle().len());
-    MEMBERS.iter().find_map(|name| name.find_iter(line).find_map(|at| after(name, at)))
+    let delta = DELTA.find(line)?;
+    let member = |from: usize| {
+        let after = |name: &Finder<'_>, at: usize| string(line, from + at + name.needle().len());
+        MEMBERS.iter().find_map(|name| name.find_iter(&line[from..]).find_map(|at| after(name, at)))
+    };
+    // Mostly it stands behind the word.
+    member(delta).or_else(|| member(0))
 }
 
 /// The string after a colon.

@@ -192,11 +192,11 @@ fn a_secret_in_pieces_is_masked_in_each_of_them() {
 #[test]
 fn pieces_are_given_out_when_something_else_comes() {
     let (mut masker, mut out) = (Masker::new([VALUE]), Vec::new());
-    masker.push(delta("this is").as_bytes(), &mut out);
+    masker.push(delta("it is s").as_bytes(), &mut out);
     assert!(out.is_empty(), "it may be the beginning of a key");
     let other = "{\"type\":\"control_request\"}\n";
     masker.push(other.as_bytes(), &mut out);
-    assert_eq!(String::from_utf8_lossy(&out), delta("this is") + other);
+    assert_eq!(String::from_utf8_lossy(&out), delta("it is s") + other);
 }
 
 #[test]
