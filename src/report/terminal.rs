@@ -430,7 +430,9 @@ fn broken(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines.push(line);
-    lines.iter_mut().for_each(|line| *line = line_of_ours(line).into_owned());
+    for line in &mut lines {
+        *line = line_of_ours(line).into_owned();
+    }
     lines
 }
 

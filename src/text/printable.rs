@@ -61,7 +61,7 @@ pub(crate) fn line_of_ours(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether there is what Azure Pipelines, GitHub Actions or TeamCity obey wherever it stands in a line: `##[error]`,
+/// Whether there is what Azure Pipelines, GitHub Actions or `TeamCity` obey wherever it stands in a line: `##[error]`,
 /// `##vso[…]`, `##teamcity[…]`.
 pub(crate) fn has_command(text: &str) -> bool {
     memchr::memchr_iter(b'#', text.as_bytes()).any(|at| begins_command(&text[at..]))

@@ -134,7 +134,7 @@ fn assert_json(judgement: &Judgement) {
 
 fn judged(bytes: &[u8], contracts: &Contracts, protocols: &[Protocol]) {
     for protocol in protocols {
-        let mut options = Options::with_exit_code(i32::from(bytes.len() % 2 == 0));
+        let mut options = Options::with_exit_code(i32::from(bytes.len().is_multiple_of(2)));
         options.protocol = Some(*protocol);
         assert_json(&judge::output(bytes, contracts, &options).unwrap());
     }
@@ -174,7 +174,7 @@ fn kinds() -> Vec<(&'static str, Vec<Vec<u8>>, Use)> {
             }
         }),
         ("scenarios", seeds("scenarios", &[".toml"]), |bytes, _, _| {
-            complained(Scenario::parse("x.toml", &text(bytes)))
+            complained(Scenario::parse("x.toml", &text(bytes)));
         }),
         ("targets", seeds("targets", &[".toml"]), |bytes, _, _| complained(user_files::target(&text(bytes)))),
         ("known failures", seeds("tests/data", &["known-failures.toml"]), |bytes, _, _| {

@@ -15,11 +15,14 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use aho_corasick::{AhoCorasick, MatchKind};
+#[cfg(feature = "testing")]
 use serde_json::Value;
 
 use pieces::Pieces;
-use shape::{Letters, Met, SHAPES, Shape, goes_on, is_aws_secret};
-use unescaped::{MOST_LEVELS, Unescaped, needless_escape};
+#[cfg(feature = "testing")]
+use shape::is_aws_secret;
+use shape::{Letters, Met, SHAPES, Shape, goes_on};
+use unescaped::{MOST_LEVELS, Unescaped, has_percent, needless_escape};
 
 pub(crate) use reader::Masked;
 
@@ -92,6 +95,7 @@ impl Masker {
     }
 
     /// Masks a whole text.
+    #[cfg(feature = "testing")]
     pub(crate) fn mask(&self, text: &str) -> String {
         // Only whole runs of ASCII and whole values are replaced, so it stays text.
         String::from_utf8_lossy(&self.mask_bytes(text.as_bytes().to_vec())).into_owned()
@@ -112,6 +116,7 @@ impl Masker {
     }
 
     /// Masks every text in a value, and the names of members.
+    #[cfg(feature = "testing")]
     pub(crate) fn mask_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.mask(text),
@@ -284,8 +289,7 @@ impl Known {
         let text = &text[..escape.unwrap_or(text.len())];
         let mut found = self.plain_secrets(text, is_whole);
         self.escaped_secrets(text, is_whole, &mut found);
-        #[cfg(feature = "testing")]
-        if self.has_values && unescaped::has_percent(text) {
+        if self.has_values && has_percent(text) {
             self.add(&Unescaped::plain(text, 0).percent(), is_whole, &mut found);
         }
         found.undecided = found.undecided.or(escape);
@@ -401,5 +405,5 @@ fn unfinished_escape(text: &[u8]) -> Option<usize> {
     Some(at - text[..at].iter().rev().take_while(|byte| **byte == b'\\').count())
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "testing"))]
 mod tests;

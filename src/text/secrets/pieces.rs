@@ -22,7 +22,7 @@ static MEMBERS: LazyLock<[Finder<'_>; 5]> = LazyLock::new(|| {
 pub(super) struct Pieces {
     lines: Vec<u8>,
     /// Where in them the pieces are.
-    pieces: Vec<Range<usize>>,
+    texts: Vec<Range<usize>>,
     /// What of them is secret.
     secret: Vec<Range<usize>>,
 }
@@ -54,7 +54,7 @@ impl Pieces {
             return false;
         }
         match piece(line) {
-            Some(piece) => self.pieces.push(start + piece.start..start + piece.end),
+            Some(piece) => self.texts.push(start + piece.start..start + piece.end),
             // A sign of life between two pieces does not part them.
             None if !self.is_empty() && memmem::find(line, br#""ping""#).is_some() => {}
             None => return false,
@@ -85,7 +85,7 @@ impl Pieces {
     /// Looks for secrets in the text that the pieces are of; where something begins that is not decided.
     fn look(&mut self, known: &Known, is_whole: bool) -> Option<usize> {
         let mut text = Unescaped::default();
-        for piece in &self.pieces {
+        for piece in &self.texts {
             text.add(&self.lines[piece.clone()], piece.start);
         }
         if text.bytes.contains(&b'\\') {
@@ -107,7 +107,7 @@ impl Pieces {
             }
             masked += 1;
             // Only the pieces are the text; what stands between them is not.
-            for piece in &self.pieces {
+            for piece in &self.texts {
                 let (from, to) = (secret.start.max(piece.start), secret.end.min(piece.end));
                 if from < to {
                     blot(&mut self.lines[from..to]);
@@ -120,7 +120,7 @@ impl Pieces {
             masked += u64::from(!hidden.is_empty());
             blot(&mut out[base + hidden.start..base + hidden.end]);
         }
-        self.pieces.retain_mut(|piece| {
+        self.texts.retain_mut(|piece| {
             let stays = piece.start >= end;
             if stays {
                 *piece = piece.start - end..piece.end - end;

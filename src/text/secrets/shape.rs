@@ -203,6 +203,7 @@ fn aws_secret(text: &[u8], from: usize, is_whole: bool) -> Met {
 }
 
 /// Whether this is a value that stands beside the name of a key of AWS.
+#[cfg(feature = "testing")]
 pub(super) fn is_aws_secret(name: &str, value: &str) -> bool {
     let is_named =
         SHAPES.iter().any(|(ending, shape)| matches!(shape, Shape::AwsSecret) && name.ends_with(ending));

@@ -57,7 +57,6 @@ impl Unescaped {
     }
 
     /// The same text with `%2B` and the like resolved.
-    #[cfg(feature = "testing")]
     pub(super) fn percent(&self) -> Self {
         self.resolved(b'%', |rest, out| {
             let digits = std::str::from_utf8(rest.get(..2)?).ok()?;
@@ -103,7 +102,6 @@ pub(super) fn needless_escape(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether something may be percent-encoded.
-#[cfg(feature = "testing")]
 pub(super) fn has_percent(text: &[u8]) -> bool {
     memchr::memchr_iter(b'%', text)
         .any(|at| text.get(at + 1..at + 3).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)))
