@@ -79,3 +79,17 @@ pub mod run {
         pub use crate::run::scenario::{Scenario, library};
     }
 }
+/// Files of the user that no part of the API reads: whether they can be used.
+#[cfg(feature = "cli")]
+pub mod user_files {
+    use crate::document::FileError;
+
+    pub fn known_failures(text: &str) -> Result<(), FileError> {
+        let any = |_: &str| true;
+        crate::run::KnownFailures::parse("known-failures.toml", text, "2026-01-01".into(), &any).map(drop)
+    }
+
+    pub fn target(text: &str) -> Result<(), FileError> {
+        crate::run::target::Target::parse("target.toml", text).map(drop)
+    }
+}

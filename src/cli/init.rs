@@ -11,7 +11,8 @@ use super::error::unwritable;
 use super::output::Format;
 use crate::exit_code::Outcome;
 use crate::report::style::{FAINT, GOOD, NAME};
-use crate::text::printable;
+use crate::shell::shell_word;
+use crate::text::{needs_escape, printable};
 
 /// Writes a starter configuration, an example scenario and a CI workflow
 ///
@@ -32,7 +33,7 @@ pub(super) struct InitArgs {
     #[arg(long, value_enum, value_name = "SYSTEM")]
     ci: Option<System>,
     /// What the workflow gives to `cargo install --locked` to get clawgate: a version that is published, or a
-    /// repository
+    /// repository. Blanks part its words unless they are in quotes; nothing in it becomes code of the workflow
     #[arg(long, value_name = "SOURCE", default_value_t = source(), value_parser = one_line, allow_hyphen_values = true)]
     install: String,
 }
@@ -46,11 +47,39 @@ fn source() -> String {
     }
 }
 
+/// The words as a shell takes them, so that none of them is code.
 fn one_line(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() || text.chars().any(char::is_control) {
+    if text.trim().is_empty() || text.chars().any(needs_escape) {
         return Err("expected one line, such as clawgate@0.1.0 or --git URL clawgate".into());
     }
-    Ok(text.trim().to_owned())
+    // GitHub puts the value of an expression there before a shell sees any quotes.
+    if text.contains("${{") {
+        return Err("an expression of GitHub Actions would become code: write what it stands for".into());
+    }
+    let words = words(text).ok_or("a quote is not closed")?;
+    Ok(words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" "))
+}
+
+/// The words of a line, without their quotes; none where a quote is not closed. Nothing else means anything here.
+fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while !rest.is_empty() {
+        let mut word = String::new();
+        while let Some(c) = rest.chars().next().filter(|c| !c.is_whitespace()) {
+            rest = &rest[c.len_utf8()..];
+            if matches!(c, '\'' | '"') {
+                let (quoted, after) = rest.split_once(c)?;
+                word.push_str(quoted);
+                rest = after;
+            } else {
+                word.push(c);
+            }
+        }
+        words.push(word);
+        rest = rest.trim_start();
+    }
+    Some(words)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -15,6 +15,7 @@ use crate::report::style::FAINT;
 use crate::report::{judgement_json, live_line, write_judgement};
 use crate::run::{CaseName, KnownFailures, Process};
 use crate::stream_json::Line;
+use crate::text::Masked;
 
 use super::error::unreadable;
 use super::fail_on::FailOnArg;
@@ -174,7 +175,7 @@ impl JudgeArgs {
         if let Some(path) = &self.stderr {
             let mut stderr = Vec::new();
             let file = document::open(path).map_err(unreadable(path))?;
-            file.take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(unreadable(path))?;
+            Masked::new(file).take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(unreadable(path))?;
             options.stderr = Some(stderr);
         }
         Ok(options)

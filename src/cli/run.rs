@@ -27,7 +27,7 @@ use crate::run::{
     idle_filter, plan, run as run_cases, select,
 };
 use crate::schema;
-use crate::text::nearest;
+use crate::text::{nearest, printable};
 use crate::time;
 
 /// Runs scenarios on targets, records what happens, and judges it
@@ -393,9 +393,9 @@ fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
                 writeln!(
                     out,
                     "{:<44} {:<12} {}",
-                    case.case.name,
-                    case.target_label(),
-                    case.case.description
+                    printable(&case.case.name),
+                    printable(case.target_label()),
+                    printable(&case.case.description)
                 )?;
             }
             Format::Json => {

@@ -14,6 +14,7 @@ use crate::golden::{
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
 use crate::schema::FileError;
+use crate::text::Masked;
 
 /// The cases of one side.
 #[derive(Debug, Clone, Default)]
@@ -188,7 +189,7 @@ impl Place {
             Self::Fixture(path) => {
                 let volatile = policy.volatile("", None);
                 let mut add = |entry: &_| add(Part::Stdout(entry));
-                visit_output(|| document::open(path), &volatile, &mut add).map_err(at)?;
+                visit_output(|| document::open(path).map(Masked::new), &volatile, &mut add).map_err(at)?;
                 None
             }
         };

@@ -12,8 +12,8 @@ use std::time::Instant;
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::capture::{Meaning, Sink};
-use super::secrets::Masker;
 use crate::recording::{Facts, Recording, STDERR_HEAD};
+use crate::text::Masker;
 
 /// Of standard error this much is recorded; the rest is counted.
 const MOST_STDERR: u64 = 16 << 20;

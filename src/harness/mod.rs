@@ -15,7 +15,6 @@ mod record;
 pub(crate) mod remove;
 pub(crate) mod room;
 pub(crate) mod scratch;
-pub(crate) mod secrets;
 pub(crate) mod stop;
 pub(crate) mod supervise;
 pub(crate) mod terminal;

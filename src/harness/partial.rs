@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::remove;
-use super::room::{self, Room};
+use super::room::Room;
 use super::scratch::Scratch;
 use crate::recording::Recording;
+use crate::text::{Masked, Masker};
 
 /// What the folder of a recording in the making begins with.
 const PREFIX: &str = ".partial-";
@@ -74,8 +74,8 @@ impl Drop for Partial {
     }
 }
 
-/// Copies what a run wrote into its working directory, up to a limit.
-pub(super) fn copy_written(from: &Room, to: &Path) -> io::Result<()> {
+/// Copies what a run wrote into its working directory, up to a limit and with its secrets masked.
+pub(super) fn copy_written(from: &Room, to: &Path, masker: &Masker) -> io::Result<()> {
     let mut left = MOST_KEPT_BYTES;
     for file in from.written() {
         let Some(name) = file.path.strip_prefix("work/") else { continue };
@@ -85,14 +85,12 @@ pub(super) fn copy_written(from: &Room, to: &Path) -> io::Result<()> {
         }
         let Some(rest) = left.checked_sub(file.bytes) else { continue };
         left = rest;
-        let copy = to.join(name);
+        let copy = to.join(masker.mask(name));
         if let Some(folder) = copy.parent() {
             fs::create_dir_all(folder)?;
         }
-        room::copy(&from.place(name), &copy)?;
-        // Whoever evaluates it reads it, and it can be removed.
-        let mode = fs::metadata(&copy)?.permissions().mode();
-        fs::set_permissions(&copy, fs::Permissions::from_mode(mode | 0o600))?;
+        let mut written = Masked::with(fs::File::open(from.place(name))?, masker.clone());
+        io::copy(&mut written, &mut fs::File::create(&copy)?)?;
     }
     Ok(())
 }

@@ -23,13 +23,13 @@ use super::live::{Backlog, Listener, Live, Printed};
 use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
 use super::partial::{KEPT_FILES, Partial, copy_written};
 use super::room::{Room, RoomError, RoomFile};
-use super::secrets::Masker;
 use super::stop::Stop;
 use super::supervise::{Demands, Isolation, Place, Pool, Start, Streams, SuperviseError, Supervisor, View};
 use super::terminal;
 use super::timers::Limits;
 use super::user::{Action, Cue, Step};
 use crate::recording::{Facts, MOST_INPUT, Recording};
+use crate::text::Masker;
 use crate::text::hex;
 use crate::time;
 
@@ -168,6 +168,8 @@ pub(crate) struct Recorded {
     pub(crate) room: Room,
     /// What was recorded; what the target printed is read from memory if it fits.
     pub(crate) recording: Recording,
+    /// Knows the secrets of the run.
+    pub(crate) masker: Masker,
     partial: Partial,
 }
 
@@ -366,18 +368,25 @@ impl Ran<'_> {
                 }),
             ),
         ];
-        facts.other.extend(observed.map(|(name, value)| (name.to_owned(), value)));
+        // Names of files and command lines are the target's own words.
+        facts.other.extend(observed.map(|(name, mut value)| {
+            masker.mask_value(&mut value);
+            (name.to_owned(), value)
+        }));
+        if let Some(error) = &mut facts.exit.spawn_error {
+            error.message = masker.mask(&error.message);
+        }
         if is_scripted {
             facts.other.insert("served".into(), exchanges.served.into());
         }
         partial.check()?;
         if self.keep_files {
-            copy_written(&room, &partial.folder().join(KEPT_FILES))?;
+            copy_written(&room, &partial.folder().join(KEPT_FILES), &masker)?;
         }
         let input = self.input.filter(|text| text.len() <= MOST_INPUT);
         let input = input.map(|text| masker.mask_bytes(text.into_bytes()));
         let recording = printed.recording(facts, partial.folder()).with_input(exchanges.bodies, input);
-        Ok(Recorded { captured, printed, journal, room, recording, partial })
+        Ok(Recorded { captured, printed, journal, room, recording, masker, partial })
     }
 }
 

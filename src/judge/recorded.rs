@@ -11,6 +11,7 @@ use crate::schema::FileError;
 #[cfg(feature = "cli")]
 use crate::schema::Finding;
 use crate::stream_json::Line;
+use crate::text::{Masked, Masker};
 
 use super::{Contracts, Ending, Input, InputError, Judge, Judgement, Options};
 #[cfg(feature = "cli")]
@@ -54,7 +55,7 @@ pub(crate) fn watched_recording(
 /// Judges an output of which nothing is known but its bytes, and what the options say.
 pub fn output(output: &[u8], contracts: &Contracts, options: &Options) -> Result<Judgement, FileError> {
     let mut judge = Judge::of_output(None, contracts, options);
-    judge.push(output, &mut |_| {});
+    judge.push(&Masker::default().mask_bytes(output.to_vec()), &mut |_| {});
     judge.finish(Ending::default(), &mut |_| {})
 }
 
@@ -110,7 +111,7 @@ fn bare(
     watch: &mut dyn FnMut(&Line<'_>),
 ) -> Result<Judgement, JudgeError> {
     let mut judge = Judge::of_output(name, contracts, options);
-    push_all(&mut judge, reader, watch).map_err(at(name.unwrap_or(Path::new("-"))))?;
+    push_all(&mut judge, Masked::new(reader), watch).map_err(at(name.unwrap_or(Path::new("-"))))?;
     Ok(judge.finish(Ending::default(), watch)?)
 }
 
@@ -124,7 +125,8 @@ fn segments(paths: &[PathBuf], contracts: &Contracts, options: &Options) -> Resu
     let mut next = 1;
     for path in paths {
         starts.push((next, path.as_path()));
-        push_all(&mut judge, document::open(path).map_err(at(path))?, &mut |_| {}).map_err(at(path))?;
+        let file = Masked::new(document::open(path).map_err(at(path))?);
+        push_all(&mut judge, file, &mut |_| {}).map_err(at(path))?;
         next = judge.next_segment();
     }
     let mut judgement = judge.finish(Ending::default(), &mut |_| {})?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::input::Input;
 use super::{Facts, FactsError};
+use crate::text::{Masked, Masker};
 
 /// The file that makes a directory a recording.
 pub const FACTS_FILE: &str = "recording.json";
@@ -34,7 +35,7 @@ impl Output {
         match self {
             Self::Memory(bytes) => Ok(Box::new(Cursor::new(bytes))),
             Self::File(path) => match open(path) {
-                Ok(file) => Ok(Box::new(file)),
+                Ok(file) => Ok(Box::new(Masked::new(file))),
                 // A run that printed nothing may have been recorded without the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(io::empty())),
                 Err(error) => Err(error),
@@ -90,6 +91,7 @@ impl Recording {
             Ok(text)
         };
         let text = read().map_err(|source| RecordingError::Io { path: path.clone(), source })?;
+        let text = Masker::default().mask_bytes(text);
         let facts = Facts::parse(&text).map_err(|source| RecordingError::Facts { path, source })?;
         Ok(Self::at(directory, facts))
     }
@@ -118,12 +120,12 @@ impl Recording {
         directory.join(FACTS_FILE).is_file()
     }
 
-    /// What the target wrote to its standard output.
+    /// What the target wrote to its standard output. Whoever recorded it, what looks like a credential is masked.
     pub fn stdout(&self) -> io::Result<Box<dyn Read + '_>> {
         self.stdout.open()
     }
 
-    /// What the target wrote to its standard error.
+    /// What the target wrote to its standard error, masked as standard output is.
     pub fn stderr(&self) -> io::Result<Box<dyn Read + '_>> {
         self.stderr.open()
     }
@@ -144,7 +146,7 @@ impl Recording {
             from.seek(SeekFrom::Start(length.saturating_sub(most)))?;
             let mut bytes = Vec::new();
             from.take(most).read_to_end(&mut bytes)?;
-            Ok((bytes, length > most))
+            Ok((Masker::default().mask_bytes(bytes), length > most))
         }
         match &self.stderr {
             Output::Memory(bytes) => tail(Cursor::new(bytes), most),

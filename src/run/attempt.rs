@@ -162,6 +162,9 @@ impl<'r> RunContext<'r> {
             };
             failures.extend(failure);
         }
+        for failure in &mut failures {
+            failure.mask(&recorded.masker);
+        }
         let is_measured = recorded.captured.exit.spawn_error.is_none()
             || matches!(planned.expect.verdict, Class::Spawn | Class::Harness);
         let mut known = Vec::new();

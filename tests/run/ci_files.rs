@@ -291,11 +291,74 @@ fn the_job_of_init_runs_on_gitlab_from_whatever_source_is_named() {
     for report in job["artifacts"]["reports"].as_object().unwrap().values() {
         assert!(machine.path().join(report.as_str().unwrap()).is_file(), "{report}");
     }
+    for (source, why) in [
+        ("--git 'https://x", "a quote is not closed"),
+        ("--git https://x ${{ github.event.issue.title }}", "an expression of GitHub Actions"),
+        ("a\u{202e}b", "expected one line"),
+    ] {
+        clawgate(machine.path()).args(["init", "--install", source]).assert().code(2).stderr(contains(why));
+    }
     clawgate(machine.path())
         .args(["init", "--install", "a\nb"])
         .assert()
         .code(2)
         .stderr(contains("expected one line").and(contains("clawgate@0.1.0")));
+}
+
+#[test]
+fn nothing_that_init_is_told_to_install_becomes_code() {
+    for (source, word) in [
+        ("clawgate; touch owned", "clawgate;"),
+        ("$(touch owned)", "$(touch"),
+        ("`touch owned` x", "`touch"),
+        ("clawgate && touch owned", "&&"),
+        ("\"' ; touch owned ; '\"", "' ; touch owned ; '"),
+        ("clawgate # - run: touch owned", "#"),
+    ] {
+        for (system, file) in [("github", ".github/workflows/clawgate.yml"), ("gitlab", ".gitlab-ci.yml")] {
+            let machine = Machine::new();
+            init(&machine, &["--ci", system, "--install", source]);
+            let written = yaml(&fs::read_to_string(machine.path().join(file)).unwrap());
+            let script = match system {
+                "github" => &written["jobs"]["gate"]["steps"][1]["run"],
+                _ => &written["clawgate"]["script"][0],
+            };
+            let script = script.as_str().unwrap();
+            assert_eq!(script.trim_end().lines().count(), 1, "{script}");
+            machine.passes(if system == "github" { BASH } else { SH }, script, &[]);
+            assert!(!machine.path().join("owned").exists(), "{source} was obeyed on {system}");
+            assert!(machine.installed()[0].contains(word), "{:?}", machine.installed());
+        }
+    }
+}
+
+#[test]
+fn actions_are_pinned_and_get_no_credentials() {
+    let starter = include_str!("../../src/cli/starter/github.yml");
+    let matrix = include_str!("../../examples/ci/github-matrix.yml");
+    let mut pinned = 0;
+    for text in [starter, matrix, include_str!("../../action.yml")] {
+        for line in text.lines().filter(|line| line.contains("uses:")) {
+            let (_, commit) = line.split_once('@').unwrap();
+            let (commit, version) =
+                commit.split_once(" # v").unwrap_or_else(|| panic!("no version is told: {line}"));
+            assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{line}");
+            assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{line}");
+            pinned += 1;
+        }
+    }
+    assert_eq!(pinned, 7);
+    for workflow in [yaml(&starter.replace("{install}", "x")), yaml(matrix)] {
+        assert_eq!(workflow["permissions"], json!({"contents": "read"}));
+        for job in workflow["jobs"].as_object().unwrap().values() {
+            let steps = job["steps"].as_array().unwrap().iter();
+            for step in steps.filter(|step| {
+                step["uses"].as_str().is_some_and(|uses| uses.starts_with("actions/checkout@"))
+            }) {
+                assert_eq!(step["with"]["persist-credentials"], false, "{step}");
+            }
+        }
+    }
 }
 
 fn merged(machine: &Machine, script: &str) {

@@ -15,7 +15,7 @@ use crate::exit_code::Outcome;
 use crate::judge::{Source, find};
 use crate::recording::Recording;
 use crate::schema::{CONTRACT_FILE, ContractSet, Fit, LEARNED, Learner, Level, Protocol, Sample};
-use crate::text::printable;
+use crate::text::{Masked, printable};
 
 /// Learn a contract from recordings: a schema for each kind of message, required where always seen
 #[derive(Debug, Args)]
@@ -86,12 +86,15 @@ fn read(name: &str, source: &Source) -> Result<(String, Sample), CommandError> {
             sample.name = format!("{} {}", recording.facts.target, recording.facts.target_version);
             sample.exit = Some(recording.facts.exit);
         }
-        Source::File(path) => sample.stdout = document::read(path).map_err(unreadable(path))?,
+        Source::File(path) => {
+            let file = document::open(path).map_err(unreadable(path))?;
+            Masked::new(file).take(MAX_BYTES).read_to_end(&mut sample.stdout).map_err(unreadable(path))?;
+        }
         Source::Segments(_) => {
             return Err(CommandError::Usage(format!("{name}: an event log teaches no contract")));
         }
         Source::Stdin => {
-            io::stdin().take(MAX_BYTES).read_to_end(&mut sample.stdout)?;
+            Masked::new(io::stdin()).take(MAX_BYTES).read_to_end(&mut sample.stdout)?;
         }
     }
     Ok((name.to_string(), sample))
