@@ -405,6 +405,6 @@ fn the_files_of_examples_are_all_tested_here() {
     let mut names: Vec<PathBuf> =
         fs::read_dir("examples/ci").unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
-    let expected = ["github-matrix.yml", "gitlab.yml", "kubernetes.yaml"];
+    let expected = ["README.md", "github-matrix.yml", "gitlab.yml", "kubernetes.yaml"];
     assert_eq!(names, expected.map(|name| Path::new("examples/ci").join(name)));
 }
