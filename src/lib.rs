@@ -40,6 +40,12 @@
 //!
 //! The rest is private, and described in CONTRIBUTING.md.
 
+#[cfg(all(feature = "testing", not(target_os = "linux")))]
+compile_error!(
+    "running targets needs Linux: elsewhere take clawgate with default-features = false, features = [\"contracts\"], \
+     which reads and judges"
+);
+
 // What reads and classifies: a few small dependencies, no feature needed.
 pub mod classify;
 pub mod envelope;

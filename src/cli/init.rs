@@ -56,7 +56,7 @@ fn installation(source: &str) -> String {
         // Where `cargo install` would put it, which is on the PATH there.
         archive if is_address && archive.ends_with(".tar.gz") => format!(
             "curl --fail --silent --show-error --location '{archive}' | \
-             tar -xz --strip-components=1 -C \"${{CARGO_HOME:-$HOME/.cargo}}/bin\""
+             tar -xz --strip-components=1 -C \"${{CARGO_HOME:-$HOME/.cargo}}/bin\" --wildcards '*/clawgate'"
         ),
         repository if is_address => format!("cargo install --locked --git '{repository}' clawgate"),
         words => format!("cargo install --locked {words}"),
