@@ -13,6 +13,7 @@ use super::fail_on::{FailOn, FailOnArg};
 use super::golden::advice::SnapshotAdvice;
 use super::golden::flag::{tell_orphans, tell_summary, unreadable_snapshot};
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
+use super::out::OutFolder;
 use super::output::note;
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
@@ -29,7 +30,7 @@ use crate::run::{
     cut, idle_filter, left_out, plan, run as run_cases, select,
 };
 use crate::schema;
-use crate::text::{nearest, trouble};
+use crate::text::{nearest, printable, trouble};
 use crate::time;
 
 /// Run scenarios on targets, record what happens, and judge it
@@ -358,6 +359,7 @@ impl RunArgs {
         last: &mut LastRun,
         project: &Project,
     ) -> Result<Outcome, CommandError> {
+        let _ours = OutFolder::take(self.out())?;
         let mut sinks = self.reports.open(self.out())?;
         let session = start()?;
         let mut context = session.context(self.out());
@@ -407,9 +409,9 @@ fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
                 writeln!(
                     out,
                     "{:<44} {:<12} {}",
-                    case.case.name,
-                    case.target_label(),
-                    case.case.description
+                    printable(&case.case.name),
+                    printable(case.target_label()),
+                    printable(&case.case.description)
                 )?;
             }
             Format::Json => {

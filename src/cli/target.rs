@@ -84,7 +84,7 @@ fn list(format: Format) -> Result<Outcome, CommandError> {
             }
             Format::Human => {
                 let place = program.map_or("not installed".into(), |program| format!("{program} {version}"));
-                writeln!(out, "{name:<10} {description}")?;
+                writeln!(out, "{name:<10} {}", printable(&description))?;
                 writeln!(out, "{:<10} {} · {}", "", printable(place.trim_end()), contracts.join(", "))?;
                 if !installed.is_empty() {
                     let versions = installed.iter().map(|version| format!("{name}@{version}"));

@@ -35,7 +35,7 @@ pub(crate) mod timeline;
 mod wrap;
 
 pub use context::Context;
-pub(crate) use drift::{drift_markdown, drift_text, matrix_text};
+pub(crate) use drift::{drift_markdown, drift_text, effect_style, matrix_text};
 pub(crate) use evaluation::{Evaluated, EvaluationText, evaluations, write_evaluation_page};
 pub use judgement_json::judgement_json;
 pub(crate) use judgement_text::write_judgement;

@@ -3,6 +3,7 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::quote::first_columns;
+use crate::text::line_of_ours;
 
 /// As much as fits, with an ellipsis when there is more.
 pub(super) fn cut(text: &str, columns: usize) -> String {
@@ -32,5 +33,6 @@ pub(super) fn broken(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines.push(line);
-    lines
+    // A line of a target's making never stands at the beginning of ours: a CI system would obey it.
+    lines.iter().map(|line| line_of_ours(line).into_owned()).collect()
 }

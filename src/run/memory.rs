@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::event::Status;
+use crate::document;
 use crate::text::trouble;
 
 const FILE: &str = "last-run.json";
@@ -40,7 +41,7 @@ impl LastRun {
     /// Reads a file that [`save`](Self::save) wrote; an error when it holds no durations, since a part that is cut by
     /// none would not fit the others.
     pub(crate) fn read_file(path: &Path) -> Result<Self, String> {
-        let text = fs::read(path).map_err(|error| {
+        let text = document::read(path).map_err(|error| {
             let reason = trouble(path, &error);
             format!("{}: {reason}; every run leaves its durations in OUT/{FILE}", path.display())
         })?;

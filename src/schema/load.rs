@@ -13,10 +13,11 @@ use super::frame::Root;
 use super::include::{self, Sections, Texts};
 use super::invocation::Invocation;
 use super::policy::Policy;
+use super::question::Questions;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{FileError, Item, Table, VolatileEntry};
+use crate::document::{self, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::text::trouble;
 use crate::version::VersionRange;
@@ -80,15 +81,18 @@ impl Bundle {
 
     /// The same files with those of the contract that this one includes: a directory `beside` it, else a built-in one.
     pub(crate) fn with_included(self, beside: Option<&Path>) -> Result<Self, FileError> {
-        let Some((name, place)) = include::included(&self)? else { return Ok(self) };
+        let Some((name, place, takes_files)) = include::included(&self)? else { return Ok(self) };
         let beside =
             beside.map(|folder| folder.join(&name)).filter(|path| path.join(CONTRACT_FILE).is_file());
         let found = match beside {
             Some(path) => Self::read_alone(&path),
             None => super::library::built_in_files(&name),
         };
-        let found =
+        let mut found =
             found.map_err(|error| place.saying(format_args!("includes `{name}`: {}", error.message)))?;
+        if !takes_files {
+            found.files.retain(|name, _| name == CONTRACT_FILE);
+        }
         if include::included(&found)?.is_some() {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
@@ -135,7 +139,7 @@ impl Bundle {
             if size > MAX_FILE {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
-            let bytes = fs::read(&path).map_err(|error| FileError::whole(&label, error))?;
+            let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
             self.files.insert(name, bytes);
         }
         Ok(())
@@ -177,7 +181,8 @@ impl Contract {
         let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
         let schemas = read_schemas(bundle)?;
         let kinds = load_kinds(sections.get("kind"), protocol, &schemas)?;
-        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas)?;
+        let questions = Questions::default();
+        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas, &questions)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         let invocation = load_invocation(&sections)?;
         let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
@@ -197,6 +202,7 @@ impl Contract {
             volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
             by_kind: Self::index(&kinds, &clauses),
+            questions: questions.count(),
             kinds,
             clauses,
             schemas,
@@ -310,6 +316,7 @@ fn load_clauses(
     nodes: Vec<(Item<'_>, usize)>,
     kinds: &Kinds,
     schemas: &Schemas,
+    questions: &Questions,
 ) -> Result<Vec<Clause>, FileError> {
     let mut references = Vec::new();
     for (node, _) in &nodes {
@@ -335,6 +342,7 @@ fn load_clauses(
         trees: &trees,
         schemas,
         validators: &validators,
+        questions,
     };
     let mut clauses: Vec<Clause> = Vec::new();
     for (node, line) in nodes {

@@ -24,6 +24,8 @@ pub(crate) fn trouble(path: &Path, error: &io::Error) -> String {
         }
         io::ErrorKind::InvalidData => "is not UTF-8 text".to_owned(),
         io::ErrorKind::StorageFull => "there is no space left on its disk".to_owned(),
+        // What is no word of the operating system is a sentence of ours.
+        _ if error.raw_os_error().is_none() => error.to_string(),
         // The number behind the words helps nobody.
         _ => error.to_string().split(" (os error ").next().unwrap_or_default().to_lowercase(),
     }

@@ -126,14 +126,14 @@ fn with_format(path: &str, found: &mut BTreeSet<String>) {
         found.insert(path.to_owned());
     }
     // The commands as a whole stand in groups, up to what else can be asked for.
-    let until = if path.is_empty() { "Files that you write:" } else { "Options:" };
-    let below = help.lines().skip_while(|line| !line.ends_with(':')).take_while(|line| *line != until);
-    let below =
-        below.filter(|line| path.is_empty() || help.contains("\nCommands:\n") && !line.ends_with(':'));
+    let (from, until) = match path {
+        "" => ("Judge and run:", "Files that you write:"),
+        _ => ("Commands:", ""),
+    };
+    let below = help.lines().skip_while(|line| *line != from).take_while(|line| *line != until);
     for line in below.filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
         let name = line[2..].split(' ').next().unwrap_or_default();
-        if !matches!(name, "" | "help") && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-')
-        {
+        if name != "help" {
             with_format(format!("{path} {name}").trim_start(), found);
         }
     }

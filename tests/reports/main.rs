@@ -5,6 +5,7 @@
 mod causes;
 #[path = "../support/command.rs"]
 mod command;
+mod commands;
 mod failures;
 #[path = "../support/files.rs"]
 mod files;
@@ -14,5 +15,8 @@ mod run;
 mod scenario;
 #[path = "../support/schema.rs"]
 mod schema;
+mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/tree.rs"]
+mod tree;

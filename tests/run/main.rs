@@ -9,6 +9,7 @@ mod cli;
 #[path = "../support/command.rs"]
 mod command;
 mod containment;
+mod documented;
 mod file_schemas;
 #[path = "../support/files.rs"]
 mod files;

@@ -104,8 +104,12 @@ const TABLE: &[(&str, &str, i32)] = &[
     ("mock MISSING.toml", "MISSING.toml: there is no such file", 2),
     ("mock empty", "empty: is a directory, and a file is expected", 2),
     ("sweep empty", "empty: is a directory, and a file is expected", 2),
-    ("golden accept", "golden: there are no snapshots; clawgate run --golden update makes them", 4),
-    ("golden review --golden-dir MISSING", "MISSING: there are no snapshots", 4),
+    (
+        "golden accept",
+        "golden: there is no such folder of snapshots; take them with: clawgate run --golden update",
+        2,
+    ),
+    ("golden review --golden-dir MISSING", "MISSING: there is no such folder of snapshots", 2),
     ("golden prune", "golden: there is no such file or directory", 2),
     ("golden learn-volatile MISSING", "MISSING: there is no such file", 2),
     // Targets.

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::cli::output::typed;
 use crate::cli::{CommandError, Format, FormatArg};
+use crate::document;
 use crate::exit_code::Outcome;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, CONTRACT_FILE, Diff, Effect, FileError, bundle};
@@ -104,7 +105,7 @@ fn open(name: &str) -> Result<Bundle, FileError> {
         let path = entry.map_err(at(path))?.path();
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if file.ends_with(".schema.json") {
-            files.push((file, fs::read(&path).map_err(at(&path))?));
+            files.push((file, document::read(&path).map_err(at(&path))?));
         }
     }
     if files.is_empty() {

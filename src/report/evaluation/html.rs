@@ -9,6 +9,7 @@ use super::super::html::{listed, shown};
 use super::{difference, rate};
 use crate::eval::assertion::Answer;
 use crate::eval::{Iteration, Outcome, Report, ReportStatus, Series, Status, Trial};
+use crate::text::Masker;
 
 /// Trials shown of each case; the rest are in their directories.
 const MOST_TRIALS: u32 = 50;
@@ -36,7 +37,7 @@ pub(crate) fn write_page(iteration: &Iteration, report: &Report, plan: &[Series<
     };
     let list = html! { @for series in plan { (trials(iteration, series)) } };
     let page = listed(&title, "a case, an assertion, a reason…", &head, &list);
-    document::write(&iteration.folder.join("report.html"), &page)
+    document::write(&iteration.folder.join("report.html"), &Masker::default().mask(&page))
 }
 
 fn cases(report: &Report) -> Markup {

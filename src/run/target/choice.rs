@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{TARGETS, Target};
+use crate::document;
 use crate::harness::Misbehaviour;
 use crate::shell::shell_word;
 use crate::text::{nearest, trouble};
@@ -148,7 +149,7 @@ fn protocols(program: &str) -> String {
 
 fn read(path: &Path) -> Result<Target, ChoiceError> {
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path)
+    let text = document::read_to_string(path)
         .map_err(|error| ChoiceError(format!("{shown}: {}", trouble(path, &error))))?;
     Target::parse(&shown, &text).map_err(|error| ChoiceError(error.to_string()))
 }

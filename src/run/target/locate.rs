@@ -10,7 +10,7 @@ use super::{Choice, Speaks};
 use crate::harness::supervise::{Containment, Demands, Pool};
 use crate::harness::{self, RecordError};
 use crate::shell::shell_word;
-use crate::text::printable;
+use crate::text::{Masker, printable};
 use crate::version;
 
 /// Stands for the newest version: of those that are installed, and where one is installed, of those that are published.
@@ -258,9 +258,11 @@ fn ask_version(
         return Ok(Ok(version));
     }
     let answer = harness::ask(&Pool::new(containment), demands, program, args)?;
-    let version = version::find(&String::from_utf8_lossy(&answer.stdout)).unwrap_or_default();
+    let stdout = Masker::default().mask(&String::from_utf8_lossy(&answer.stdout));
+    let version = version::find(&stdout).unwrap_or_default();
     if let (true, Some(failure)) = (version.is_empty(), answer.failure) {
         let said = String::from_utf8_lossy(&answer.stderr);
+        let said = Masker::default().mask(&said);
         let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).map(printable);
         return Ok(Err(said.map_or(failure.clone(), |said| format!("{failure}: {said}"))));
     }
