@@ -1,6 +1,7 @@
 //! A contract in memory: what it is, its message kinds and its clauses.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -44,7 +45,7 @@ pub struct Contract {
     pub(crate) invocation: Invocation,
     pub(crate) kinds: Kinds,
     pub(crate) clauses: Vec<Clause>,
-    pub(crate) schemas: Schemas,
+    pub(crate) schemas: Arc<Schemas>,
     /// For each kind, and last for messages of no kind, the clauses that look at them.
     pub(crate) by_kind: Vec<Vec<usize>>,
     /// How many different questions its selectors ask of messages.

@@ -34,11 +34,11 @@ pub fn bundle(name: &str) -> Result<Bundle, FileError> {
 /// The files of a built-in contract, without those of one that it includes.
 pub(super) fn built_in_files(name: &str) -> Result<Bundle, FileError> {
     if built_in().any(|known| known == name) {
-        let inside = |(path, bytes): &(&str, &[u8])| {
+        let inside = |(path, bytes): &(&'static str, &'static [u8])| {
             let path = path.strip_prefix(name)?.strip_prefix('/')?;
-            Some((path.to_string(), bytes.to_vec()))
+            Some((path, *bytes))
         };
-        return Ok(Bundle::new(format!("schemas/{name}"), FILES.iter().filter_map(inside)));
+        return Ok(Bundle::built_in(format!("schemas/{name}"), FILES.iter().filter_map(inside)));
     }
     let known: Vec<_> = built_in().collect();
     Err(FileError::whole(
@@ -124,7 +124,7 @@ impl Detector {
     pub(crate) fn new() -> Result<Self, FileError> {
         let mut known = Vec::new();
         for name in built_in() {
-            let (family, detect) = detect_of(&bundle(name)?)?;
+            let (family, detect) = detect_of(&built_in_files(name)?.head().with_included(None)?.head())?;
             known.push((name, family, detect));
         }
         Ok(Self { known })

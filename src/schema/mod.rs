@@ -33,6 +33,7 @@ mod named;
 mod pass;
 pub(crate) mod policy;
 mod question;
+mod quick;
 mod rule;
 mod schemas;
 

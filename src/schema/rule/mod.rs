@@ -29,7 +29,6 @@ mod value;
 mod values;
 mod within;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,7 +40,6 @@ use super::facts::{Fact, Facts};
 use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FramingProblem;
-use super::instance::Validator;
 use super::question::{Answers, Questions};
 use super::schemas::Schemas;
 use crate::document::{FileError, Item, Table};
@@ -143,8 +141,7 @@ pub(crate) struct Names<'n> {
     pub(crate) kinds: &'n [String],
     pub(crate) conditions: &'n [Condition],
     pub(crate) trees: &'n [Option<Arc<FieldTree>>],
-    pub(crate) schemas: &'n Schemas,
-    pub(crate) validators: &'n HashMap<String, Arc<Validator>>,
+    pub(crate) schemas: &'n Arc<Schemas>,
     pub(crate) questions: &'n Questions,
 }
 
