@@ -191,3 +191,24 @@ fn detector() -> Result<&'static Detector, FileError> {
     let read = Detector::new()?;
     Ok(DETECTOR.get_or_init(|| read))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A schema in the binary is compiled when it is asked, so that nobody else would notice one that cannot be.
+    #[test]
+    fn every_schema_that_is_built_in_compiles() {
+        for name in built_in() {
+            Contract::load(&bundle(name).unwrap().unchecked()).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    #[test]
+    fn a_contract_is_recognised_by_the_start_of_its_file() {
+        for (name, family, detect) in &Detector::new().unwrap().known {
+            let whole = detect_of(&bundle(name).unwrap()).unwrap();
+            assert_eq!(format!("{:?}", (family, detect)), format!("{:?}", (&whole.0, &whole.1)), "{name}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::condition::{Condition, Scope, pointer};
 use super::contract::{Clause, Contract, Detect, Family, Kinds, Protocol};
@@ -227,6 +227,7 @@ impl Contract {
             volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
             by_kind: Self::index(&kinds, &clauses),
+            programs: (0..=kinds.names.len()).map(|_| OnceLock::new()).collect(),
             questions: questions.count(),
             kinds,
             clauses,
@@ -359,13 +360,8 @@ fn load_clauses(
     let tree =
         |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
     let trees: Vec<_> = kinds.schemas.iter().map(tree).collect();
-    let names = Names {
-        kinds: &kinds.names,
-        conditions: &kinds.conditions,
-        trees: &trees,
-        schemas,
-        questions,
-    };
+    let names =
+        Names { kinds: &kinds.names, conditions: &kinds.conditions, trees: &trees, schemas, questions };
     let mut clauses: Vec<Clause> = Vec::new();
     for (node, line) in nodes {
         let fields = node.table()?;

@@ -32,6 +32,7 @@ mod load;
 mod named;
 mod pass;
 pub(crate) mod policy;
+mod program;
 mod question;
 mod quick;
 mod rule;

@@ -14,43 +14,43 @@ use crate::json::{JsonView, Kind, Name};
 pub(crate) struct QuickSchema(Check);
 
 /// What is asked of one value. Everything must hold.
-#[derive(Debug, Default)]
-struct Check {
+#[derive(Debug, Clone, Default)]
+pub(super) struct Check {
     /// The schema asks for something that is not decided here.
-    is_open: bool,
+    pub(super) is_open: bool,
     /// Only these types.
-    types: Option<Vec<Kind>>,
+    pub(super) types: Option<Vec<Kind>>,
     /// Only these values; texts, booleans and null.
-    values: Option<Vec<Value>>,
+    pub(super) values: Option<Vec<Value>>,
     /// A text is not empty.
-    some_text: bool,
+    pub(super) some_text: bool,
     /// A text is an UUID.
-    uuid: bool,
+    pub(super) uuid: bool,
     /// A number is not negative.
-    not_negative: bool,
+    pub(super) not_negative: bool,
     /// A list is not empty.
-    some_items: bool,
-    items: Option<Box<Check>>,
-    members: Vec<Member>,
+    pub(super) some_items: bool,
+    pub(super) items: Option<Box<Check>>,
+    pub(super) members: Vec<Member>,
     /// How many of the members must be there.
     required: usize,
     /// What other schemas ask of the same value.
-    also: Vec<Check>,
-    when: Option<Box<When>>,
+    pub(super) also: Vec<Check>,
+    pub(super) when: Option<Box<When>>,
 }
 
-#[derive(Debug)]
-struct Member {
-    name: Name,
-    is_required: bool,
-    check: Option<Check>,
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    pub(super) name: Name,
+    pub(super) is_required: bool,
+    pub(super) check: Option<Check>,
 }
 
-#[derive(Debug)]
-struct When {
-    condition: Check,
-    then: Check,
-    otherwise: Check,
+#[derive(Debug, Clone)]
+pub(super) struct When {
+    pub(super) condition: Check,
+    pub(super) then: Check,
+    pub(super) otherwise: Check,
 }
 
 /// How deep schemas are followed and how large they may become; what is beyond is not decided here.
@@ -69,6 +69,10 @@ impl QuickSchema {
         let schema = schemas.node(reference).filter(|_| !schemas.name_themselves());
         let check = schema.map(|schema| Check::of(schema, MAX_DEPTH, &mut size));
         Self(check.unwrap_or_else(Check::open))
+    }
+
+    pub(super) fn check(&self) -> &Check {
+        &self.0
     }
 
     /// Whether a value is valid; none when that is not decided here.
@@ -183,7 +187,7 @@ impl Check {
     }
 
     /// Whether all of it holds; none when that is not decided here.
-    fn holds(&self, value: JsonView<'_>) -> Option<bool> {
+    pub(super) fn holds(&self, value: JsonView<'_>) -> Option<bool> {
         let kind = value.kind();
         if self.types.as_ref().is_some_and(|types| !types.iter().any(|wanted| value.is(*wanted)))
             || self.values.as_ref().is_some_and(|values| !values.iter().any(|known| value.same(known)))
@@ -198,7 +202,7 @@ impl Check {
                     return Some(false);
                 }
                 // Who writes UUIDs in another way is judged by the validator.
-                all.is_open |= self.uuid && !value.text().is_some_and(|text| is_uuid(text.as_bytes()));
+                all.is_open |= self.uuid && !is_uuid(value);
             }
             Kind::Number if self.not_negative => match value.float() {
                 Some(number) if number < 0.0 => return Some(false),
@@ -279,12 +283,14 @@ impl All {
     }
 }
 
-fn is_uuid(text: &[u8]) -> bool {
-    let fits = |(place, byte): (usize, &u8)| match place {
-        8 | 13 | 18 | 23 => *byte == b'-',
+/// Whether a value is an UUID in its usual form.
+pub(super) fn is_uuid(value: JsonView<'_>) -> bool {
+    let Some(text) = value.text() else { return false };
+    let fits = |(place, byte): (usize, u8)| match place {
+        8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     };
-    text.len() == 36 && text.iter().enumerate().all(fits)
+    text.len() == 36 && text.bytes().enumerate().all(fits)
 }
 
 #[cfg(test)]
@@ -292,6 +298,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Map, json};
 
+    use super::super::program::Program;
     use super::*;
     use crate::json::Scanner;
 
@@ -366,12 +373,20 @@ mod tests {
         let schemas = Schemas::read([("s.json".into(), "s.json".into(), file)]).unwrap();
         let reference = "s.json#/$defs/asked".to_owned();
         let quick = QuickSchema::of(&schemas, &reference);
+        let shared = QuickSchema::of(&schemas, "s.json#/$defs/shared");
+        let program = Program::new([(7, &shared), (8, &quick)].into_iter());
         let validators = schemas.compile(std::slice::from_ref(&reference)).unwrap();
         let text = value.to_string();
         let mut scanner = Scanner::default();
         let document = scanner.scan(&text).unwrap();
-        [JsonView::Scanned(document.root()), value.into()]
-            .map(|view| (quick.is_valid(view), validators[&reference].is_valid(view)))
+        [JsonView::Scanned(document.root()), value.into()].map(|view| {
+            // A clause that the walk clears is kept, and one that is kept for certain is cleared.
+            let (quick, is_valid) = (quick.is_valid(view), validators[&reference].is_valid(view));
+            let is_cleared = program.doubts(view) & program.bit(8) == 0;
+            assert!(!is_cleared || is_valid, "{schema} {value}");
+            assert_eq!(is_cleared, quick == Some(true), "{schema} {value}");
+            (quick, is_valid)
+        })
     }
 
     proptest! {

@@ -41,6 +41,7 @@ use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FramingProblem;
 use super::question::{Answers, Questions};
+use super::quick::QuickSchema;
 use super::schemas::Schemas;
 use crate::document::{FileError, Item, Table};
 use crate::json::{JsonView, Pointer};
@@ -103,6 +104,12 @@ pub(crate) trait Rule: fmt::Debug + Send + Sync {
     /// Whether it compares the output with what was recorded besides it; of a bare output nothing can be said then.
     fn needs_recording(&self) -> bool {
         false
+    }
+
+    /// The schema that is all it asks, of every message of this kind.
+    fn schema_of(&self, kind: Option<usize>) -> Option<&QuickSchema> {
+        let _ = kind;
+        None
     }
 
     /// Whether messages of this kind matter. Most rules ignore most kinds, and need not be asked again.

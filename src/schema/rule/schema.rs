@@ -35,6 +35,10 @@ impl Rule for SchemaRule {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
     }
+
+    fn schema_of(&self, kind: Option<usize>) -> Option<&QuickSchema> {
+        (self.at.is_none() && self.on.takes_all(kind)).then_some(&self.quick)
+    }
 }
 
 impl SchemaRule {

@@ -80,6 +80,15 @@ impl Selector {
         }
     }
 
+    /// Whether every message of this kind is taken.
+    pub(crate) fn takes_all(&self, kind: Option<usize>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Kinds(kinds) => kind.is_some_and(|kind| kinds[kind]),
+            Self::When(when) => when.left(kind).iter().any(Vec::is_empty),
+        }
+    }
+
     /// Whether a message of this kind could be taken.
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         match self {
