@@ -147,10 +147,8 @@ impl Merged {
                     *doubts |= self.uuid;
                 }
             }
-            Kind::Number if self.not_negative != 0 => {
-                if value.float().is_none_or(|number| number < 0.0) {
-                    *doubts |= self.not_negative;
-                }
+            Kind::Number if self.not_negative != 0 && value.float().is_none_or(|number| number < 0.0) => {
+                *doubts |= self.not_negative;
             }
             Kind::Array => {
                 if self.some_items != 0 && value.items().next().is_none() {

@@ -15,6 +15,7 @@ pub(crate) struct QuickSchema(Check);
 
 /// What is asked of one value. Everything must hold.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is what one keyword asks")]
 pub(super) struct Check {
     /// The schema asks for something that is not decided here.
     pub(super) is_open: bool,

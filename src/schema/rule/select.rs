@@ -115,7 +115,7 @@ impl When {
             .chain([whole])
             .map(|all: Vec<Vec<&Term>>| place(all.iter().map(|terms| ask(terms)).collect()));
         let by_kind = by_kind.collect();
-        Self { by_kind, left, condition }
+        Self { condition, left, by_kind }
     }
 
     fn left(&self, kind: Option<usize>) -> &[Vec<Question>] {
