@@ -18,7 +18,7 @@ use super::question::Questions;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{FileError, Item, Table, VolatileEntry};
+use crate::document::{self, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -112,15 +112,18 @@ impl Bundle {
 
     /// The same files with those of the contract that this one includes: a directory `beside` it, else a built-in one.
     pub(crate) fn with_included(self, beside: Option<&Path>) -> Result<Self, FileError> {
-        let Some((name, place)) = include::included(&self)? else { return Ok(self) };
+        let Some((name, place, takes_files)) = include::included(&self)? else { return Ok(self) };
         let beside =
             beside.map(|folder| folder.join(&name)).filter(|path| path.join(CONTRACT_FILE).is_file());
         let found = match beside {
             Some(path) => Self::read_alone(&path),
             None => super::library::built_in_files(&name),
         };
-        let found =
+        let mut found =
             found.map_err(|error| place.saying(format_args!("includes `{name}`: {}", error.message)))?;
+        if !takes_files {
+            found.files.retain(|name, _| name == CONTRACT_FILE);
+        }
         if include::included(&found)?.is_some() {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
@@ -160,7 +163,7 @@ impl Bundle {
             if size > MAX_FILE {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
-            let bytes = fs::read(&path).map_err(|error| FileError::whole(&label, error))?;
+            let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
             self.files.insert(name, bytes.into());
         }
         Ok(())

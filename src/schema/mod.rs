@@ -61,7 +61,7 @@ pub(crate) use events::EventWatch;
 pub(crate) use frame::see_document;
 pub(crate) use judge::Judge;
 #[cfg(feature = "cli")]
-pub(crate) use learn::{Fit, Learner};
+pub(crate) use learn::{Fit, LEARNED, Learner};
 #[cfg(feature = "cli")]
 pub(crate) use library::Detector;
 pub(crate) use library::{asked_for, detect, family_of};
