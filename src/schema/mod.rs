@@ -32,7 +32,9 @@ mod load;
 mod named;
 mod pass;
 pub(crate) mod policy;
+mod program;
 mod question;
+mod quick;
 mod rule;
 mod schemas;
 
