@@ -119,7 +119,7 @@ pub(crate) fn run(
         let has_run = |name: &CaseName| ran.contains(&(name.label.clone(), name.case.clone()));
         finished.known_failures = known.listed(&options.scope, &has_run);
     }
-    let touched = context.golden.as_ref().map_or(Vec::new(), |golden| golden.touched());
+    let touched = context.golden.as_ref().map_or(Vec::new(), super::golden::Golden::touched);
     finished.snapshots = options.snapshots.iter().cloned().chain(touched).collect();
     finished.interrupted = context.recorder.stop.is_wanted();
     finished.duration_ms = milliseconds_since(started);
