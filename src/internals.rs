@@ -1,7 +1,7 @@
 //! What our own benchmarks, fuzzing and tests reach that is no API: it changes without notice.
 
 #[cfg(feature = "cli")]
-pub use crate::cli::main;
+pub use crate::cli::{Allocator, main};
 
 #[cfg(feature = "cli")]
 pub mod config {
@@ -77,5 +77,19 @@ pub mod run {
     pub use crate::run::{Event, Stop};
     pub mod scenario {
         pub use crate::run::scenario::{Scenario, library};
+    }
+}
+/// Files of the user that no part of the API reads: whether they can be used.
+#[cfg(feature = "cli")]
+pub mod user_files {
+    use crate::document::FileError;
+
+    pub fn known_failures(text: &str) -> Result<(), FileError> {
+        let any = |_: &str| true;
+        crate::run::KnownFailures::parse("known-failures.toml", text, "2026-01-01".into(), &any).map(drop)
+    }
+
+    pub fn target(text: &str) -> Result<(), FileError> {
+        crate::run::target::Target::parse("target.toml", text).map(drop)
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::text::needs_escape;
+use crate::text::{has_command, needs_escape};
 
 /// A word as a shell has to see it, quoted where it must be. What a terminal would obey or nobody would see is spelled
 /// out as bash, zsh and ksh read it, so that a command stays one line and means the same after it was copied.
@@ -11,7 +11,7 @@ pub(crate) fn shell_word(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "@+._-/=:,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         Cow::Borrowed(word)
-    } else if word.chars().any(needs_escape) || word.contains("##[") {
+    } else if word.chars().any(needs_escape) || has_command(word) {
         Cow::Owned(spelled_out(word))
     } else {
         Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
@@ -56,9 +56,14 @@ mod tests {
     #[test]
     fn what_is_hidden_is_spelled_out_and_a_shell_reads_it_back() {
         assert_eq!(shell_word("a\nb"), r"$'a\nb'");
-        for word in
-            ["two\nlines\t'quoted' \\n", "\u{1b}[31m\u{7}1", "##[error]x ###", "\u{202e}\u{9b}é😀", "\u{1}a"]
-        {
+        for word in [
+            "two\nlines\t'quoted' \\n",
+            "\u{1b}[31m\u{7}1",
+            "##[error]x ###",
+            "##vso[a]",
+            "\u{202e}\u{9b}é😀",
+            "\u{1}a",
+        ] {
             let quoted = shell_word(word);
             assert_eq!(crate::text::printable(&quoted), quoted, "it can be shown as it is");
             let said = std::process::Command::new("bash")

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::CommandError;
+use super::out::OutFolder;
 use super::output::say;
 use super::project::{Project, variable};
 use crate::drift::CaseSet;
@@ -61,21 +62,21 @@ pub(super) fn install(target: &Target, version: &str) -> Result<PathBuf, NpmErro
 
 /// Where recordings go.
 pub(super) enum Workspace {
-    Kept(PathBuf),
+    Kept(PathBuf, #[expect(dead_code, reason = "held, not read")] OutFolder),
     Vanishing(tempfile::TempDir),
 }
 
 impl Workspace {
     pub(super) fn new(kept: Option<&Path>) -> Result<Self, CommandError> {
         match kept {
-            Some(path) => Ok(Self::Kept(path.to_owned())),
+            Some(path) => Ok(Self::Kept(path.to_owned(), OutFolder::take(path)?)),
             None => Ok(Self::Vanishing(tempfile::tempdir()?)),
         }
     }
 
     pub(super) fn path(&self) -> &Path {
         match self {
-            Self::Kept(path) => path,
+            Self::Kept(path, _) => path,
             Self::Vanishing(folder) => folder.path(),
         }
     }

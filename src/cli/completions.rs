@@ -4,7 +4,8 @@ use std::io::Write as _;
 
 use clap_complete::Shell;
 
-use super::{CommandError, Format, definition};
+use super::output::raw_stdout;
+use super::{CommandError, definition};
 use crate::exit_code::Outcome;
 
 /// Prints completions for a shell
@@ -23,7 +24,7 @@ pub(super) struct CompletionsArgs {
 pub(super) fn run(args: &CompletionsArgs) -> Result<Outcome, CommandError> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut definition(), "clawgate", &mut text);
-    let mut out = Format::Json.stdout();
+    let mut out = raw_stdout();
     out.write_all(&text)?;
     out.flush()?;
     Ok(Outcome::Ok)

@@ -1,6 +1,5 @@
 //! `clawgate diff`: what changed between two sets of recordings, and whether that breaks a reader.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use super::error::unreadable;
 use super::output::typed;
 use super::project::{Project, variable};
 use super::{CommandError, Format, complain};
+use crate::document;
 use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, diff};
 use crate::exit_code::Outcome;
 use crate::harness::supervise::Demands;
@@ -81,7 +81,7 @@ enum DiffFormat {
 pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let consumers = args.consumer.iter().map(|name| consumer(name)).collect::<Result<Vec<_>, _>>()?;
     let known_text = args.known_changes.as_ref().map(|path| {
-        let text = fs::read_to_string(path).map_err(unreadable(path))?;
+        let text = document::read_to_string(path).map_err(unreadable(path))?;
         Ok::<_, CommandError>((path.display().to_string(), text))
     });
     let known_text = known_text.transpose()?;
@@ -156,7 +156,7 @@ fn consumer(name: &str) -> Result<Consumer, CommandError> {
     {
         return Ok(built_in?);
     }
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = document::read_to_string(path).map_err(|error| {
         let known = Consumer::built_in_names().collect::<Vec<_>>().join(", ");
         CommandError::Usage(format!("{}; built in are: {known}", unreadable(path)(error)))
     })?;

@@ -11,13 +11,14 @@ use serde_json::json;
 
 use super::error::{unreadable, unwritable};
 use super::{CommandError, Format, FormatArg};
+use crate::document;
 use crate::events::{Limits, Occurrence, Profile, segments};
 use crate::exit_code::Outcome;
 use crate::judge::EVENTS_CONTRACT;
 use crate::report::style::{BAD, CAUTION, FAINT, NAME};
 use crate::report::timeline::{Timeline, timeline_json, timeline_page, write_text};
 use crate::schema::{ContractSet, EventJudge, EventWatch, Finding, Level};
-use crate::text::printable;
+use crate::text::{Masked, Masker, printable, printable_json};
 use crate::time::{Millis, time_of_day};
 
 /// Show what happened in an event log, or follow one that grows
@@ -100,11 +101,11 @@ fn timeline(args: &TimelineArgs) -> Result<Outcome, CommandError> {
     let mut timeline = Timeline::default();
     let mut judge = EventJudge::new(&set, args.profile, Limits::default());
     if args.log == Path::new("-") {
-        judge.read(io::stdin().lock(), &mut timeline).map_err(unreadable(&args.log))?;
+        judge.read(Masked::new(io::stdin().lock()), &mut timeline).map_err(unreadable(&args.log))?;
     } else {
         for path in files(&args.log)? {
-            let file = File::open(&path).map_err(unreadable(&path))?;
-            judge.read(file, &mut timeline).map_err(unreadable(&path))?;
+            let file = document::open(&path).map_err(unreadable(&path))?;
+            judge.read(Masked::new(file), &mut timeline).map_err(unreadable(&path))?;
             judge.end_segment(&mut timeline);
         }
     }
@@ -182,13 +183,14 @@ struct Tail {
     path: PathBuf,
     file: File,
     chunk: Vec<u8>,
+    masker: Masker,
 }
 
 impl Tail {
     fn open(log: &Path) -> Result<Self, CommandError> {
         let path = files(log)?.into_iter().next().unwrap_or_else(|| log.to_owned());
-        let file = File::open(&path).map_err(unreadable(&path))?;
-        Ok(Self { log: log.to_owned(), path, file, chunk: vec![0; 256 << 10] })
+        let file = document::open(&path).map_err(unreadable(&path))?;
+        Ok(Self { log: log.to_owned(), path, file, chunk: vec![0; 256 << 10], masker: Masker::default() })
     }
 
     /// Reads what has been added; answers whether anything was.
@@ -203,12 +205,21 @@ impl Tail {
                 }
                 Ok(read) => {
                     any = true;
-                    judge.push(&self.chunk[..read], screen);
+                    let mut masked = Vec::with_capacity(read);
+                    self.masker.push(&self.chunk[..read], &mut masked);
+                    judge.push(&masked, screen);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    fn end_segment(&mut self, judge: &mut EventJudge<'_>, screen: &mut Screen) {
+        let mut rest = Vec::new();
+        self.masker.finish(&mut rest);
+        judge.push(&rest, screen);
+        judge.end_segment(screen);
     }
 
     /// At the end of a file: goes on to the next segment, or to the start of a file that was cut or put in its place.
@@ -217,7 +228,7 @@ impl Tail {
             let all = segments(&self.log)?;
             let next = all.iter().position(|path| *path == self.path).and_then(|at| all.get(at + 1));
             let Some(next) = next else { return Ok(false) };
-            judge.end_segment(screen);
+            self.end_segment(judge, screen);
             self.file = File::open(next)?;
             self.path.clone_from(next);
             return Ok(true);
@@ -227,7 +238,7 @@ impl Tail {
         match fs::metadata(&self.path) {
             // Another file stands in its place, or it was cut.
             Ok(now) if (now.dev(), now.ino()) != (read.dev(), read.ino()) || now.len() < at => {
-                judge.end_segment(screen);
+                self.end_segment(judge, screen);
                 self.file = File::open(&self.path)?;
                 Ok(true)
             }
@@ -259,7 +270,7 @@ impl EventWatch for Screen {
         self.broken |= finding.level == Level::Must;
         if self.format == Format::Json {
             let line = json!({ "type": "finding", "peer": peer, "time_ms": time, "finding": finding });
-            self.say(format_args!("{line}"));
+            self.say(format_args!("{}", printable_json(&line.to_string())));
             return;
         }
         let style = match finding.level {
@@ -285,7 +296,7 @@ impl EventWatch for Screen {
         if self.format == Format::Json {
             let line =
                 json!({ "type": "happening", "peer": peer, "time_ms": time, "line": line, "what": text });
-            self.say(format_args!("{line}"));
+            self.say(format_args!("{}", printable_json(&line.to_string())));
             return;
         }
         let at = time.map(time_of_day).unwrap_or_default();

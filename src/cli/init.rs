@@ -11,7 +11,8 @@ use super::error::unwritable;
 use super::output::Format;
 use crate::exit_code::Outcome;
 use crate::report::style::{FAINT, GOOD, NAME};
-use crate::text::printable;
+use crate::shell::shell_word;
+use crate::text::{needs_escape, printable};
 
 /// Writes a starter configuration, an example scenario and a CI workflow
 ///
@@ -21,9 +22,11 @@ use crate::text::printable;
 Examples:
   clawgate init                        # in the project's folder; GitHub Actions, or GitLab where it is used
   clawgate init --ci none              # clawgate.toml and the example only
+  clawgate init --install https://git.example/clawgate
   clawgate init --install '--git https://git.example/clawgate --tag v0.1.0 clawgate'
+  clawgate init --install https://git.example/releases/clawgate-0.1.0-x86_64-unknown-linux-gnu.tar.gz
 
-Exit codes: 0 done; 2 there is no such folder; 3 a file cannot be written.")]
+Exit codes: 0 done; 2 there is no such folder, or nobody said where --ci gets clawgate; 3 a file cannot be written.")]
 pub(super) struct InitArgs {
     /// The project's folder
     #[arg(value_name = "DIR", default_value = ".")]
@@ -31,26 +34,70 @@ pub(super) struct InitArgs {
     /// The workflow [default: gitlab where there is a .gitlab-ci.yml or .gitlab, else github]
     #[arg(long, value_enum, value_name = "SYSTEM")]
     ci: Option<System>,
-    /// What the workflow gives to `cargo install --locked` to get clawgate: a version that is published, or a
-    /// repository
-    #[arg(long, value_name = "SOURCE", default_value_t = source(), value_parser = one_line, allow_hyphen_values = true)]
-    install: String,
+    /// Where the workflow gets clawgate from: the address of a released archive (.tar.gz) or of a repository, or what
+    /// `cargo install --locked` takes. Blanks part its words unless they are in quotes; nothing in it becomes code of the
+    /// workflow. Without it there is no workflow, unless the package says where it is published
+    #[arg(long, value_name = "SOURCE", value_parser = one_line, allow_hyphen_values = true)]
+    install: Option<String>,
 }
 
-/// Where this clawgate is published: its repository if the package names one, else the registry.
-fn source() -> String {
+/// Where this clawgate is published, if the package names a repository. In a registry it may be or not: nobody knows
+/// here.
+fn published() -> Option<String> {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     match env!("CARGO_PKG_REPOSITORY") {
-        "" => format!("{name}@{version}"),
-        repository => format!("--git {repository} --tag v{version} {name}"),
+        "" => None,
+        repository => Some(format!("--git {repository} --tag v{version} {name}")),
     }
 }
 
-fn one_line(text: &str) -> Result<String, String> {
-    if text.trim().is_empty() || text.chars().any(char::is_control) {
-        return Err("expected one line, such as clawgate@0.1.0 or --git URL clawgate".into());
+/// The command by which a CI system gets clawgate onto its `PATH`, of words as a shell takes them.
+fn installation(source: &str) -> String {
+    let is_address = source.contains("://") && !source.contains(' ');
+    match source {
+        // Where `cargo install` would put it, which is on the PATH there.
+        archive if is_address && archive.trim_end_matches('\'').ends_with(".tar.gz") => format!(
+            "curl --fail --silent --show-error --location {archive} | \
+             tar -xz --strip-components=1 -C \"${{CARGO_HOME:-$HOME/.cargo}}/bin\" --wildcards '*/clawgate'"
+        ),
+        repository if is_address => format!("cargo install --locked --git {repository} clawgate"),
+        words => format!("cargo install --locked {words}"),
     }
-    Ok(text.trim().to_owned())
+}
+
+/// The words as a shell takes them, so that none of them is code.
+fn one_line(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.chars().any(needs_escape) {
+        return Err("expected one line, such as https://git.example/clawgate or --git URL clawgate".into());
+    }
+    // GitHub puts the value of an expression there before a shell sees any quotes.
+    if text.contains("${{") {
+        return Err("an expression of GitHub Actions would become code: write what it stands for".into());
+    }
+    let words = words(text).ok_or("a quote is not closed")?;
+    Ok(words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" "))
+}
+
+/// The words of a line, without their quotes; none where a quote is not closed. Nothing else means anything here.
+fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_start();
+    while !rest.is_empty() {
+        let mut word = String::new();
+        while let Some(c) = rest.chars().next().filter(|c| !c.is_whitespace()) {
+            rest = &rest[c.len_utf8()..];
+            if matches!(c, '\'' | '"') {
+                let (quoted, after) = rest.split_once(c)?;
+                word.push_str(quoted);
+                rest = after;
+            } else {
+                word.push(c);
+            }
+        }
+        words.push(word);
+        rest = rest.trim_start();
+    }
+    Some(words)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -70,8 +117,18 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
         let reason = "is not a folder: name the project's, or make it first";
         return Err(CommandError::Usage(format!("{} {reason}", args.folder.display())));
     }
-    let system = args.ci.unwrap_or_else(|| detected(&args.folder));
-    let workflow = |text: &str| text.replace("{install}", &args.install);
+    let source = args.install.clone().or_else(published);
+    let system = match (args.ci, &source) {
+        (Some(system), None) if system != System::None => {
+            let reason =
+                "--ci needs --install SOURCE: the address of clawgate's repository, or of a released archive";
+            return Err(CommandError::Usage(reason.into()));
+        }
+        (None, None) => System::None,
+        (asked, _) => asked.unwrap_or_else(|| detected(&args.folder)),
+    };
+    let install = installation(source.as_deref().unwrap_or_default());
+    let workflow = |text: &str| text.replace("{install}", &install);
     let (github, gitlab) = (workflow(GITHUB), workflow(GITLAB));
     let mut files = vec![("clawgate.toml", CONFIG), ("scenarios/example.toml", EXAMPLE)];
     match system {
@@ -102,12 +159,17 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
         out,
         "\nNext: {NAME}clawgate run example{NAME:#}, then set `target` in clawgate.toml to what you test."
     )?;
-    if system != System::None {
-        writeln!(
-            out,
-            "{FAINT}CI gets clawgate by `cargo install --locked {}`; --install says another source.{FAINT:#}",
-            printable(&args.install)
-        )?;
+    let note = match system {
+        System::None if args.ci.is_none() => {
+            "No workflow was written: `clawgate init --install SOURCE` writes one, SOURCE being the address of clawgate's \
+             repository or of a released archive."
+                .to_owned()
+        }
+        System::None => String::new(),
+        System::Github | System::Gitlab => format!("CI gets clawgate by `{}`.", printable(&install)),
+    };
+    if !note.is_empty() {
+        writeln!(out, "{FAINT}{note}{FAINT:#}")?;
     }
     writeln!(out, "{FAINT}clawgate-out/ holds recordings and reports; it belongs into .gitignore.{FAINT:#}")?;
     Ok(Outcome::Ok)

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use super::error::unwritable;
-use super::{CommandError, Format, definition};
+use super::output::raw_stdout;
+use super::{CommandError, definition};
 use crate::exit_code::Outcome;
 
 /// Prints the manual page, or writes a page for each command into a folder
@@ -22,7 +23,7 @@ pub(super) struct ManArgs {
 
 pub(super) fn run(args: &ManArgs) -> Result<Outcome, CommandError> {
     let Some(out) = &args.out else {
-        let mut out = Format::Json.stdout();
+        let mut out = raw_stdout();
         clap_mangen::Man::new(definition()).render(&mut out)?;
         out.flush()?;
         return Ok(Outcome::Ok);

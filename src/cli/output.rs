@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::report::style::{BAD, CAUTION, FAINT};
-use crate::text::printable;
+use crate::text::{printable, printable_json};
 
 #[derive(Debug, Args)]
 pub(super) struct FormatArg {
@@ -22,13 +22,56 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// Where the output goes. What is meant for a terminal loses its colours where there is none; data passes
-    /// untouched, since the filter that removes colours would also remove bytes of a target's own.
+    /// Where the output goes. What is meant for a terminal loses its colours where there is none; of data only the
+    /// spelling changes, where it would control a terminal or command a CI system.
     pub(super) fn stdout(self) -> Box<dyn Write> {
         match self {
             Self::Human => Box::new(WhileRead(Some(anstream::stdout().lock()))),
-            Self::Json => Box::new(WhileRead(Some(io::BufWriter::new(io::stdout().lock())))),
+            Self::Json => Box::new(JsonLines { out: raw_stdout(), line: Vec::new() }),
         }
+    }
+}
+
+/// Where bytes go that are neither for people nor JSON: a recording that is played, a manual page.
+pub(super) fn raw_stdout() -> Box<dyn Write> {
+    Box::new(WhileRead(Some(io::BufWriter::new(io::stdout().lock()))))
+}
+
+/// Lines of JSON, each made safe when it is whole.
+struct JsonLines {
+    out: Box<dyn Write>,
+    line: Vec<u8>,
+}
+
+impl JsonLines {
+    fn write_lines(&mut self, end: usize) -> io::Result<()> {
+        let rest = self.line.split_off(end);
+        let lines = std::mem::replace(&mut self.line, rest);
+        match std::str::from_utf8(&lines) {
+            Ok(text) => self.out.write_all(printable_json(text).as_bytes()),
+            Err(_) => self.out.write_all(&lines),
+        }
+    }
+}
+
+impl Write for JsonLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = memchr::memrchr(b'\n', &self.line) {
+            self.write_lines(end + 1)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Drop for JsonLines {
+    fn drop(&mut self) {
+        // Whoever needs to know whether it was written has ended the line.
+        _ = self.write_lines(self.line.len()).and_then(|()| self.out.flush());
     }
 }
 
@@ -62,7 +105,8 @@ impl<W: Write> Write for WhileRead<W> {
 /// Writes a line of data at once, for commands that are watched while they go on. A reader that has left is no failure.
 pub(super) fn data(line: impl std::fmt::Display) {
     let mut out = io::stdout().lock();
-    _ = writeln!(out, "{line}").and_then(|()| out.flush());
+    // What is no JSON is printable already, and stays as it is.
+    _ = writeln!(out, "{}", printable_json(&line.to_string())).and_then(|()| out.flush());
 }
 
 /// A line of JSON with its `type` before everything else.

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use super::CommandError;
 use super::error::unreadable;
-use super::{CommandError, Format};
+use super::output::raw_stdout;
 use crate::exit_code::Outcome;
 use crate::recording::{Facts, Recording};
 
@@ -95,7 +96,7 @@ impl PlayArgs {
         // Which came first on two channels is not recorded; complaints first is what a reader has to cope with.
         // Whether somebody reads does not matter to how it ends.
         _ = io::stderr().write_all(stderr);
-        let mut out = Format::Json.stdout();
+        let mut out = raw_stdout();
         for fault in &self.fault {
             match fault {
                 PlayFault::UnknownMessage => {

@@ -13,6 +13,7 @@ use super::fail_on::{FailOn, FailOnArg};
 use super::golden::advice::SnapshotAdvice;
 use super::golden::flag::{lost_cases, tell_summary, unreadable_snapshot};
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
+use super::out::OutFolder;
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
 use super::{CommandError, Format, complain};
@@ -26,7 +27,7 @@ use crate::run::{
     idle_filter, plan, run as run_cases, select,
 };
 use crate::schema;
-use crate::text::nearest;
+use crate::text::{nearest, printable};
 use crate::time;
 
 /// Runs scenarios on targets, records what happens, and judges it
@@ -341,6 +342,7 @@ impl RunArgs {
         last: &mut LastRun,
         project: &Project,
     ) -> Result<Outcome, CommandError> {
+        let _ours = OutFolder::take(self.out())?;
         let mut sinks = self.reports.open(self.out())?;
         let session = start()?;
         let mut context = session.context(self.out());
@@ -390,9 +392,9 @@ fn list(planned: &[Planned], format: Format) -> Result<Outcome, CommandError> {
                 writeln!(
                     out,
                     "{:<44} {:<12} {}",
-                    case.case.name,
-                    case.target_label(),
-                    case.case.description
+                    printable(&case.case.name),
+                    printable(case.target_label()),
+                    printable(&case.case.description)
                 )?;
             }
             Format::Json => {

@@ -82,7 +82,7 @@ fn list(format: Format) -> Result<Outcome, CommandError> {
             }
             Format::Human => {
                 let place = program.map_or("not installed".into(), |program| format!("{program} {version}"));
-                writeln!(out, "{name:<10} {description}")?;
+                writeln!(out, "{name:<10} {}", printable(&description))?;
                 writeln!(out, "{:<10} {} · {}", "", printable(place.trim_end()), contracts.join(", "))?;
             }
         }

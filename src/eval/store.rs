@@ -25,6 +25,8 @@ use super::skill::{DiscoverError, Skill};
 use super::spec::{Kind, Spec, digest};
 use super::transcript;
 use super::trial::{Arm, Status, Trial, TrialId};
+use crate::harness::sweep_partial;
+use crate::text::{Masker, printable_json};
 
 const TRIAL_FILE: &str = "trial.json";
 const ITERATION_FILE: &str = "iteration.json";
@@ -153,16 +155,16 @@ fn at(path: &Path) -> impl Fn(io::Error) -> StoreError {
     move |source| StoreError::Io { path: path.clone(), source }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file whole or not at all; what looks like a credential is masked.
 fn write(path: &Path, text: &str) -> Result<(), StoreError> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".new");
     let new = path.with_file_name(name);
-    fs::write(&new, text).and_then(|()| fs::rename(&new, path)).map_err(at(path))
+    fs::write(&new, Masker::default().mask(text)).and_then(|()| fs::rename(&new, path)).map_err(at(path))
 }
 
 fn pretty(value: &Value) -> String {
-    format!("{value:#}\n")
+    printable_json(&format!("{value:#}\n")).into_owned()
 }
 
 /// A name for a directory; what cannot stand there is replaced, and told apart by a digest.
@@ -197,7 +199,11 @@ impl Store {
 
     /// Begins a new iteration.
     pub fn begin(&self, stamp: Stamp, plan: &[Series<'_>], now_ms: u64) -> Result<Iteration, StoreError> {
-        let mut number = self.numbers().last().map_or(1, |last| last + 1);
+        let numbers = self.numbers();
+        for number in &numbers {
+            sweep_partial(&self.iteration_folder(*number));
+        }
+        let mut number = numbers.last().map_or(1, |last| last + 1);
         fs::create_dir_all(&self.folder).map_err(at(&self.folder))?;
         let folder = loop {
             let folder = self.iteration_folder(number);

@@ -6,9 +6,9 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::harness::secrets::Masker;
 use crate::json::Node;
 use crate::stream_json::{Limits, Line, Message, StreamReader};
+use crate::text::Masker;
 use crate::text::head;
 
 /// A longer transcript is cut; the recording has everything.
@@ -34,7 +34,7 @@ pub(super) fn of(recording: &Path) -> io::Result<String> {
         reader.push(&chunk[..length], &mut |line| transcript.line(line));
     }
     reader.finish(&mut |line| transcript.line(line));
-    Ok(Masker::new([]).mask(&transcript.text))
+    Ok(Masker::default().mask(&transcript.text))
 }
 
 struct Transcript {

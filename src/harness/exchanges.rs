@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::mock::Journal;
 use super::mock::kept::KeptExchange;
 use super::mock::served::Served;
-use super::secrets::Masker;
+use crate::text::Masker;
 
 /// The requests of a run with the answers to them.
 #[derive(Debug, Default)]
@@ -37,6 +37,7 @@ impl Exchanges {
             let mut served = serde_json::to_value(served).unwrap_or_default();
             masker.mask_value(&mut served);
             let mut request = serde_json::to_value(entry).unwrap_or_default();
+            masker.mask_value(&mut request);
             let kept = kept.unwrap_or_default();
             if let Some(request) = request.as_object_mut().filter(|_| kept.body_cut) {
                 request.insert("body_cut".into(), true.into());

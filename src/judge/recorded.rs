@@ -1,16 +1,17 @@
 //! Judging what lies there whole: the loop that shows a [`Judge`] a recording, a file or a pipe.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 #[cfg(feature = "cli")]
 use std::path::PathBuf;
 
+use crate::document;
 use crate::recording::Recording;
 use crate::schema::FileError;
 #[cfg(feature = "cli")]
 use crate::schema::Finding;
 use crate::stream_json::Line;
+use crate::text::{Masked, Masker};
 
 use super::{Contracts, Ending, Input, InputError, Judge, Judgement, Options};
 #[cfg(feature = "cli")]
@@ -54,7 +55,7 @@ pub(crate) fn watched_recording(
 /// Judges an output of which nothing is known but its bytes, and what the options say.
 pub fn output(output: &[u8], contracts: &Contracts, options: &Options) -> Result<Judgement, FileError> {
     let mut judge = Judge::of_output(None, contracts, options);
-    judge.push(output, &mut |_| {});
+    judge.push(&Masker::default().mask_bytes(output.to_vec()), &mut |_| {});
     judge.finish(Ending::default(), &mut |_| {})
 }
 
@@ -74,7 +75,7 @@ pub fn output(output: &[u8], contracts: &Contracts, options: &Options) -> Result
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn file(path: &Path, contracts: &Contracts, options: &Options) -> Result<Judgement, JudgeError> {
-    let file = File::open(path).map_err(at(path))?;
+    let file = document::open(path).map_err(at(path))?;
     bare(Some(path), file, contracts, options, &mut |_| {})
 }
 
@@ -93,7 +94,7 @@ impl Input {
                 watched_recording(&recording, contracts, options, watch)
             }
             Source::File(path) => {
-                let file = File::open(path).map_err(at(path))?;
+                let file = document::open(path).map_err(at(path))?;
                 bare(Some(path), file, contracts, options, watch)
             }
             Source::Stdin => bare(None, io::stdin().lock(), contracts, options, watch),
@@ -110,7 +111,7 @@ fn bare(
     watch: &mut dyn FnMut(&Line<'_>),
 ) -> Result<Judgement, JudgeError> {
     let mut judge = Judge::of_output(name, contracts, options);
-    push_all(&mut judge, reader, watch).map_err(at(name.unwrap_or(Path::new("-"))))?;
+    push_all(&mut judge, Masked::new(reader), watch).map_err(at(name.unwrap_or(Path::new("-"))))?;
     Ok(judge.finish(Ending::default(), watch)?)
 }
 
@@ -124,7 +125,8 @@ fn segments(paths: &[PathBuf], contracts: &Contracts, options: &Options) -> Resu
     let mut next = 1;
     for path in paths {
         starts.push((next, path.as_path()));
-        push_all(&mut judge, File::open(path).map_err(at(path))?, &mut |_| {}).map_err(at(path))?;
+        let file = Masked::new(document::open(path).map_err(at(path))?);
+        push_all(&mut judge, file, &mut |_| {}).map_err(at(path))?;
         next = judge.next_segment();
     }
     let mut judgement = judge.finish(Ending::default(), &mut |_| {})?;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::{Facts, Recording};
+use crate::text::Masked;
 
 /// The folder of a recording that holds the bodies of requests.
 const BODIES: &str = "requests";
@@ -134,7 +135,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
         Err(error) => return Err(error),
     }
     let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_INPUT as u64).read_to_end(&mut bytes)?;
+    Masked::new(File::open(path)?).take(MOST_INPUT as u64).read_to_end(&mut bytes)?;
     Ok(Some(bytes))
 }
 

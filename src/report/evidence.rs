@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::output::Line;
 use super::quote::{Quote, quote_file};
 use crate::run::{CaseFinished, Finding};
-use crate::text::{clip, printable};
+use crate::text::{Masked, clip, printable};
 
 /// A larger document is not read again to show a value of it.
 const LARGEST: u64 = 4 << 20;
@@ -44,7 +44,7 @@ pub(super) fn printed(stdout: &Path, finding: &Finding, columns: usize) -> Optio
 /// The one document that a file holds, if that is what it holds.
 pub(super) fn document(file: &Path) -> Option<Value> {
     let mut text = Vec::new();
-    File::open(file).ok()?.take(LARGEST + 1).read_to_end(&mut text).ok()?;
+    Masked::new(File::open(file).ok()?).take(LARGEST + 1).read_to_end(&mut text).ok()?;
     if text.len() as u64 > LARGEST {
         return None;
     }

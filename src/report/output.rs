@@ -1,10 +1,10 @@
 //! What a target printed, read from its recording: bounded, and with nothing hidden.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use crate::text::visible;
+use crate::text::{Masked, visible};
 
 /// A line of a recording, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Lines {
 pub(super) fn lines(file: &Path, most: usize, width: usize) -> Lines {
     let mut found = Lines::default();
     let Ok(file) = File::open(file) else { return found };
-    let mut reader = BufReader::new(file);
+    let mut reader = BufReader::new(Masked::new(file));
     let mut offset = 0;
     loop {
         let mut raw = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn lines(file: &Path, most: usize, width: usize) -> Lines {
 }
 
 /// Passes over the rest of a line, which may be a gigabyte; says how long it was, its end included.
-fn skip_line(reader: &mut BufReader<File>) -> u64 {
+fn skip_line(reader: &mut impl BufRead) -> u64 {
     let mut skipped = 0;
     loop {
         let (length, done) = match reader.fill_buf() {

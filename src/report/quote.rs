@@ -6,7 +6,7 @@ use std::path::Path;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::text::visible;
+use crate::text::{Masker, visible};
 
 /// A part of a line, ready to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,18 +19,22 @@ pub(crate) struct Quote {
     pub width: usize,
 }
 
+/// So much more is read, to know a secret that begins before what is shown.
+const BEFORE: u64 = 4096;
+
 /// Quotes a file around a byte; none when there is no such byte.
 pub(crate) fn quote_file(file: &Path, offset: u64, columns: usize) -> io::Result<Option<Quote>> {
     // Four bytes make the widest escape of a byte, so this is more than is shown.
     let reach = columns as u64 * 4;
-    let start = offset.saturating_sub(reach);
+    let start = offset.saturating_sub(BEFORE + reach);
     let mut open = File::open(file)?;
     if open.metadata()?.len() < offset {
         return Ok(None);
     }
     open.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
-    open.take(reach * 2).read_to_end(&mut bytes)?;
+    open.take(BEFORE + reach * 2).read_to_end(&mut bytes)?;
+    let bytes = Masker::default().mask_bytes(bytes);
     Ok(Some(quote(&bytes, (offset - start) as usize, columns, start > 0)))
 }
 

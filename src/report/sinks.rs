@@ -13,7 +13,7 @@ use super::terminal::Terminal;
 use super::{conformance, github, gitlab, html, junit, markdown, sarif};
 use crate::run::Event;
 use crate::run::Recorded;
-use crate::text::nearest;
+use crate::text::{Masker, nearest, printable_json};
 
 /// A kind of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,9 +236,9 @@ impl Sinks {
         for sink in self.all.iter_mut().filter(|sink| sink.error.is_none()) {
             let Some(stream) = &mut sink.stream else { continue };
             let written = match sink.kind {
-                Kind::Json => serde_json::to_writer(&mut *stream, event)
+                Kind::Json => serde_json::to_string(event)
                     .map_err(io::Error::from)
-                    .and_then(|()| writeln!(stream)),
+                    .and_then(|line| writeln!(stream, "{}", printable_json(&Masker::default().mask(&line)))),
                 _ => match &mut self.options.terminal {
                     Some(terminal) => terminal.on_event(stream, event, &self.context),
                     None => Ok(()),
@@ -302,6 +302,8 @@ impl Sink {
     fn write(&self, run: &RunReport, context: &Context, options: &Options) -> Result<(), (String, bool)> {
         let told = |error: &io::Error| (error.to_string(), error.kind() == io::ErrorKind::BrokenPipe);
         let text = self.render(run, context, options).map_err(|error| (error.to_string(), false))?;
+        // What a user wrote into a scenario may be one, too.
+        let text = Masker::default().mask(&text);
         match &self.destination {
             Destination::Stdout => {
                 let mut out = io::stdout().lock();
@@ -326,9 +328,11 @@ impl Sink {
     fn render(&self, run: &RunReport, context: &Context, options: &Options) -> Result<String, RenderError> {
         match self.kind {
             Kind::Junit => Ok(junit::render(run, context)),
-            Kind::Sarif => Ok(sarif::render(run, context, options.baseline.as_ref())),
+            Kind::Sarif => {
+                Ok(printable_json(&sarif::render(run, context, options.baseline.as_ref())).into_owned())
+            }
             Kind::Github => Ok(github::annotations(run, context)),
-            Kind::Gitlab => Ok(gitlab::render(run, context)),
+            Kind::Gitlab => Ok(printable_json(&gitlab::render(run, context)).into_owned()),
             Kind::Markdown => markdown::render(run, context),
             Kind::Html => Ok(html::render(run, context)),
             Kind::Conformance => conformance::render(run, &options.recorded, context),

@@ -13,7 +13,7 @@ use super::run_report::counts;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::run::{CaseFinished, Event, FailureKind, Finding, Process, RunFinished, RunStarted, Status};
 use crate::shell::shell_word;
-use crate::text::printable;
+use crate::text::{line_of_ours, printable};
 
 /// Failures told in full at the end; of the rest the names are enough.
 const MOST_TOLD: usize = 12;
@@ -435,6 +435,9 @@ fn broken(text: &str, columns: usize) -> Vec<String> {
         }
     }
     lines.push(line);
+    for line in &mut lines {
+        *line = line_of_ours(line).into_owned();
+    }
     lines
 }
 

@@ -15,6 +15,7 @@ use crate::harness::mock::Journal;
 use crate::harness::room::Room;
 use crate::judge::Judgement;
 use crate::schema::{Finding, Level};
+use crate::text::Masker;
 
 /// Something that was not as expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +38,12 @@ pub struct Failure {
 impl Failure {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self { kind: kind.into(), message: message.into(), clause: None, diff: Vec::new(), known: None }
+    }
+
+    /// Masks secrets in what it says: files and command lines are quoted as they are.
+    pub(super) fn mask(&mut self, masker: &Masker) {
+        self.message = masker.mask(&self.message);
+        self.diff.iter_mut().for_each(|line| *line = masker.mask(line));
     }
 
     /// A clause was broken.

@@ -9,10 +9,10 @@ use super::plan::Planned;
 use crate::golden::{
     Checked, Difference, Fingerprint, Mode, Normalised, Outcome, Store, StoreError, Volatile,
 };
-#[cfg(feature = "cli")]
-use crate::harness::secrets::Masker;
 use crate::recording::Recording;
 use crate::shell::shell_word;
+#[cfg(feature = "cli")]
+use crate::text::Masker;
 use crate::text::printable;
 
 /// Where snapshots are when nobody says otherwise.
@@ -71,7 +71,7 @@ pub(crate) struct GoldenSummary {
 /// Whether a text holds what looks like a credential, whoever printed it.
 #[cfg(feature = "cli")]
 pub(crate) fn is_secret(text: &str) -> bool {
-    Masker::new([]).mask(text) != text
+    Masker::default().mask(text) != text
 }
 
 impl Notes {

@@ -13,10 +13,11 @@ use super::frame::Root;
 use super::include::{self, Sections, Texts};
 use super::invocation::Invocation;
 use super::policy::Policy;
+use super::question::Questions;
 use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{FileError, Item, Table, VolatileEntry};
+use crate::document::{self, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -130,7 +131,7 @@ impl Bundle {
             if size > MAX_FILE {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
-            let bytes = fs::read(&path).map_err(|error| FileError::whole(&label, error))?;
+            let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
             self.files.insert(name, bytes);
         }
         Ok(())
@@ -172,7 +173,8 @@ impl Contract {
         let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
         let schemas = read_schemas(bundle)?;
         let kinds = load_kinds(sections.get("kind"), protocol, &schemas)?;
-        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas)?;
+        let questions = Questions::default();
+        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas, &questions)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         let invocation = load_invocation(&sections)?;
         let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
@@ -192,6 +194,7 @@ impl Contract {
             volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
             by_kind: Self::index(&kinds, &clauses),
+            questions: questions.count(),
             kinds,
             clauses,
             schemas,
@@ -305,6 +308,7 @@ fn load_clauses(
     nodes: Vec<(Item<'_>, usize)>,
     kinds: &Kinds,
     schemas: &Schemas,
+    questions: &Questions,
 ) -> Result<Vec<Clause>, FileError> {
     let mut references = Vec::new();
     for (node, _) in &nodes {
@@ -330,6 +334,7 @@ fn load_clauses(
         trees: &trees,
         schemas,
         validators: &validators,
+        questions,
     };
     let mut clauses: Vec<Clause> = Vec::new();
     for (node, line) in nodes {

@@ -4,16 +4,14 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What begins a command to Azure Pipelines and GitHub Actions wherever it stands in a line.
-const COMMAND: &str = "##[";
-
-/// The text with control characters, escape sequences and direction overrides made visible, on one line.
+/// The text with control characters, escape sequences and direction overrides made visible, on one line, which is no
+/// command to a CI system wherever it stands.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(needs_escape) && !text.contains(COMMAND) {
-        return Cow::Borrowed(text);
+    if !text.chars().any(needs_escape) && !has_command(text) {
+        return line_of_ours(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
+    for (at, c) in text.char_indices() {
         match c {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
@@ -22,10 +20,56 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
                 // Writing to a string cannot fail.
                 let _ = write!(out, "\\u{{{:x}}}", c as u32);
             }
+            '#' if begins_command(&text[at..]) => out.push_str("# "),
             c => out.push(c),
         }
     }
-    Cow::Owned(if out.contains(COMMAND) { out.replace(COMMAND, "# #[") } else { out })
+    match line_of_ours(&out) {
+        Cow::Owned(line) => Cow::Owned(line),
+        Cow::Borrowed(_) => Cow::Owned(out),
+    }
+}
+
+/// JSON with the same value that controls no terminal and is no command to a CI system: such characters are escaped.
+#[cfg(feature = "cli")]
+pub(crate) fn printable_json(json: &str) -> Cow<'_, str> {
+    // The end of a line stands between values; in one it is escaped already.
+    let must_go = |c: char| c != '\n' && needs_escape(c);
+    if !json.chars().any(must_go) && !has_command(json) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for (at, c) in json.char_indices() {
+        if must_go(c) || c == '#' && begins_command(&json[at..]) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// A line that GitHub Actions does not take for a command, which it would if two colons were the first of it.
+pub(crate) fn line_of_ours(line: &str) -> Cow<'_, str> {
+    let start = line.trim_start();
+    match start.strip_prefix("::") {
+        Some(rest) => Cow::Owned(format!("{}: :{rest}", &line[..line.len() - start.len()])),
+        None => Cow::Borrowed(line),
+    }
+}
+
+/// Whether there is what Azure Pipelines, GitHub Actions or `TeamCity` obey wherever it stands in a line: `##[error]`,
+/// `##vso[…]`, `##teamcity[…]`.
+pub(crate) fn has_command(text: &str) -> bool {
+    memchr::memchr_iter(b'#', text.as_bytes()).any(|at| begins_command(&text[at..]))
+}
+
+fn begins_command(text: &str) -> bool {
+    text.strip_prefix("##")
+        .is_some_and(|rest| rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).starts_with('['))
 }
 
 /// Bytes as text in which nothing is hidden: as [`printable`], and what is no UTF-8 as `\\xff`.
@@ -79,7 +123,27 @@ mod tests {
         assert_eq!(printable("\u{fffe}\u{ffff}\u{1fffe}\u{fdd0}"), "\\u{fffe}\\u{ffff}\\u{1fffe}\\u{fdd0}");
         assert_eq!(printable("a\u{ad}b\u{61c}\u{e0100}"), "a\\u{ad}b\\u{61c}\\u{e0100}");
         assert_eq!(printable("a ##[add-path]b"), "a # #[add-path]b");
+        assert_eq!(
+            printable("###[x] ##vso[a] ##TeamCity[b] ## c[d]"),
+            "## #[x] # #vso[a] # #TeamCity[b] ## c[d]"
+        );
+        assert_eq!(printable("::error::x"), ": :error::x");
+        assert_eq!(printable(" \t::error::x"), " \\t::error::x");
+        assert_eq!(printable("  ::error::\n"), "  : :error::\\n");
         assert!(matches!(printable("\u{fffd} family 👩\u{fe0f}"), Cow::Borrowed(_)));
         assert!(matches!(printable("plain – text 😀"), Cow::Borrowed(_)));
+    }
+    #[cfg(feature = "cli")]
+    #[test]
+    fn json_keeps_its_value() {
+        let value = serde_json::json!({
+            "##[error]": ["\u{9b}31m\u{202e}\u{e0041}\u{7f}\u{1b}", "###vso[x]\n::y", "é 😀 # ## plain \\"],
+        });
+        for text in [value.to_string(), format!("{value:#}")] {
+            let safe = printable_json(&text);
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&safe).unwrap(), value);
+            assert!(!has_command(&safe) && !safe.chars().any(|c| c != '\n' && needs_escape(c)), "{safe}");
+            assert!(safe.contains("é 😀 # ## plain"), "{safe}");
+        }
     }
 }

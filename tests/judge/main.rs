@@ -17,6 +17,7 @@ mod events_properties;
 mod failures;
 #[path = "../support/files.rs"]
 mod files;
+mod mutations;
 #[path = "../support/schema.rs"]
 mod schema;
 mod stream_properties;

@@ -4,6 +4,7 @@
 
 #[path = "../support/command.rs"]
 mod command;
+mod commands;
 mod failures;
 #[path = "../support/files.rs"]
 mod files;
@@ -13,5 +14,8 @@ mod run;
 mod scenario;
 #[path = "../support/schema.rs"]
 mod schema;
+mod secrets;
 #[path = "../support/mod.rs"]
 mod support;
+#[path = "../support/tree.rs"]
+mod tree;

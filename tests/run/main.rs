@@ -9,6 +9,7 @@ mod cli;
 #[path = "../support/command.rs"]
 mod command;
 mod containment;
+mod documented;
 #[path = "../support/files.rs"]
 mod files;
 mod gate;

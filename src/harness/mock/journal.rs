@@ -2,10 +2,8 @@
 //! is bounded.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use hmac_sha256::Hash as Sha256;
-use regex::Regex;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -13,10 +11,7 @@ use super::credential::Credential;
 use super::request::ApiRequest;
 use super::script::Turn;
 use super::validate::RequestFinding;
-#[cfg(feature = "cli")]
-use crate::harness::secrets::Masker;
-use crate::text::clip;
-use crate::text::hex;
+use crate::text::{Masker, clip, hex};
 
 /// Entries kept; later requests are counted only.
 pub(crate) const MOST_ENTRIES: usize = 10_000;
@@ -350,19 +345,13 @@ impl Secrets {
     }
 
     fn mask(&self, text: &str) -> String {
-        static KEY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"sk-ant-[A-Za-z0-9_-]+").ok());
         let mut masked = text.to_owned();
         for secret in &self.0 {
             if masked.contains(secret.as_str()) {
                 masked = masked.replace(secret.as_str(), REDACTED);
             }
         }
-        if masked.contains("sk-ant-")
-            && let Some(pattern) = KEY.as_ref()
-        {
-            masked = pattern.replace_all(&masked, REDACTED).into_owned();
-        }
-        masked
+        Masker::default().mask(&masked)
     }
 }
 

@@ -9,6 +9,7 @@ use super::super::html::{page, shown};
 use super::{difference, rate};
 use crate::eval::assertion::Answer;
 use crate::eval::{Iteration, Outcome, Report, ReportStatus, Series, Status, Trial};
+use crate::text::Masker;
 
 /// Trials shown of each case; the rest are in their directories.
 const MOST_TRIALS: u32 = 50;
@@ -36,7 +37,8 @@ pub(crate) fn write_page(iteration: &Iteration, report: &Report, plan: &[Series<
             @for series in plan { (trials(iteration, series)) }
         }
     };
-    document::write(&iteration.folder.join("report.html"), &page(&title, None, &body))
+    let text = Masker::default().mask(&page(&title, None, &body));
+    document::write(&iteration.folder.join("report.html"), &text)
 }
 
 fn cases(report: &Report) -> Markup {

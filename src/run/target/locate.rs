@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Choice, Speaks};
 use crate::harness::supervise::{Containment, Demands, Pool};
 use crate::harness::{self, RecordError};
+use crate::text::Masker;
 use crate::version;
 
 /// A target whose program was found.
@@ -184,7 +185,7 @@ fn ask_version(
         return Ok(version);
     }
     let text = harness::ask(&Pool::new(containment), demands, program, args)?;
-    let version = version::find(&String::from_utf8_lossy(&text)).unwrap_or_default();
+    let version = version::find(&Masker::default().mask(&String::from_utf8_lossy(&text))).unwrap_or_default();
     known().push((asked, version.clone()));
     Ok(version)
 }
