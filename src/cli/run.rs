@@ -11,7 +11,7 @@ use serde_json::json;
 use super::cases::{JobsArg, start};
 use super::fail_on::{FailOn, FailOnArg};
 use super::golden::advice::SnapshotAdvice;
-use super::golden::flag::{tell_orphans, tell_summary, unreadable_snapshot};
+use super::golden::flag::{lost_cases, tell_summary, unreadable_snapshot};
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
 use super::out::OutFolder;
 use super::output::note;
@@ -258,18 +258,17 @@ impl RunArgs {
             tell_left_out(&suite, target);
         }
         let golden = args.golden.options(&targets)?;
-        let mut outcome = match &golden {
+        let snapshots = match &golden {
             // A scenario file alone says nothing about the cases of the others.
-            Some(_) if filters.len() == args.filters.len() => tell_orphans(&args.golden, &suite, &targets)?,
-            _ => Outcome::Ok,
+            Some(_) if is_whole => lost_cases(&args.golden, &suite, &targets)?,
+            _ => Vec::new(),
         };
         let golden = golden.map(|options| Golden::start(options, &planned)).transpose();
         let golden = golden.map_err(|error| unreadable_snapshot(&error))?;
         let mut options = RunOptions::default();
         options.jobs = project.jobs(args.jobs.jobs).unwrap_or(options.jobs);
-        (options.plan, options.scope) = (whole, scope);
-        outcome.add(args.perform(planned, options, golden, known.as_ref(), &mut last, project)?);
-        Ok(outcome)
+        (options.plan, options.scope, options.snapshots) = (whole, scope, snapshots);
+        args.perform(planned, options, golden, known.as_ref(), &mut last, project)
     }
 
     /// The first file that was named and of which nothing runs.
@@ -392,7 +391,7 @@ impl RunArgs {
             complain(&format!("{}: {}", self.out().display(), trouble(self.out(), &error)));
         }
         let mut outcome = Outcome::from(finished.exit_code);
-        outcome.add(context.golden.as_ref().map_or(Outcome::Ok, tell_summary));
+        context.golden.iter().for_each(tell_summary);
         outcome.add(super::reports::finish(&self.reports, sinks));
         if let Some(known) = known.filter(|_| !finished.interrupted) {
             known.save(self.known.known_failures.is_some())?;

@@ -272,6 +272,10 @@ fn total(logs: &[Log]) -> RunFinished {
         total.known += part.known;
         total.harness_failures += part.harness_failures;
         total.note_isolation(&part.not_isolated);
+        // Every part looks at all of them.
+        let new = part.snapshots.iter().filter(|told| !total.snapshots.contains(told));
+        let new: Vec<String> = new.cloned().collect();
+        total.snapshots.extend(new);
         total.interrupted |= part.interrupted;
         total.duration_ms = total.duration_ms.max(part.duration_ms);
     }

@@ -191,11 +191,16 @@ impl Terminal {
             let cases = counted(*count, "case", "cases");
             writeln!(out, "{CAUTION}{cases}{CAUTION:#} {}", printable(reason))?;
         }
+        for told in &finished.snapshots {
+            writeln!(out, "{BAD}snapshot{BAD:#} {}", printable(told))?;
+        }
         if let Some(note) = finished.isolation_note() {
             writeln!(out, "{FAINT}note: {}{FAINT:#}", printable(&note))?;
         }
-        let is_bad =
-            finished.failed > 0 || finished.interrupted || finished.failing_entries().next().is_some();
+        let is_bad = finished.failed > 0
+            || finished.interrupted
+            || finished.failing_entries().next().is_some()
+            || !finished.snapshots.is_empty();
         let style = if is_bad { BAD } else { GOOD };
         let mut parts = counts(finished);
         let rest = parts.split_off(1).join(", ");

@@ -473,6 +473,9 @@ pub struct RunFinished {
     /// Entries of the list of known failures that matched nothing or have expired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_failures: Vec<ListedFailure>,
+    /// What is wrong with golden snapshots beyond the cases: no case has one, or somebody changed one during the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<String>,
     /// What of the machine targets were not kept apart from, and why. Each is said once, however many cases it concerns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_isolated: Vec<String>,
@@ -529,6 +532,7 @@ impl RunFinished {
             (self.harness_failures > 0, exit_code::ENVIRONMENT),
             (self.failed > self.harness_failures, exit_code::FINDINGS),
             (self.failing_entries().next().is_some(), exit_code::FINDINGS),
+            (!self.snapshots.is_empty(), exit_code::FINDINGS),
         ];
         codes
             .into_iter()
