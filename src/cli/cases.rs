@@ -27,6 +27,13 @@ pub(super) struct JobsArg {
     pub(super) jobs: Option<u16>,
 }
 
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct AllowMissingArg {
+    /// Do not fail where a case is gone, or the fixture or golden snapshot of one
+    #[arg(long, env = "CLAWGATE_ALLOW_MISSING")]
+    pub(super) allow_missing: bool,
+}
+
 impl CaseArgs {
     /// Runs a target through its cases, and reads the recordings.
     pub(super) fn record(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::cases::{CaseArgs, Workspace, install, start};
+use super::cases::{AllowMissingArg, CaseArgs, Workspace, install, start};
 use super::error::unreadable;
 use super::output::typed;
 use super::project::{Project, variable};
@@ -61,9 +61,8 @@ pub(super) struct DiffArgs {
     /// Where recordings of targets that are run go [default: a directory that vanishes]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Do not fail when the new side lacks a case or a file that the old side has
-    #[arg(long)]
-    allow_missing: bool,
+    #[command(flatten)]
+    missing: AllowMissingArg,
     /// For people also what no contract promises
     #[arg(long)]
     all: bool,
@@ -98,7 +97,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let today = time::date(time::now());
     let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
     let is_broken = drift.changes.iter().any(crate::drift::Change::fails);
-    let is_missing = !drift.only_old.is_empty() && !args.allow_missing;
+    let is_missing = !drift.only_old.is_empty() && !args.missing.allow_missing;
     let outcome = Outcome::of_findings(is_broken || is_missing || !complaints.is_empty());
     args.report(&drift, &consumers, outcome.into())?;
     for complaint in complaints {
@@ -159,7 +158,7 @@ fn consumer(name: &str) -> Result<Consumer, CommandError> {
     }
     let text = document::read_to_string(path).map_err(|error| {
         let known = Consumer::built_in_names().collect::<Vec<_>>().join(", ");
-        CommandError::Usage(format!("{name}: {error}; built in are: {known}"))
+        CommandError::Usage(format!("{}; built in are: {known}", unreadable(path)(error)))
     })?;
     Ok(Consumer::parse(name, &text)?)
 }

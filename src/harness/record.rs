@@ -415,6 +415,8 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
     facts.argv = std::iter::once(masker.mask(&line.program)).chain(line.args.iter().map(masked)).collect();
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
+    let templates = line.templates.iter().map(|(name, value)| (name.clone(), masker.mask(value).into()));
+    facts.other.insert("env_templates".into(), Value::Object(templates.collect()));
     facts.other.insert("cwd".into(), masker.mask(&cwd(job, room).to_string_lossy()).into());
     if job.terminal {
         let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});

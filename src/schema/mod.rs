@@ -32,6 +32,7 @@ mod load;
 mod named;
 mod pass;
 pub(crate) mod policy;
+mod question;
 mod rule;
 mod schemas;
 
