@@ -587,7 +587,7 @@ fn nobody_answers_in_the_place_of_a_supervisor() {
     let steals = "import ctypes, os\nkernel = ctypes.CDLL(None)\nholder = kernel.syscall(434, os.getppid(), 0)\n\
                   print(kernel.syscall(438, holder, 0, 0))\n";
     fs::write(folder.path().join("steals.py"), steals).unwrap();
-    let run = format!("python3 {}/steals.py", folder.path().display());
+    let run = format!("exec python3 {}/steals.py", folder.path().display());
     script(&folder, "steals", &run, "", "");
     as_other_user(&folder, &["run", "steals.toml", "--network", "off", "--out", "out"]).unwrap();
     let said = stdout(&folder, "steals");

@@ -102,7 +102,9 @@ impl When {
         };
         let given = names.conditions.iter().map(|kind| condition.given(kind));
         let whole = condition.alternatives().map(|terms| terms.iter().collect()).collect();
-        let by_kind = given.chain([whole]).map(|all: Vec<Vec<&Term>>| place(all.iter().map(|terms| ask(terms)).collect()));
+        let by_kind = given
+            .chain([whole])
+            .map(|all: Vec<Vec<&Term>>| place(all.iter().map(|terms| ask(terms)).collect()));
         let by_kind = by_kind.collect();
         Self { by_kind, left, condition }
     }
