@@ -1,7 +1,7 @@
 //! What our own benchmarks, fuzzing and tests reach that is no API: it changes without notice.
 
 #[cfg(feature = "cli")]
-pub use crate::cli::main;
+pub use crate::cli::{Allocator, main};
 
 #[cfg(feature = "cli")]
 pub mod config {

@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: clawgate::internals::Allocator = clawgate::internals::Allocator;
+
 fn main() -> ExitCode {
     clawgate::internals::main()
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::CommandError;
+use super::out::OutFolder;
 use super::output::say;
 use super::project::{Project, variable};
 use crate::drift::CaseSet;
@@ -24,6 +25,13 @@ pub(super) struct JobsArg {
     /// How many cases run at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) jobs: Option<u16>,
+}
+
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(super) struct AllowMissingArg {
+    /// Do not fail where a case is gone, or the fixture or golden snapshot of one
+    #[arg(long, env = "CLAWGATE_ALLOW_MISSING")]
+    pub(super) allow_missing: bool,
 }
 
 impl CaseArgs {
@@ -54,21 +62,21 @@ pub(super) fn install(target: &Target, version: &str) -> Result<PathBuf, NpmErro
 
 /// Where recordings go.
 pub(super) enum Workspace {
-    Kept(PathBuf),
+    Kept(PathBuf, #[expect(dead_code, reason = "held, not read")] OutFolder),
     Vanishing(tempfile::TempDir),
 }
 
 impl Workspace {
     pub(super) fn new(kept: Option<&Path>) -> Result<Self, CommandError> {
         match kept {
-            Some(path) => Ok(Self::Kept(path.to_owned())),
+            Some(path) => Ok(Self::Kept(path.to_owned(), OutFolder::take(path)?)),
             None => Ok(Self::Vanishing(tempfile::tempdir()?)),
         }
     }
 
     pub(super) fn path(&self) -> &Path {
         match self {
-            Self::Kept(path) => path,
+            Self::Kept(path, _) => path,
             Self::Vanishing(folder) => folder.path(),
         }
     }

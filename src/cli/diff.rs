@@ -1,17 +1,17 @@
 //! `clawgate diff`: what changed between two sets of recordings, and whether that breaks a reader.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use super::cases::{CaseArgs, Workspace, install, start};
+use super::cases::{AllowMissingArg, CaseArgs, Workspace, install, start};
 use super::error::unreadable;
 use super::output::typed;
 use super::project::{Project, variable};
 use super::{CommandError, Format, complain};
+use crate::document;
 use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, diff};
 use crate::exit_code::Outcome;
 use crate::harness::supervise::Demands;
@@ -61,9 +61,8 @@ pub(super) struct DiffArgs {
     /// Where recordings of targets that are run go [default: a directory that vanishes]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Do not fail when the new side lacks a case or a file that the old side has
-    #[arg(long)]
-    allow_missing: bool,
+    #[command(flatten)]
+    missing: AllowMissingArg,
     /// For people also what no contract promises
     #[arg(long)]
     all: bool,
@@ -82,7 +81,7 @@ enum DiffFormat {
 pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let consumers = args.consumer.iter().map(|name| consumer(name)).collect::<Result<Vec<_>, _>>()?;
     let known_text = args.known_changes.as_ref().map(|path| {
-        let text = fs::read_to_string(path).map_err(unreadable(path))?;
+        let text = document::read_to_string(path).map_err(unreadable(path))?;
         Ok::<_, CommandError>((path.display().to_string(), text))
     });
     let known_text = known_text.transpose()?;
@@ -98,7 +97,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let today = time::date(time::now());
     let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
     let is_broken = drift.changes.iter().any(crate::drift::Change::fails);
-    let is_missing = !drift.only_old.is_empty() && !args.allow_missing;
+    let is_missing = !drift.only_old.is_empty() && !args.missing.allow_missing;
     let outcome = Outcome::of_findings(is_broken || is_missing || !complaints.is_empty());
     args.report(&drift, &consumers, outcome.into())?;
     for complaint in complaints {
@@ -157,9 +156,9 @@ fn consumer(name: &str) -> Result<Consumer, CommandError> {
     {
         return Ok(built_in?);
     }
-    let text = fs::read_to_string(path).map_err(|error| {
+    let text = document::read_to_string(path).map_err(|error| {
         let known = Consumer::built_in_names().collect::<Vec<_>>().join(", ");
-        CommandError::Usage(format!("{name}: {error}; built in are: {known}"))
+        CommandError::Usage(format!("{}; built in are: {known}", unreadable(path)(error)))
     })?;
     Ok(Consumer::parse(name, &text)?)
 }

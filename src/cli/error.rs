@@ -117,7 +117,13 @@ impl CommandError {
 
 /// Says which input cannot be read.
 pub(super) fn unreadable(path: &Path) -> impl Fn(io::Error) -> CommandError {
-    move |error| CommandError::Usage(format!("{}: {error}", path.display()))
+    move |error| {
+        let place = path.display();
+        CommandError::Usage(match error.kind() {
+            io::ErrorKind::IsADirectory => format!("{place}: this is a folder; name a file in it"),
+            _ => format!("{place}: {error}"),
+        })
+    }
 }
 
 /// Says which output cannot be written.

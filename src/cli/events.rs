@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::error::{unreadable, unwritable};
 use super::{CommandError, Format, FormatArg};
+use crate::document;
 use crate::events::{Limits, Occurrence, Profile, segments};
 use crate::exit_code::Outcome;
 use crate::judge::EVENTS_CONTRACT;
@@ -103,7 +104,7 @@ fn timeline(args: &TimelineArgs) -> Result<Outcome, CommandError> {
         judge.read(Masked::new(io::stdin().lock()), &mut timeline).map_err(unreadable(&args.log))?;
     } else {
         for path in files(&args.log)? {
-            let file = File::open(&path).map_err(unreadable(&path))?;
+            let file = document::open(&path).map_err(unreadable(&path))?;
             judge.read(Masked::new(file), &mut timeline).map_err(unreadable(&path))?;
             judge.end_segment(&mut timeline);
         }
@@ -188,7 +189,7 @@ struct Tail {
 impl Tail {
     fn open(log: &Path) -> Result<Self, CommandError> {
         let path = files(log)?.into_iter().next().unwrap_or_else(|| log.to_owned());
-        let file = File::open(&path).map_err(unreadable(&path))?;
+        let file = document::open(&path).map_err(unreadable(&path))?;
         Ok(Self { log: log.to_owned(), path, file, chunk: vec![0; 256 << 10], masker: Masker::default() })
     }
 

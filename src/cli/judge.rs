@@ -1,12 +1,12 @@
 //! `clawgate judge`: what happened in a run, from a file, a recording or a pipe.
 
-use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::classify::Class;
+use crate::document;
 use crate::events::Profile;
 use crate::exit_code::Outcome;
 use crate::judge::{Contracts, Judgement, Options, Source, find};
@@ -151,7 +151,7 @@ fn process(source: &Source, options: &Options) -> Process {
 }
 
 fn read_known(path: &Path, contracts: &Contracts) -> Result<KnownFailures, CommandError> {
-    let text = std::fs::read_to_string(path).map_err(unreadable(path))?;
+    let text = document::read_to_string(path).map_err(unreadable(path))?;
     let (file, today) = (path.display().to_string(), time::date(time::now()));
     Ok(KnownFailures::parse(&file, &text, today, &|clause| contracts.has_clause(clause))?)
 }
@@ -174,8 +174,8 @@ impl JudgeArgs {
         options.exit = self.exit_code.map(Exit::with_code);
         if let Some(path) = &self.stderr {
             let mut stderr = Vec::new();
-            let file = File::open(path).map_err(unreadable(path))?;
-            Masked::new(file).take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(unreadable(path))?;
+            let file = Masked::new(document::open(path).map_err(unreadable(path))?);
+            file.take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(unreadable(path))?;
             options.stderr = Some(stderr);
         }
         Ok(options)

@@ -8,6 +8,7 @@ use super::CommandError;
 use super::error::{unreadable, unwritable};
 use super::golden::flag::is_ci;
 use super::output::{note, tell};
+use crate::document;
 use crate::report::style::{GOOD, NAME};
 use crate::run::target::Located;
 use crate::run::{KnownFailures, contracts_of};
@@ -50,7 +51,7 @@ impl KnownFailuresArgs {
                            and commit it";
             return Err(CommandError::Usage(message.into()));
         }
-        let text = match std::fs::read_to_string(&path) {
+        let text = match document::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.update_known_failures => {
                 String::new()
             }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::CommandError;
 use super::error::unwritable;
+use super::out::OutFolder;
 use super::reports::{ReportArgs, finish};
 use crate::exit_code::Outcome;
 use crate::report::merge::{Log, MergeError, folders, merge};
@@ -34,6 +35,7 @@ pub(super) struct MergeArgs {
 
 pub(super) fn run(args: &MergeArgs) -> Result<Outcome, CommandError> {
     let events = read(args)?;
+    let _ours = OutFolder::take(&args.out)?;
     let mut sinks = args.reports.open(&args.out)?;
     let mut last = LastRun::default();
     let mut outcome = Outcome::Ok;

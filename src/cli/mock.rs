@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use std::io::{self, BufRead as _};
 use std::mem;
 use std::sync::mpsc::{Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,6 +18,7 @@ use crate::exit_code;
 use crate::harness::mock::fault;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, StartError};
+use crate::harness::threads;
 use crate::run::scenario::Scenario;
 use crate::run::scenario::library;
 use crate::text::printable;
@@ -97,14 +98,14 @@ async fn serve(args: Args, scenario: Scenario) -> Result<exit_code::Outcome, Com
         signal(kind).map_err(|error| CommandError::Environment(format!("cannot wait for signals: {error}")))
     };
     let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    let mut lines = args.stdin.then(stdin_lines);
+    let mut lines = args.stdin.then(stdin_lines).transpose().map_err(CommandError::Start)?;
     let keep_bodies = args.bodies;
     let options =
         Options { port: args.port, faults: args.fault, seed: args.seed, keep_bodies, ..Options::default() };
     let api = MockApi::start(scenario.script, options).await;
     let api = api.map_err(|error| explain(&error, &args.scenario))?;
     announce(&api, &scenario.name, args.format.format);
-    let printer = Printer::start();
+    let printer = Printer::start().map_err(CommandError::Start)?;
     let mut changes = api.changes();
     let mut seen =
         Seen { last: 0, pending: BTreeSet::new(), format: args.format.format, is_quiet: args.quiet };
@@ -132,17 +133,17 @@ async fn serve(args: Args, scenario: Scenario) -> Result<exit_code::Outcome, Com
 }
 
 /// A word for each line of standard input, until its end. Read by a thread of its own, which the process does not wait for.
-fn stdin_lines() -> UnboundedReceiver<()> {
+fn stdin_lines() -> io::Result<UnboundedReceiver<()>> {
     let (sender, lines) = unbounded_channel();
-    thread::spawn(move || {
+    threads::spawn("stdin", move || {
         // What cannot be read is the end: whoever held us is gone.
         for line in io::stdin().lock().split(b'\n') {
             if line.is_err() || sender.send(()).is_err() {
                 return;
             }
         }
-    });
-    lines
+    })?;
+    Ok(lines)
 }
 
 /// The next line; none at the end, and never where standard input is not asked.
@@ -191,9 +192,10 @@ struct Printer {
 }
 
 impl Printer {
-    fn start() -> Self {
+    fn start() -> io::Result<Self> {
         let (lines, to_print) = channel::<String>();
-        Self { lines, thread: thread::spawn(move || to_print.iter().for_each(data)) }
+        let thread = threads::spawn("printer", move || to_print.iter().for_each(data))?;
+        Ok(Self { lines, thread })
     }
 
     fn print(&self, line: &dyn Display) {

@@ -16,8 +16,10 @@ mod judge;
 mod known_failures;
 mod man;
 mod matrix;
+mod memory;
 mod merge;
 mod mock;
+mod out;
 mod output;
 mod play;
 mod project;
@@ -35,6 +37,7 @@ use crate::events::Profile;
 use crate::harness::supervise::{self, Containment};
 use crate::reference;
 use error::CommandError;
+pub use memory::Allocator;
 use output::{Format, FormatArg, complain};
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.

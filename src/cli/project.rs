@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::CommandError;
 use super::error::unreadable;
 use crate::config::{self, Config, Profile};
+use crate::document;
 use crate::drift::ComparePolicy;
 use crate::harness::supervise::Demands;
 use crate::run::Suite;
@@ -42,7 +43,7 @@ impl Project {
     }
 
     pub(super) fn with_profile(name: &str) -> Result<Self, CommandError> {
-        let text = match std::fs::read_to_string(config::FILE) {
+        let text = match document::read_to_string(Path::new(config::FILE)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound && name == config::DEFAULT => {
                 return Ok(Self { profile: Profile::default(), is_configured: false });
@@ -96,7 +97,7 @@ impl Project {
             return Err(CommandError::Usage(message));
         }
         let file = path.display().to_string();
-        let text = String::from_utf8(std::fs::read(&path).map_err(unreadable(&path))?).map_err(|error| {
+        let text = String::from_utf8(document::read(&path).map_err(unreadable(&path))?).map_err(|error| {
             let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
             let line = memchr::memchr_iter(b'\n', valid).count() + 1;
             let column = valid.iter().rev().take_while(|byte| **byte != b'\n').count() + 1;
@@ -156,7 +157,7 @@ impl Project {
             let text = TARGETS.iter().find(|(known, _)| known == name).map_or("", |(_, text)| text);
             return Ok((format!("{TARGET_FOLDER}/{name}.toml"), text.to_owned(), false));
         };
-        let text = std::fs::read_to_string(&path).map_err(unreadable(&path))?;
+        let text = document::read_to_string(&path).map_err(unreadable(&path))?;
         Ok((path.display().to_string(), text, true))
     }
 

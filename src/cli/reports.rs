@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
 use super::{CommandError, Format};
+use crate::document;
 use crate::exit_code::Outcome;
 use crate::report::merge::EVENTS_FILE;
 use crate::report::{
@@ -196,7 +197,7 @@ pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> Outcome {
 
 fn baseline(path: &Path) -> Result<Baseline, String> {
     let at = |reason: String| format!("{}: {reason}", path.display());
-    let text = std::fs::read(path).map_err(|error| {
+    let text = document::read(path).map_err(|error| {
         at(format!("{error}; --baseline takes what an earlier --report sarif=PATH wrote"))
     })?;
     Baseline::parse(&text).map_err(at)

@@ -13,6 +13,7 @@ use super::fail_on::{FailOn, FailOnArg};
 use super::golden::advice::SnapshotAdvice;
 use super::golden::flag::{tell_orphans, tell_summary, unreadable_snapshot};
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
+use super::out::OutFolder;
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
 use super::{CommandError, Format, complain};
@@ -342,6 +343,7 @@ impl RunArgs {
         last: &mut LastRun,
         project: &Project,
     ) -> Result<Outcome, CommandError> {
+        let _ours = OutFolder::take(self.out())?;
         let mut sinks = self.reports.open(self.out())?;
         let session = start()?;
         let mut context = session.context(self.out());

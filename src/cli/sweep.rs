@@ -12,6 +12,7 @@ use crate::exit_code::Outcome;
 use crate::harness::mock::Script;
 use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
+use crate::harness::threads;
 use crate::run::scenario::Scenario;
 use crate::shell::shell_word;
 use crate::text::printable;
@@ -51,7 +52,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CommandError> {
         }
         return Ok(Outcome::Ok);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = threads::runtime();
     Ok(runtime.map_err(CommandError::Start)?.block_on(play_all(args, scenario.script, selected)))
 }
 

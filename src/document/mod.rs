@@ -12,6 +12,7 @@
 #[cfg(feature = "testing")]
 mod accepted;
 mod error;
+mod input;
 #[cfg(feature = "testing")]
 mod json;
 #[cfg(feature = "cli")]
@@ -23,6 +24,7 @@ mod volatile;
 pub(crate) use accepted::Accepted;
 pub use error::FileError;
 use error::FilePlace;
+pub(crate) use input::{open, read, read_to_string};
 #[cfg(feature = "cli")]
 pub(crate) use quoted::quoted;
 #[cfg(feature = "testing")]

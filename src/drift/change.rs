@@ -65,6 +65,15 @@ impl Change {
         }
     }
 
+    /// What it does to a reader in one word: its effect, or why it is none to worry about.
+    pub fn word(&self) -> &'static str {
+        match self.effect {
+            Effect::Breaking if self.known.is_some() => "known",
+            Effect::Breaking if self.announced => "announced",
+            effect => effect.name(),
+        }
+    }
+
     /// Whether it fails the gate.
     pub fn fails(&self) -> bool {
         self.effect == Effect::Breaking && self.known.is_none() && !self.announced

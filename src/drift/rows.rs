@@ -25,16 +25,14 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// What it means for somebody who has to decide about it, in one sentence; none when no contract promises what changed.
+    /// What it means for somebody who has to decide about it, in one sentence: its gravest change, the version bump that
+    /// the policy asks for, and whether that was made. None when no contract promises what changed.
     pub(crate) fn advice(&self) -> Option<String> {
-        let worst = self.changes.iter().map(|change| change.effect).min()?;
-        let is_announced = self.changes.iter().all(|change| change.effect != worst || change.announced);
-        let word = match worst {
-            Effect::Breaking if is_announced => "announced",
-            Effect::Breaking => "breaking",
-            Effect::Additive => "additive",
-            Effect::Info => return None,
-        };
+        let worst = self.changes.iter().min_by_key(|change| (change.effect, !change.fails()))?;
+        if worst.effect == Effect::Info {
+            return None;
+        }
+        let word = worst.word();
         let bumps = self.bumps.iter().map(ToString::to_string);
         Some(std::iter::once(word.to_owned()).chain(bumps).collect::<Vec<_>>().join("; "))
     }

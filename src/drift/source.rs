@@ -1,12 +1,12 @@
 //! One side of a comparison: recordings, golden snapshots, or plain files of JSON, by case.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::ComparePolicy;
 use super::side::Side;
+use crate::document;
 use crate::golden::{
     Go, Normalised, Part, Parts as _, SNAP, Store, StoreError, head_of, holds_message, visit_output,
     visit_snapshot,
@@ -189,7 +189,7 @@ impl Place {
             Self::Fixture(path) => {
                 let volatile = policy.volatile("", None);
                 let mut add = |entry: &_| add(Part::Stdout(entry));
-                visit_output(|| fs::File::open(path).map(Masked::new), &volatile, &mut add).map_err(at)?;
+                visit_output(|| document::open(path).map(Masked::new), &volatile, &mut add).map_err(at)?;
                 None
             }
         };
@@ -199,7 +199,7 @@ impl Place {
 }
 
 fn holds_json(path: &Path) -> Result<bool, SourceError> {
-    let holds = fs::File::open(path).and_then(holds_message);
+    let holds = document::open(path).and_then(holds_message);
     holds.map_err(|source| SourceError::Io { path: path.to_owned(), source })
 }
 

@@ -21,6 +21,7 @@ use super::spec::{Case, Spec};
 use super::store::{Iteration, StoreError};
 use super::trial::{Judged, Outcome, SCHEMA_VERSION, SkillState, Status, Trial, TrialId};
 use super::urls::{self, CheckUrls};
+use crate::harness::RecordError;
 use crate::judge::Contracts;
 use crate::run::Stop;
 
@@ -171,9 +172,15 @@ pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Pr
     };
     let (tell, told) = mpsc::channel();
     std::thread::scope(|scope| {
-        for _ in 0..jobs {
+        for number in 0..jobs {
             let (tell, shared) = (tell.clone(), &shared);
-            scope.spawn(move || shared.work(&tell));
+            let worker = std::thread::Builder::new().spawn_scoped(scope, move || shared.work(&tell));
+            match worker {
+                // Those that there are do the work of all.
+                Err(error) if number == 0 => shared.halt(Halt::Disk(RecordError::Threads(error).to_string())),
+                Err(_) => break,
+                Ok(_) => {}
+            }
         }
         drop(tell);
         for progress in told {

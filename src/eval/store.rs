@@ -25,6 +25,7 @@ use super::skill::{DiscoverError, Skill};
 use super::spec::{Kind, Spec, digest};
 use super::transcript;
 use super::trial::{Arm, Status, Trial, TrialId};
+use crate::harness::sweep_partial;
 use crate::text::{Masker, printable_json};
 
 const TRIAL_FILE: &str = "trial.json";
@@ -198,7 +199,11 @@ impl Store {
 
     /// Begins a new iteration.
     pub fn begin(&self, stamp: Stamp, plan: &[Series<'_>], now_ms: u64) -> Result<Iteration, StoreError> {
-        let mut number = self.numbers().last().map_or(1, |last| last + 1);
+        let numbers = self.numbers();
+        for number in &numbers {
+            sweep_partial(&self.iteration_folder(*number));
+        }
+        let mut number = numbers.last().map_or(1, |last| last + 1);
         fs::create_dir_all(&self.folder).map_err(at(&self.folder))?;
         let folder = loop {
             let folder = self.iteration_folder(number);

@@ -9,7 +9,7 @@
 
 use std::io::{self, Write};
 
-use super::snapshot::LineReader;
+use super::lines::LineReader;
 
 const KEY: &str = "  accepted: ";
 /// No header of ours has more lines.

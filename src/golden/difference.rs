@@ -1,11 +1,10 @@
 //! How a snapshot and what a run found instead differ.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
-#[cfg(feature = "cli")]
-use similar::{ChangeTag, TextDiff};
 
 /// A difference that takes longer than this to find is shown less exactly.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -23,13 +22,30 @@ pub(crate) struct Difference {
     pub first_removed: Option<String>,
     /// The first line that is new.
     pub first_added: Option<String>,
-    /// What differs with the lines around it, each after `-`, `+` or a space as a diff shows it; of very many the first.
-    pub lines: Vec<String>,
+    /// What differs with the lines around it, in stretches that are apart; of very many lines the first.
+    pub hunks: Vec<Vec<DiffLine>>,
+    /// How many lines more there would be to show.
+    pub more: usize,
     /// The first lines of either side at which they differ; what only the other side has counts for the line that it stands
     /// before.
     pub places: Places,
     /// Whether it is where somebody accepted a difference the last time.
     pub is_repeated: bool,
+}
+
+impl Difference {
+    /// As a report shows it: lines after `-`, `+` or a space, and `@@` where a stretch begins.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let heading = |hunk: &Vec<DiffLine>| {
+            let line = hunk.first().and_then(|first| first.old.or(first.new)).unwrap_or(1);
+            format!("@@ line {line} @@")
+        };
+        let hunk = |hunk: &Vec<DiffLine>| {
+            std::iter::once(heading(hunk)).chain(hunk.iter().map(ToString::to_string)).collect::<Vec<_>>()
+        };
+        let more = (self.more > 0).then(|| format!("@@ {} more lines @@", self.more));
+        self.hunks.iter().flat_map(hunk).chain(more).collect()
+    }
 }
 
 /// Numbers of lines, of the old text and of the new one.
@@ -53,11 +69,10 @@ impl Places {
 }
 
 /// How many lines of a difference are kept for reports, and how many stand around each change.
-const MOST_LINES: usize = 200;
+const MOST_LINES: usize = 400;
 const AROUND: usize = 3;
 
 /// One line of a difference.
-#[cfg(feature = "cli")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiffLine {
     /// Whether it is gone, new, or as it was.
@@ -67,6 +82,17 @@ pub(crate) struct DiffLine {
     /// Its number in the new one.
     pub new: Option<usize>,
     pub text: String,
+}
+
+impl fmt::Display for DiffLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = match self.tag {
+            Tag::Same => ' ',
+            Tag::Removed => '-',
+            Tag::Added => '+',
+        };
+        write!(f, "{mark}{}", self.text)
+    }
 }
 
 /// What became of a line.
@@ -100,7 +126,7 @@ pub(super) fn difference<E>(
             let same = same.unwrap_or(before.lines.len().min(after.lines.len()));
             if same > 0 {
                 after.drop_front(same);
-                before.drain(same, |at, line| found.line(Tag::Same, at, line));
+                before.drain(same, |line| found.line(Tag::Same, line));
                 continue;
             }
         }
@@ -121,12 +147,11 @@ pub(super) fn difference<E>(
             let (old, new) = (op.old_range().len(), op.new_range().len());
             if op.tag() == DiffTag::Equal {
                 after.drop_front(new);
-                before.drain(old, |at, line| found.line(Tag::Same, at, line));
+                before.drain(old, |line| found.line(Tag::Same, line));
             } else {
                 found.places.add((before.taken, old), (after.taken, new));
-                before.drain(old, |at, line| found.line(Tag::Removed, at, line));
-                let at = before.taken;
-                after.drain(new, |_, line| found.line(Tag::Added, at, line));
+                before.drain(old, |line| found.line(Tag::Removed, line));
+                after.drain(new, |line| found.line(Tag::Added, line));
             }
         }
     }
@@ -160,17 +185,17 @@ impl<'l, E> Window<'l, E> {
         Ok(())
     }
 
-    /// Takes lines out, each with its number.
-    fn drain(&mut self, count: usize, mut each: impl FnMut(usize, String)) {
+    /// Takes lines out.
+    fn drain(&mut self, count: usize, mut each: impl FnMut(String)) {
         for line in self.lines.drain(..count) {
             self.bytes -= line.len() + LINE_COST;
             self.taken += 1;
-            each(self.taken, line);
+            each(line);
         }
     }
 
     fn drop_front(&mut self, count: usize) {
-        self.drain(count, |_, _| {});
+        self.drain(count, drop);
     }
 }
 
@@ -180,105 +205,94 @@ const LINE_COST: usize = 32;
 /// Gathers what differs, and of it as much as is shown.
 #[derive(Default)]
 struct Collector {
+    /// How many lines of either side were taken.
+    old: usize,
+    new: usize,
     removed: usize,
     added: usize,
     line: usize,
     first_removed: Option<String>,
     first_added: Option<String>,
-    lines: Vec<String>,
+    hunks: Vec<Vec<DiffLine>>,
+    shown: usize,
     /// How many more lines would be shown if there were no bound.
     more: usize,
-    /// How many lines are the same since the last change; the last of them, unless they are shown, with their numbers.
+    /// How many lines are the same since the last change; the last of them, unless they are shown.
     same: usize,
-    held: VecDeque<(usize, String)>,
+    held: VecDeque<DiffLine>,
     places: Places,
 }
 
 impl Collector {
-    /// Takes the next line: one of the old text with its number, or a new one with the number of the old line before it.
-    fn line(&mut self, tag: Tag, at: usize, text: String) {
-        let (count, first, mark) = match tag {
-            Tag::Same => return self.hold(at, text),
-            Tag::Removed => (&mut self.removed, &mut self.first_removed, '-'),
-            Tag::Added => (&mut self.added, &mut self.first_added, '+'),
+    /// Takes the next line.
+    fn line(&mut self, tag: Tag, text: String) {
+        self.old += usize::from(tag != Tag::Added);
+        self.new += usize::from(tag != Tag::Removed);
+        let (old, new) = ((tag != Tag::Added).then_some(self.old), (tag != Tag::Removed).then_some(self.new));
+        let line = DiffLine { tag, old, new, text };
+        let (count, first) = match tag {
+            Tag::Same => return self.hold(line),
+            Tag::Removed => (&mut self.removed, &mut self.first_removed),
+            Tag::Added => (&mut self.added, &mut self.first_added),
         };
         *count += 1;
-        first.get_or_insert_with(|| text.trim_end().to_owned());
-        self.lead_up(at);
-        self.push(|| format!("{mark}{text}"));
+        first.get_or_insert_with(|| line.text.trim_end().to_owned());
+        self.lead_up();
+        self.push(line);
     }
 
-    fn hold(&mut self, at: usize, text: String) {
+    fn hold(&mut self, line: DiffLine) {
         self.same += 1;
         if self.line > 0 && self.same <= AROUND {
-            return self.push(|| format!(" {text}"));
+            return self.push(line);
         }
         if self.held.len() == AROUND {
             self.held.pop_front();
         }
-        self.held.push_back((at, text));
+        self.held.push_back(line);
     }
 
-    /// Shows what stands before a change, after a heading where a hunk begins.
-    fn lead_up(&mut self, at: usize) {
+    /// Shows what stands before a change, apart from what was shown before where that ended long ago.
+    fn lead_up(&mut self) {
         let is_first = self.line == 0;
         if is_first {
-            self.line = at.max(1);
+            self.line = self.old.max(1);
         }
         if is_first || self.same > 2 * AROUND {
-            let place = self.held.front().map_or(at.max(1), |(at, _)| *at);
-            self.push(|| format!("@@ line {place} @@"));
+            self.hunks.push(Vec::new());
         }
-        for (_, text) in std::mem::take(&mut self.held) {
-            self.push(|| format!(" {text}"));
+        for line in std::mem::take(&mut self.held) {
+            self.push(line);
         }
         self.same = 0;
     }
 
-    fn push(&mut self, line: impl FnOnce() -> String) {
-        if self.lines.len() < MOST_LINES {
-            self.lines.push(line());
-        } else {
-            self.more += 1;
+    fn push(&mut self, line: DiffLine) {
+        match self.hunks.last_mut().filter(|_| self.shown < MOST_LINES) {
+            Some(hunk) => {
+                hunk.push(line);
+                self.shown += 1;
+            }
+            None => self.more += 1,
         }
     }
 
     fn finish(mut self) -> Option<Difference> {
-        if self.more > 0 {
-            self.lines.push(format!("@@ {} more lines @@", self.more));
-        }
-        let Self { removed, added, line, first_removed, first_added, lines, places, .. } = self;
+        self.hunks.retain(|hunk| !hunk.is_empty());
+        let Self { removed, added, line, first_removed, first_added, hunks, more, places, .. } = self;
         let found = Difference {
             removed,
             added,
             line,
             first_removed,
             first_added,
-            lines,
+            hunks,
+            more,
             places,
             is_repeated: false,
         };
         (removed + added > 0).then_some(found)
     }
-}
-
-/// The lines around each difference; hunks are apart.
-#[cfg(feature = "cli")]
-pub(crate) fn hunks(old: &str, new: &str, context: usize) -> Vec<Vec<DiffLine>> {
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
-    let line = |change: similar::Change<&str>| DiffLine {
-        tag: match change.tag() {
-            ChangeTag::Equal => Tag::Same,
-            ChangeTag::Delete => Tag::Removed,
-            ChangeTag::Insert => Tag::Added,
-        },
-        old: change.old_index().map(|index| index + 1),
-        new: change.new_index().map(|index| index + 1),
-        text: change.value().trim_end_matches(['\n', '\r']).to_owned(),
-    };
-    let hunk =
-        |ops: &Vec<similar::DiffOp>| ops.iter().flat_map(|op| diff.iter_changes(op)).map(line).collect();
-    diff.grouped_ops(context).iter().map(hunk).collect()
 }
 
 #[cfg(test)]
@@ -298,21 +312,19 @@ mod tests {
         let found = difference("a\nb\nc\n", "a\nB\nc\nd\n").unwrap();
         assert_eq!((found.removed, found.added, found.line), (1, 2, 2));
         assert_eq!((found.first_removed.as_deref(), found.first_added.as_deref()), (Some("b"), Some("B")));
-        assert_eq!(found.lines, ["@@ line 1 @@", " a", "-b", "+B", " c", "+d"]);
+        assert_eq!(found.lines(), ["@@ line 1 @@", " a", "-b", "+B", " c", "+d"]);
+        let numbers = found.hunks[0].iter().map(|line| (line.old, line.new)).collect::<Vec<_>>();
+        let expected =
+            [(Some(1), Some(1)), (Some(2), None), (None, Some(2)), (Some(3), Some(3)), (None, Some(4))];
+        assert_eq!(numbers, expected);
         let many = "x\n".repeat(500);
-        assert_eq!(difference("", &many).unwrap().lines.last().unwrap(), "@@ 301 more lines @@");
+        assert_eq!(difference("", &many).unwrap().lines().last().unwrap(), "@@ 100 more lines @@");
         assert_eq!(difference(&many, &many), None);
-        assert_eq!(hunks("a\nb\n", "a\nb\n", 3).len(), 0);
-        let lines = hunks("a\nb\nc\n", "a\nB\nc\n", 0).remove(0);
-        assert_eq!(
-            lines.iter().map(|line| (line.tag, line.text.as_str())).collect::<Vec<_>>(),
-            [(Tag::Removed, "b"), (Tag::Added, "B")]
-        );
     }
 
-    /// What is kept for reports is what is shown, also where hunks touch.
+    /// Stretches are those that everybody else's diff shows, also where they touch.
     #[test]
-    fn hunks_are_those_of_the_review() {
+    fn stretches_are_apart_where_enough_is_the_same() {
         let text = |changed: &[usize], gone: &[usize]| -> String {
             let lines = (0..60).filter(|line| !gone.contains(line));
             let mark = |line: usize| if changed.contains(&line) { "!\n" } else { "\n" };
@@ -321,19 +333,19 @@ mod tests {
         for (changed, gone) in [(&[0, 7, 15][..], &[59][..]), (&[3, 10, 18], &[30, 31, 38]), (&[], &[0, 58])]
         {
             let (old, new) = (text(&[], &[]), text(changed, gone));
-            let mark = |line: &DiffLine| match line.tag {
-                Tag::Same => format!(" {}", line.text),
-                Tag::Removed => format!("-{}", line.text),
-                Tag::Added => format!("+{}", line.text),
-            };
-            let expected: Vec<String> = hunks(&old, &new, AROUND)
+            let diff = similar::TextDiff::from_lines(&old, &new);
+            let expected: Vec<String> = diff
+                .grouped_ops(AROUND)
                 .iter()
-                .flat_map(|hunk| {
-                    let place = hunk[0].old.or(hunk[0].new).unwrap();
-                    std::iter::once(format!("@@ line {place} @@")).chain(hunk.iter().map(mark))
+                .flat_map(|ops| {
+                    let place = ops[0].old_range().start + 1;
+                    let changes = ops.iter().flat_map(|op| diff.iter_changes(op));
+                    let lines =
+                        changes.map(|change| format!("{}{}", change.tag(), change.value().trim_end()));
+                    std::iter::once(format!("@@ line {place} @@")).chain(lines).collect::<Vec<_>>()
                 })
                 .collect();
-            assert_eq!(difference(&old, &new).unwrap().lines, expected);
+            assert_eq!(difference(&old, &new).unwrap().lines(), expected);
         }
     }
 
@@ -347,6 +359,6 @@ mod tests {
         assert!(old.len() > 2 * WINDOW);
         let found = difference(&old, &new).unwrap();
         assert_eq!((found.removed, found.added, found.line), (3, 1, 6));
-        assert_eq!(found.lines.iter().filter(|line| line.starts_with("@@ ")).count(), 3);
+        assert_eq!(found.hunks.len(), 3);
     }
 }

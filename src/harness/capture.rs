@@ -23,6 +23,8 @@ const CHUNK_BYTES: usize = 64 << 10;
 const MOST_ARRIVALS: usize = 4096;
 /// How long a supervisor may take to end everything once it was told.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked whether somebody has stopped it meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
 /// EIO: what the reader of a terminal hears at its end.
 const HUNG_UP: i32 = 5;
 /// The timer's name for a target that printed more than it may.
@@ -151,6 +153,7 @@ pub(crate) fn watch(
         exited_at: None,
         ended: None,
         ordered_at: None,
+        looked_at: None,
         cancelled: false,
         arrivals: Vec::new(),
         printed: 0,
@@ -281,8 +284,9 @@ struct State {
     core_dumped: bool,
     exited_at: Option<Instant>,
     ended: Option<Ended>,
-    /// When the supervisor was told to end everything.
+    /// When the supervisor was told to end everything, and when it was last looked whether it can.
     ordered_at: Option<Instant>,
+    looked_at: Option<Instant>,
     cancelled: bool,
     arrivals: Vec<(u64, Duration)>,
     printed: u64,
@@ -309,7 +313,7 @@ impl State {
     fn deadline(&self) -> Instant {
         match (self.ordered_at, self.exited_at) {
             // What it left is being ended.
-            (Some(at), _) | (None, Some(at)) => at + PATIENCE,
+            (Some(at), _) | (None, Some(at)) => (at + PATIENCE).min(self.looked_at.unwrap_or(at) + LOOK),
             (None, None) => self.next().1,
         }
     }
@@ -367,6 +371,7 @@ impl State {
 
     fn end(&mut self, supervisor: &Supervisor, order: &Order) -> io::Result<()> {
         self.ordered_at = Some(Instant::now());
+        supervisor.wake();
         supervisor.order(order)
     }
 
@@ -379,8 +384,10 @@ impl State {
         if self.ended.is_some() || now < self.deadline() {
             return Ok(());
         }
-        if self.ordered_at.is_some() || self.exited_at.is_some() {
-            return Err(SuperviseError::Lost(io::ErrorKind::TimedOut.into()));
+        if let Some(since) = self.ordered_at.or(self.exited_at) {
+            self.looked_at = Some(now);
+            let is_lost = supervisor.is_stopped() || now >= since + PATIENCE;
+            return if is_lost { Err(SuperviseError::Lost(io::ErrorKind::TimedOut.into())) } else { Ok(()) };
         }
         let (timer, _) = self.next();
         if timer == Timer::AfterResult {

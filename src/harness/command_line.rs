@@ -12,6 +12,8 @@ pub(crate) struct CommandLine {
     pub(crate) env: Vec<(String, String)>,
     /// The values that change behaviour and are no secret.
     pub(crate) public: Vec<(String, String)>,
+    /// The values that name the room or the scripted API, as they were before that was filled in.
+    pub(crate) templates: Vec<(String, String)>,
     pub(crate) stdin: Option<String>,
     /// The arguments of the run before.
     pub(crate) first: Option<Vec<OsString>>,
@@ -40,5 +42,6 @@ impl CommandLine {
     pub(crate) fn unset(&mut self, name: &str) {
         self.env.retain(|(known, _)| known != name);
         self.public.retain(|(known, _)| known != name);
+        self.templates.retain(|(known, _)| known != name);
     }
 }

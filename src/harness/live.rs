@@ -54,8 +54,9 @@ struct State {
     at: Option<Instant>,
     /// There will be no more.
     is_over: bool,
-    /// Somebody wants to know whether what looked like the result is one.
-    asks_for_result: bool,
+    /// Somebody wants to know whether what looked like the result is one, once all has been heard that had come by then:
+    /// one that goes on printing is not waited for.
+    asks_for_result: Option<u64>,
     meanings: Vec<Meaning>,
 }
 
@@ -86,21 +87,22 @@ impl Backlog {
         let mut has_result = false;
         let mut block = vec![0; BLOCK_BYTES];
         loop {
+            let is_asked = |state: &State| state.asks_for_result.is_some_and(|by| by <= heard);
             let nothing_new =
-                |state: &mut State| state.written == heard && !state.is_over && !state.asks_for_result;
+                |state: &mut State| state.written == heard && !state.is_over && !is_asked(state);
             let state = self.changed.wait_while(self.lock(), nothing_new);
             let mut state = state.unwrap_or_else(PoisonError::into_inner);
             let (written, at) = (state.written, state.at.unwrap_or_else(Instant::now));
-            if written == heard {
-                if state.is_over {
-                    return Ok(());
-                }
-                state.asks_for_result = false;
+            if is_asked(&state) && !state.is_over {
+                state.asks_for_result = None;
                 drop(state);
                 self.mean(Meaning::IsResult(listener.has_result()));
                 continue;
             }
             drop(state);
+            if written == heard {
+                return Ok(());
+            }
             let length = usize::try_from(written - heard).unwrap_or(usize::MAX).min(block.len());
             stdout.read_exact_at(&mut block[..length], heard)?;
             heard += length as u64;
@@ -221,7 +223,7 @@ impl Sink for Live<'_> {
     }
 
     fn ask_for_result(&mut self) {
-        self.backlog.tell(|state| state.asks_for_result = true);
+        self.backlog.tell(|state| state.asks_for_result = Some(state.written));
     }
 }
 
@@ -323,5 +325,54 @@ mod tests {
         });
         let whole = lines.repeat(500) + "************************\n";
         assert!(slow.heard == whole.as_bytes(), "{} bytes were heard", slow.heard.len());
+    }
+
+    /// Asks whether there is a result when the first bytes came, while the target prints on and on.
+    struct Behind {
+        heard: Vec<u8>,
+        asked_after: Option<usize>,
+        more: std::sync::mpsc::Sender<()>,
+        came: Receiver<()>,
+    }
+
+    impl Listener for Behind {
+        fn stdout(&mut self, bytes: &[u8]) -> Seen {
+            self.heard.extend_from_slice(bytes);
+            // There is always more by the time that this is heard.
+            if self.asked_after.is_none() {
+                self.more.send(()).unwrap();
+                self.came.recv().unwrap();
+            }
+            Seen::Result
+        }
+
+        fn has_result(&mut self) -> bool {
+            self.asked_after = Some(self.heard.len());
+            true
+        }
+    }
+
+    #[test]
+    fn a_target_that_prints_on_after_its_result_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let backlog = Backlog::new().unwrap();
+        let mut live = Live::new(&backlog, &Masker::new([""; 0]), folder.path()).unwrap();
+        let stdout = live.stdout_file().unwrap();
+        let ((more, wants), (came, has_come)) = (channel(), channel());
+        let mut behind = Behind { heard: Vec::new(), asked_after: None, more, came: has_come };
+        live.stdout(b"{}\n", Instant::now()).unwrap();
+        live.ask_for_result();
+        std::thread::scope(|scope| {
+            let hears = scope.spawn(|| backlog.hear(&stdout, &mut behind));
+            while !live.understood().contains(&Meaning::IsResult(true)) {
+                if wants.try_recv().is_ok() {
+                    live.stdout(b"{}\n", Instant::now()).unwrap();
+                    came.send(()).unwrap();
+                }
+            }
+            live.finish().unwrap();
+            hears.join().unwrap().unwrap();
+        });
+        assert_eq!(behind.asked_after, Some(3));
     }
 }

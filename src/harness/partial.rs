@@ -2,11 +2,17 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use super::remove;
 use super::room::Room;
+use super::scratch::Scratch;
 use crate::recording::Recording;
 use crate::text::{Masked, Masker};
+
+/// What the folder of a recording in the making begins with.
+const PREFIX: &str = ".partial-";
 
 /// The folder of a recording that holds what the target wrote.
 pub(crate) const KEPT_FILES: &str = "outputs";
@@ -15,15 +21,33 @@ const MOST_KEPT_BYTES: u64 = 64 << 20;
 
 /// A recording in the making. It gets its name when it is whole, so that there is no half of one.
 pub(super) struct Partial {
-    pub(super) folder: PathBuf,
+    folder: Scratch,
     pub(super) final_name: PathBuf,
+}
+
+/// Removes what recordings of runs that were killed have left in a folder.
+pub(crate) fn sweep(out: &Path) {
+    Scratch::sweep(out, PREFIX);
 }
 
 impl Partial {
     pub(super) fn new(out: &Path, final_name: PathBuf) -> io::Result<Self> {
         fs::create_dir_all(out)?;
-        let folder = tempfile::Builder::new().prefix(".partial-").tempdir_in(out)?.keep();
-        Ok(Self { folder, final_name })
+        Ok(Self { folder: Scratch::new(out, PREFIX)?, final_name })
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// An error where the target, which was not kept apart from it, has put something else in its place: what is written
+    /// there would be written through a link.
+    pub(super) fn check(&self) -> io::Result<()> {
+        if self.folder.is_there() {
+            return Ok(());
+        }
+        let place = self.folder().display();
+        Err(io::Error::other(format!("{place} is no longer what it was: the target may have moved it")))
     }
 
     pub(super) fn keep(&self) -> io::Result<()> {
@@ -31,19 +55,23 @@ impl Partial {
             fs::create_dir_all(parent)?;
         }
         self.make_room()?;
-        fs::rename(&self.folder, &self.final_name)
+        fs::rename(self.folder(), &self.final_name)
     }
 
     /// Takes away what was at the place before. Only what is a recording is.
     pub(super) fn make_room(&self) -> io::Result<()> {
-        if Recording::is_at(&self.final_name) { fs::remove_dir_all(&self.final_name) } else { Ok(()) }
+        if !Recording::is_at(&self.final_name) {
+            return Ok(());
+        }
+        remove::tree(&self.final_name);
+        if self.final_name.exists() { Err(io::ErrorKind::DirectoryNotEmpty.into()) } else { Ok(()) }
     }
 }
 
 impl Drop for Partial {
     fn drop(&mut self) {
         // Kept ones have gone to their final name.
-        _ = fs::remove_dir_all(&self.folder);
+        remove::tree(self.folder());
     }
 }
 
@@ -62,8 +90,11 @@ pub(super) fn copy_written(from: &Room, to: &Path, masker: &Masker) -> io::Resul
         if let Some(folder) = copy.parent() {
             fs::create_dir_all(folder)?;
         }
-        let mut written = Masked::with(fs::File::open(from.place(name))?, masker.clone());
-        io::copy(&mut written, &mut fs::File::create(&copy)?)?;
+        let source = fs::File::open(from.place(name))?;
+        // Whoever evaluates it reads it, and it can be removed.
+        let mode = source.metadata()?.permissions().mode();
+        io::copy(&mut Masked::with(source, masker.clone()), &mut fs::File::create(&copy)?)?;
+        fs::set_permissions(&copy, fs::Permissions::from_mode(mode | 0o600))?;
     }
     Ok(())
 }

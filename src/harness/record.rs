@@ -106,6 +106,11 @@ pub enum RecordError {
     /// There is no scripted API.
     #[error("the scripted API: {0}")]
     Api(#[from] StartError),
+    /// There is no thread for it.
+    #[error(
+        "no thread can be had: {0}; run fewer cases at a time (--jobs 1), or raise the limit (ulimit -u)"
+    )]
+    Threads(io::Error),
     /// There is no place for the recording.
     #[error("cannot write the recording: {0}")]
     Disk(#[from] io::Error),
@@ -248,7 +253,7 @@ impl<'r> Prepared<'r> {
     pub(crate) fn run(self, listener: &mut dyn Listener) -> Result<Ran<'r>, RecordError> {
         let Self { mut facts, recorder, job, room, supervisor, api, partial, .. } = self;
         let backlog = Backlog::new()?;
-        let live = Live::new(&backlog, &self.masker, &partial.folder)?;
+        let live = Live::new(&backlog, &self.masker, partial.folder())?;
         let api_port = api.as_ref().map_or(0, |api| api.address().port());
         let (stdin, typing) = self.stdin;
         let has_first = self.line.first.is_some();
@@ -316,14 +321,17 @@ fn watch_and_hear(
     mut live: Live<'_>,
     backlog: &Backlog,
     listener: &mut dyn Listener,
-) -> io::Result<Watched> {
+) -> Result<Watched, RecordError> {
     let stdout = live.stdout_file()?;
     std::thread::scope(|scope| {
-        let drains = std::thread::Builder::new().name("drain".into()).spawn_scoped(scope, move || {
+        let drain = move || {
             let captured = capture::watch(&mut supervisor, outlets, watch, &mut live);
             let ended = captured.map_err(RecordError::from);
             (supervisor, ended.and_then(|captured| Ok((live.finish()?, captured))))
-        })?;
+        };
+        let drains = std::thread::Builder::new().name("drain".into()).spawn_scoped(scope, drain);
+        // Without it the supervisor is gone as well, with all that it held.
+        let drains = drains.map_err(RecordError::Threads)?;
         let heard = backlog.hear(&stdout, listener);
         let (supervisor, ended) = drains.join().map_err(|_| io::Error::other("the drain broke off"))?;
         Ok((supervisor, ended.and_then(|ended| heard.map(|()| ended).map_err(RecordError::from))))
@@ -371,12 +379,13 @@ impl Ran<'_> {
         if is_scripted {
             facts.other.insert("served".into(), exchanges.served.into());
         }
+        partial.check()?;
         if self.keep_files {
-            copy_written(&room, &partial.folder.join(KEPT_FILES), &masker)?;
+            copy_written(&room, &partial.folder().join(KEPT_FILES), &masker)?;
         }
         let input = self.input.filter(|text| text.len() <= MOST_INPUT);
         let input = input.map(|text| masker.mask_bytes(text.into_bytes()));
-        let recording = printed.recording(facts, &partial.folder).with_input(exchanges.bodies, input);
+        let recording = printed.recording(facts, partial.folder()).with_input(exchanges.bodies, input);
         Ok(Recorded { captured, printed, journal, room, recording, masker, partial })
     }
 }
@@ -395,7 +404,8 @@ impl Recorded {
 
     /// Brings the recording to its place.
     pub(crate) fn save(&mut self) -> Result<(), RecordError> {
-        self.recording.save_but_output(&self.partial.folder)?;
+        self.partial.check()?;
+        self.recording.save_but_output(self.partial.folder())?;
         self.partial.keep()?;
         self.recording.moved_to(&self.partial.final_name);
         Ok(())
@@ -414,6 +424,8 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
     facts.argv = std::iter::once(masker.mask(&line.program)).chain(line.args.iter().map(masked)).collect();
     facts.env_set = line.env.iter().map(|(name, _)| name.clone()).collect();
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
+    let templates = line.templates.iter().map(|(name, value)| (name.clone(), masker.mask(value).into()));
+    facts.other.insert("env_templates".into(), Value::Object(templates.collect()));
     facts.other.insert("cwd".into(), masker.mask(&cwd(job, room).to_string_lossy()).into());
     if job.terminal {
         let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});

@@ -1,55 +1,96 @@
 //! Removes directories whatever a target has made of them.
 
-use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 
-/// Removes a directory with everything in it, however deep and whatever its permissions. What cannot be removed stays.
+use rustix::fs::{IFlags, OFlags, ioctl_getflags, ioctl_setflags};
+
+/// Removes a directory with everything in it, however deep, however much, and whatever its permissions. What cannot be
+/// removed stays.
 ///
-/// A tree that is deeper than a path may be long, or than there are descriptors, is brought up to the top piece by piece.
+/// Directories are brought up to the top one by one under a number each: a path may not be as long as a tree is deep, and no
+/// list of them is kept, since nobody knows how many a target has made.
 pub(crate) fn tree(top: &Path) {
-    let mut waiting = vec![OsString::new()];
-    let mut number = 0_u64;
-    let mut emptied = Vec::new();
-    while let Some(name) = waiting.pop() {
-        let folder = top.join(&name);
-        for inner in empty(&folder) {
-            let risen = OsString::from(format!(".clawgate-removes-{number}"));
-            number += 1;
-            // Whoever may not move a directory may not remove it either.
-            if fs::rename(folder.join(&inner), top.join(&risen)).is_ok() {
-                waiting.push(risen);
-            }
-        }
-        emptied.push(name);
+    let Ok(found) = fs::symlink_metadata(top) else { return };
+    if !found.is_dir() {
+        _ = fs::remove_file(top);
+        return;
     }
-    for name in emptied.iter().rev() {
-        _ = if name.is_empty() { fs::remove_dir(top) } else { fs::remove_dir(top.join(name)) };
+    open_up(top);
+    // What a target has made has another name, so that nothing is in the way.
+    let make = || tempfile::Builder::new().prefix(".clawgate-removes-").tempdir_in(top);
+    // Where there is no space for one directory more, some has to go first.
+    let Ok(risen) = make().or_else(|_| fs::remove_dir_all(top).and_then(|()| make()).or_else(|_| make()))
+    else {
+        return;
+    };
+    let risen = risen.keep();
+    let place = |number: u64| risen.join(number.to_string());
+    let mut count = 0;
+    empty(top, &risen, &mut || next(&mut count, place));
+    let mut done = 0;
+    while done < count {
+        let folder = place(done);
+        empty(&folder, &risen, &mut || next(&mut count, place));
+        _ = removed(&folder, |folder| fs::remove_dir(folder));
+        done += 1;
+    }
+    _ = fs::remove_dir(&risen);
+    _ = fs::remove_dir(top);
+}
+
+fn next(count: &mut u64, place: impl Fn(u64) -> PathBuf) -> PathBuf {
+    *count += 1;
+    place(*count - 1)
+}
+
+/// Removes what is in a directory but for the directories, which are moved to a place each.
+fn empty(folder: &Path, risen: &Path, place: &mut dyn FnMut() -> PathBuf) {
+    open_up(folder);
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let is_folder = fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir());
+        if !is_folder {
+            _ = removed(&path, |path| fs::remove_file(path));
+        } else if path != risen {
+            // Moving it means writing into it: its entry for what is above changes.
+            let to = place();
+            _ = removed(&path, |path| {
+                open_up(path);
+                fs::rename(path, &to)
+            });
+        }
     }
 }
 
-/// Removes what is in a directory but for the directories, whose names are given back.
-fn empty(folder: &Path) -> Vec<OsString> {
-    let open = |folder: &Path| -> io::Result<fs::ReadDir> {
-        if fs::symlink_metadata(folder)?.permissions().mode() & 0o700 != 0o700 {
-            fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
-        }
-        fs::read_dir(folder)
-    };
-    let Ok(entries) = open(folder) else { return Vec::new() };
-    let mut folders = Vec::new();
-    for entry in entries.flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            // Moving it means writing into it: its entry for what is above changes.
-            _ = fs::set_permissions(entry.path(), fs::Permissions::from_mode(0o700));
-            folders.push(entry.file_name());
-        } else {
-            _ = fs::remove_file(entry.path());
-        }
+/// Lets its owner do everything in a directory.
+fn open_up(folder: &Path) {
+    let is_open = |found: fs::Metadata| found.permissions().mode() & 0o700 == 0o700;
+    if !fs::symlink_metadata(folder).is_ok_and(is_open) {
+        _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o700));
     }
-    folders
+}
+
+/// Removes something, and tries again without what forbids even its owner to change it or what it stands in.
+fn removed(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+    remove(path).or_else(|_| {
+        path.parent().into_iter().chain([path]).for_each(make_mutable);
+        remove(path)
+    })
+}
+
+/// Takes back `chattr +i` and `chattr +a`, which root can give a file.
+fn make_mutable(path: &Path) {
+    // A pipe would be waited for, and a link leads elsewhere.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let Ok(file) = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path) else {
+        return;
+    };
+    if let Ok(flags) = ioctl_getflags(&file) {
+        _ = ioctl_setflags(&file, flags.difference(IFlags::IMMUTABLE | IFlags::APPEND));
+    }
 }
 
 #[cfg(test)]
@@ -75,5 +116,34 @@ mod tests {
         tree(&top);
         assert!(!top.exists());
         assert!(Path::new("/etc/passwd").exists());
+    }
+
+    #[test]
+    fn a_link_goes_and_what_it_leads_to_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("kept")).unwrap();
+        fs::write(folder.path().join("kept/file"), "x").unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("kept"), &link).unwrap();
+        tree(&link);
+        assert!(fs::symlink_metadata(&link).is_err() && folder.path().join("kept/file").exists());
+    }
+
+    #[test]
+    fn what_nobody_may_change_goes_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().join("top");
+        fs::create_dir_all(top.join("fixed/inner")).unwrap();
+        fs::write(top.join("fixed/file"), "x").unwrap();
+        let fix = |path: &Path| {
+            let file = File::open(path).unwrap();
+            ioctl_getflags(&file).and_then(|flags| ioctl_setflags(&file, flags | IFlags::IMMUTABLE))
+        };
+        let paths = ["fixed/file", "fixed/inner", "fixed"].map(|name| top.join(name));
+        // Only root may, and not on every file system.
+        let is_fixed = paths.iter().all(|path| fix(path).is_ok());
+        assert!(!is_fixed || fs::remove_file(top.join("fixed/file")).is_err());
+        tree(&top);
+        assert!(!top.exists());
     }
 }

@@ -2,12 +2,14 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Once;
 
 use super::remove;
+use super::scratch::Scratch;
 use crate::text::hex;
 use hmac_sha256::Hash as Sha256;
 use rustix::fs::{Access, StatVfsMountFlags};
@@ -17,14 +19,19 @@ use serde::Serialize;
 const MOST_BYTES: u64 = 16 << 20;
 /// The directories of a room.
 const FOLDERS: [&str; 3] = ["home", "work", "tmp"];
-/// More files are counted, not listed.
+/// More files are not listed, and more directories not looked into.
 const MOST_FILES: usize = 1000;
+const MOST_FOLDERS: usize = 10_000;
+/// No more than this is read of all files together: a file can be large and take no space.
+const MOST_READ: u64 = 32 << 20;
+/// What the directory of a room begins with.
+const PREFIX: &str = "clawgate-room-";
 
 /// Three directories that vanish with the value.
 #[derive(Debug)]
 pub(crate) struct Room {
     /// The directory that holds them, as the target calls it.
-    root: PathBuf,
+    root: Scratch,
     /// The same as it is reached from here: where the room is a file system of its own, nobody else sees it mounted.
     reach: PathBuf,
     /// What that stands on.
@@ -85,10 +92,12 @@ pub struct RoomError {
 impl Room {
     /// Makes an empty room.
     pub(crate) fn new() -> Result<Self, RoomError> {
+        static SWEPT: Once = Once::new();
         let ground = ground();
-        let root = tempfile::Builder::new().prefix("clawgate-").tempdir_in(&ground);
-        let root = root.map_err(|source| RoomError { path: ground, source })?.keep();
-        Ok(Self { reach: root.clone(), root, inside: None, before: Vec::new() })
+        // What a clawgate that was killed together with its supervisors has left.
+        SWEPT.call_once(|| Scratch::sweep(&ground, PREFIX));
+        let root = Scratch::new(&ground, PREFIX).map_err(|source| RoomError { path: ground, source })?;
+        Ok(Self { reach: root.path().to_owned(), root, inside: None, before: Vec::new() })
     }
 
     /// Makes the directories and the files, where the room is a file system of its own in that.
@@ -112,28 +121,33 @@ impl Room {
                 change.map_err(|source| RoomError { path, source })?;
             }
         }
-        self.before = self.list();
+        let opened;
+        (self.before, opened) = self.list();
+        // The target finds what it was given.
+        for (path, permissions) in opened.into_iter().rev() {
+            fs::set_permissions(&path, permissions).map_err(|source| RoomError { path, source })?;
+        }
         Ok(())
     }
 
     /// The home, as the target calls it.
     pub(crate) fn home(&self) -> PathBuf {
-        self.root.join("home")
+        self.root().join("home")
     }
 
     /// The working directory, as the target calls it.
     pub(crate) fn work(&self) -> PathBuf {
-        self.root.join("work")
+        self.root().join("work")
     }
 
     /// The directory for temporary files, as the target calls it.
     pub(crate) fn tmp(&self) -> PathBuf {
-        self.root.join("tmp")
+        self.root().join("tmp")
     }
 
     /// The directory that holds the others, as the target calls it.
     pub(crate) fn root(&self) -> &Path {
-        &self.root
+        self.root.path()
     }
 
     /// Where a scenario's file is reached. A path cannot leave the room.
@@ -151,18 +165,19 @@ impl Room {
         fs::create_dir_all(&path).map_err(|source| RoomError { path, source })
     }
 
-    /// What was made or changed since the room was made.
+    /// What was made or changed since the room was made. All of it can be read from then on.
     pub(crate) fn written(&self) -> Vec<WrittenFile> {
-        let mut files = self.list();
+        let (mut files, _) = self.list();
         files.retain(|file| !self.before.contains(file));
         files
     }
 
-    fn list(&self) -> Vec<WrittenFile> {
-        let mut files = Vec::new();
-        list(&self.reach, &mut files);
-        files.sort_by(|a, b| a.path.cmp(&b.path));
-        files
+    /// The files, and which of them had which permissions before they could be read.
+    fn list(&self) -> (Vec<WrittenFile>, Vec<(PathBuf, fs::Permissions)>) {
+        let mut list = List { root: &self.reach, files: Vec::new(), opened: Vec::new(), left: MOST_READ };
+        list.all();
+        list.files.sort_by(|a, b| a.path.cmp(&b.path));
+        (list.files, list.opened)
     }
 }
 
@@ -174,7 +189,7 @@ fn inside(path: &Path) -> PathBuf {
 impl Drop for Room {
     fn drop(&mut self) {
         // A file system of its own goes with its last descriptor, and with it whatever is in it.
-        remove::tree(&self.root);
+        remove::tree(self.root());
     }
 }
 
@@ -211,7 +226,8 @@ fn write(path: &Path, file: &RoomFile) -> io::Result<()> {
 /// Copies a file, or a directory with everything in it but links, which could lead out of it.
 pub(crate) fn copy(source: &Path, to: &Path) -> io::Result<()> {
     if !fs::metadata(source)?.is_dir() {
-        return fs::copy(source, to).map(drop);
+        fs::copy(source, to)?;
+        return Ok(());
     }
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(source)? {
@@ -223,34 +239,83 @@ pub(crate) fn copy(source: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn list(root: &Path, files: &mut Vec<WrittenFile>) {
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        // A path that is longer than the system allows is not looked into.
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                folders.push(entry.path());
-            } else if files.len() < MOST_FILES {
-                files.push(written_file(root, &entry, kind));
+/// The files of a room while they are listed.
+struct List<'r> {
+    root: &'r Path,
+    files: Vec<WrittenFile>,
+    /// What could not be read at first, with the permissions that it had.
+    opened: Vec<(PathBuf, fs::Permissions)>,
+    /// How much may still be read.
+    left: u64,
+}
+
+impl List<'_> {
+    fn all(&mut self) {
+        let mut folders = vec![self.root.to_owned()];
+        let mut count = 0;
+        while let Some(folder) = folders.pop() {
+            // A path that is longer than the system allows is not looked into.
+            for entry in self
+                .open_up(&folder, 0o700)
+                .and_then(|()| fs::read_dir(&folder))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let Ok(kind) = entry.file_type() else { continue };
+                if kind.is_dir() {
+                    count += 1;
+                    if count < MOST_FOLDERS {
+                        folders.push(entry.path());
+                    }
+                } else if self.files.len() < MOST_FILES {
+                    let file = self.file(&entry, kind);
+                    self.files.push(file);
+                }
             }
         }
     }
+
+    /// Lets its owner read something that he may not.
+    fn open_up(&mut self, path: &Path, least: u32) -> io::Result<()> {
+        let permissions = fs::symlink_metadata(path)?.permissions();
+        let mode = permissions.mode();
+        // Root reads everything as it is.
+        if mode & least != least && !rustix::process::geteuid().is_root() {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode | least))?;
+            self.opened.push((path.to_owned(), permissions));
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, entry: &fs::DirEntry, kind: fs::FileType) -> WrittenFile {
+        let path = entry.path();
+        let bytes = entry.metadata().map_or(0, |file| file.len());
+        let name = path.strip_prefix(self.root).unwrap_or(&path).to_string_lossy().into_owned();
+        let sha256 = (kind.is_file() && bytes <= MOST_BYTES.min(self.left)).then(|| {
+            self.left -= bytes;
+            self.open_up(&path, 0o400).and_then(|()| digest(fs::File::open(&path)?))
+        });
+        let kind = match kind {
+            kind if kind.is_socket() => Some("socket"),
+            kind if kind.is_fifo() => Some("pipe"),
+            kind if kind.is_symlink() => Some("link"),
+            _ => None,
+        };
+        WrittenFile { path: name, bytes, sha256: sha256.and_then(Result::ok), kind }
+    }
 }
 
-fn written_file(root: &Path, entry: &fs::DirEntry, kind: fs::FileType) -> WrittenFile {
-    let path = entry.path();
-    let bytes = entry.metadata().map_or(0, |file| file.len());
-    let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-    let content = (kind.is_file() && bytes <= MOST_BYTES).then(|| fs::read(&path).ok()).flatten();
-    let sha256 = content.map(|content| hex(&Sha256::hash(&content)));
-    let kind = match kind {
-        kind if kind.is_socket() => Some("socket"),
-        kind if kind.is_fifo() => Some("pipe"),
-        kind if kind.is_symlink() => Some("link"),
-        _ => None,
-    };
-    WrittenFile { path: name, bytes, sha256, kind }
+fn digest(file: fs::File) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    let mut block = vec![0; 64 << 10];
+    let mut file = file.take(MOST_BYTES);
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(hex(&hash.finalize())),
+            length => hash.update(&block[..length]),
+        }
+    }
 }
 
 #[cfg(test)]

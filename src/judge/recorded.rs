@@ -1,11 +1,11 @@
 //! Judging what lies there whole: the loop that shows a [`Judge`] a recording, a file or a pipe.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 #[cfg(feature = "cli")]
 use std::path::PathBuf;
 
+use crate::document;
 use crate::recording::Recording;
 use crate::schema::FileError;
 #[cfg(feature = "cli")]
@@ -75,7 +75,7 @@ pub fn output(output: &[u8], contracts: &Contracts, options: &Options) -> Result
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn file(path: &Path, contracts: &Contracts, options: &Options) -> Result<Judgement, JudgeError> {
-    let file = File::open(path).map_err(at(path))?;
+    let file = document::open(path).map_err(at(path))?;
     bare(Some(path), file, contracts, options, &mut |_| {})
 }
 
@@ -94,7 +94,7 @@ impl Input {
                 watched_recording(&recording, contracts, options, watch)
             }
             Source::File(path) => {
-                let file = File::open(path).map_err(at(path))?;
+                let file = document::open(path).map_err(at(path))?;
                 bare(Some(path), file, contracts, options, watch)
             }
             Source::Stdin => bare(None, io::stdin().lock(), contracts, options, watch),
@@ -125,7 +125,7 @@ fn segments(paths: &[PathBuf], contracts: &Contracts, options: &Options) -> Resu
     let mut next = 1;
     for path in paths {
         starts.push((next, path.as_path()));
-        let file = Masked::new(File::open(path).map_err(at(path))?);
+        let file = Masked::new(document::open(path).map_err(at(path))?);
         push_all(&mut judge, file, &mut |_| {}).map_err(at(path))?;
         next = judge.next_segment();
     }

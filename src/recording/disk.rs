@@ -34,13 +34,22 @@ impl Output {
     fn open(&self) -> io::Result<Box<dyn Read + '_>> {
         match self {
             Self::Memory(bytes) => Ok(Box::new(Cursor::new(bytes))),
-            Self::File(path) => match File::open(path) {
+            Self::File(path) => match open(path) {
                 Ok(file) => Ok(Box::new(Masked::new(file))),
                 // A run that printed nothing may have been recorded without the file.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Box::new(io::empty())),
                 Err(error) => Err(error),
             },
         }
+    }
+}
+
+/// Opens a file of a recording. What a link leads to may be a device, which has no end, or a pipe, which is waited for.
+fn open(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidData, "is no file"))
     }
 }
 
@@ -76,8 +85,12 @@ impl Recording {
     /// Reads the facts of the recording in this directory; its output is read when it is asked for.
     pub fn open(directory: &Path) -> Result<Self, RecordingError> {
         let path = directory.join(FACTS_FILE);
-        let text = fs::read(&path).map_err(|source| RecordingError::Io { path: path.clone(), source })?;
-        let text = Masker::default().mask_bytes(text);
+        let read = || {
+            let mut text = Vec::new();
+            open(&path)?.read_to_end(&mut text)?;
+            Ok(Masker::default().mask_bytes(text))
+        };
+        let text = read().map_err(|source| RecordingError::Io { path: path.clone(), source })?;
         let facts = Facts::parse(&text).map_err(|source| RecordingError::Facts { path, source })?;
         Ok(Self::at(directory, facts))
     }
@@ -136,7 +149,7 @@ impl Recording {
         }
         match &self.stderr {
             Output::Memory(bytes) => tail(Cursor::new(bytes), most),
-            Output::File(path) => match File::open(path) {
+            Output::File(path) => match open(path) {
                 Ok(file) => tail(file, most),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), false)),
                 Err(error) => Err(error),

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anstyle::Style;
+
 use super::markdown::plain;
 use super::quote::first_columns;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
@@ -71,13 +73,7 @@ pub(crate) fn drift_text(
 }
 
 fn row(out: &mut impl Write, change: &Change, compared: usize) -> io::Result<()> {
-    let (style, word) = match change.effect {
-        Effect::Breaking if change.known.is_some() => (CAUTION, "known"),
-        Effect::Breaking if change.announced => (CAUTION, "announced"),
-        Effect::Breaking => (BAD, "breaking"),
-        Effect::Additive => (GOOD, "additive"),
-        Effect::Info => (FAINT, "info"),
-    };
+    let (style, word) = (effect_style(change), change.word());
     let message = change.message.as_deref().unwrap_or_default();
     let place = format!("{message} {}", change.pointer.as_deref().unwrap_or_default());
     writeln!(
@@ -98,6 +94,16 @@ fn row(out: &mut impl Write, change: &Change, compared: usize) -> io::Result<()>
         writeln!(out, "          {FAINT}accepted: {}{FAINT:#}", printable(reason))?;
     }
     Ok(())
+}
+
+/// How the word for what a change does is shown.
+pub(crate) fn effect_style(change: &Change) -> Style {
+    match change.effect {
+        Effect::Breaking if change.fails() => BAD,
+        Effect::Breaking => CAUTION,
+        Effect::Additive => GOOD,
+        Effect::Info => FAINT,
+    }
 }
 
 fn listed(cases: &[String]) -> String {
@@ -183,11 +189,7 @@ pub(crate) fn matrix_text(
             last = Some(place);
         }
         let change = &found.change;
-        let style = match change.effect {
-            Effect::Breaking => BAD,
-            Effect::Additive => GOOD,
-            Effect::Info => FAINT,
-        };
+        let style = effect_style(change);
         let message = change.message.as_deref().unwrap_or("run");
         writeln!(
             out,

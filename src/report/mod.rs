@@ -32,7 +32,7 @@ mod terminal;
 pub(crate) mod timeline;
 
 pub use context::Context;
-pub(crate) use drift::{drift_markdown, drift_text, matrix_text};
+pub(crate) use drift::{drift_markdown, drift_text, effect_style, matrix_text};
 pub(crate) use evaluation::{Evaluated, EvaluationText, evaluations, write_evaluation_page};
 pub use judgement_json::judgement_json;
 pub(crate) use judgement_text::write_judgement;

@@ -40,12 +40,13 @@ impl Progress {
         let (end, ended) = mpsc::channel();
         let ticking = Arc::clone(&state);
         // Seconds pass also when nothing happens.
-        let clock = std::thread::spawn(move || {
+        let clock = std::thread::Builder::new().spawn(move || {
             while ended.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
                 ticking.lock().unwrap_or_else(PoisonError::into_inner).draw();
             }
         });
-        Self { state: Some(state), end: Some(end), clock: Some(clock) }
+        // Without a thread for it they pass when something happens.
+        Self { state: Some(state), end: Some(end), clock: clock.ok() }
     }
 
     /// Takes note of an event, and lets others write in between.

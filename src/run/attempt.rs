@@ -26,7 +26,7 @@ use crate::harness::memory;
 use crate::harness::stop::Stop;
 use crate::harness::supervise::{Containment, Demands, Pool};
 use crate::harness::timers::Limits;
-use crate::harness::{Job, Listener, RecordError, Recorder, Seen};
+use crate::harness::{Job, Listener, RecordError, Recorder, Seen, sweep_partial};
 use crate::judge::{Contracts, Ending, Judge, Judgement, OUTPUT, Options, TEXT};
 use crate::recording::{Facts, Recording};
 use crate::schema::{FileError, Level};
@@ -101,6 +101,7 @@ impl<'r> RunContext<'r> {
     /// Runs with the targets' own limits, and away from the network where the kernel allows it.
     pub(crate) fn new(runtime: Handle, containment: Containment, out: &'r Path, stop: &'r Stop) -> Self {
         let pool = Arc::new(Pool::new(containment));
+        sweep_partial(out);
         Self {
             recorder: Recorder {
                 runtime,

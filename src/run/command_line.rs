@@ -63,7 +63,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         if is_real && value.contains("{api}") {
             continue;
         }
-        line.set(name, &fill(value, room, api), !value.contains('{'));
+        set(&mut line, name, value, room, api);
     }
     for (name, value) in planned.real_api.as_ref().unwrap_or(&chosen.secrets) {
         line.set(name, value, false);
@@ -73,7 +73,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         if value.is_empty() {
             line.unset(name);
         } else {
-            line.set(name, &fill(value, room, api), !value.contains('{'));
+            set(&mut line, name, value, room, api);
         }
     }
     let names = planned.real_api.as_ref().unwrap_or(&chosen.secrets).iter().map(|(name, _)| name);
@@ -83,6 +83,15 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         line.misbehave(wrong);
     }
     Ok(line)
+}
+
+/// Sets a variable; one that names the room or the scripted API is remembered as it stands in the file.
+fn set(line: &mut CommandLine, name: &str, value: &str, room: &Room, api: &str) {
+    let is_template = value.contains('{');
+    line.set(name, &fill(value, room, api), !is_template);
+    if is_template {
+        line.templates.push((name.to_owned(), value.to_owned()));
+    }
 }
 
 /// As [`fill`]; a word that is no text holds no place to be filled.

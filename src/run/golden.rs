@@ -25,6 +25,8 @@ pub(crate) struct GoldenOptions {
     pub mode: Mode,
     /// Whether a target that has no snapshots at all is left alone.
     pub known_only: bool,
+    /// Whether a case may be without a snapshot.
+    pub allow_missing: bool,
 }
 
 /// The snapshots that the cases of a run are compared with, as they were before the first target started.
@@ -80,7 +82,7 @@ impl Notes {
             Outcome::Same => self.same += 1,
             Outcome::Updated { replaced } => {
                 self.written.insert(path.to_owned(), Written { replaced, as_expected });
-                if let Ok(fingerprint) = Store::fingerprint(path) {
+                if let Ok(fingerprint) = Fingerprint::at(path) {
                     self.known.insert(path.to_owned(), fingerprint);
                 }
             }
@@ -103,7 +105,7 @@ impl Golden {
             }
             targets.insert(target.clone());
             let path = options.store.path(target, &case.case.name);
-            let fingerprint = Store::fingerprint(&path)?;
+            let fingerprint = Fingerprint::at(&path)?;
             notes.known.insert(path, fingerprint);
         }
         Ok(Self { options, targets, notes: Arc::new(Mutex::new(notes)) })
@@ -126,7 +128,7 @@ impl Golden {
     pub(crate) fn finish(&self) -> GoldenSummary {
         let notes = self.notes();
         let is_other =
-            |(path, known): &(&PathBuf, &Fingerprint)| Store::fingerprint(path).ok().as_ref() != Some(known);
+            |(path, known): &(&PathBuf, &Fingerprint)| Fingerprint::at(path).ok().as_ref() != Some(known);
         let touched = notes.known.iter().filter(is_other).map(|(path, _)| path.clone()).collect();
         GoldenSummary { same: notes.same, written: notes.written.clone(), touched }
     }
@@ -186,10 +188,11 @@ impl Golden {
         let next = self.next(planned, path, &checked);
         let (message, diff) = match checked.outcome {
             Outcome::Same | Outcome::Updated { .. } => return None,
-            Outcome::New => (format!("there is no {place} yet{next}"), Vec::new()),
+            Outcome::New if self.options.allow_missing => return None,
+            Outcome::New => (format!("there is no {place}{next}; --allow-missing accepts that"), Vec::new()),
             Outcome::Unusable(error) => (format!("{error}{next}"), Vec::new()),
             Outcome::Changed(difference) => {
-                (format!("{place} {}{next}", told(&difference)), difference.lines)
+                (format!("{place} {}{next}", told(&difference)), difference.lines())
             }
         };
         Some(Failure { diff, ..Failure::new(FailureKind::Golden, message) })

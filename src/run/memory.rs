@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::event::Status;
+use crate::document;
 
 const FILE: &str = "last-run.json";
 
@@ -39,7 +40,7 @@ impl LastRun {
     /// Reads a file that [`save`](Self::save) wrote; an error when it holds no durations, since a part that is cut by
     /// none would not fit the others.
     pub(crate) fn read_file(path: &Path) -> Result<Self, String> {
-        let text = fs::read(path).map_err(|error| {
+        let text = document::read(path).map_err(|error| {
             format!("{}: {error}; every run leaves its durations in OUT/{FILE}", path.display())
         })?;
         let read = Self::parse(&text);

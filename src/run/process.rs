@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::recording::{Exit, Facts, Recording, STDIN};
 use crate::shell::shell_word;
@@ -20,16 +21,21 @@ const LONGEST_COMMAND: usize = 2000;
 /// A longer standard input is read from the recording, not written into the command.
 const LONGEST_STDIN: usize = 200;
 
-/// Settings of every run that say nothing of the one at hand.
-const USUAL: [&str; 2] = ["LC_ALL", "PATH"];
+/// A line that is pasted must never reach a real API with a real key. So it starts from an empty environment in an empty
+/// home, asks a port of this machine where nobody listens, and has a key that is none.
+const EMPTY: &str = "room=$(mktemp -d) && ";
+const ROOM: &str = "\"$room\"";
+const NO_API: &str = "http://127.0.0.1:9";
+const NO_KEY: &str = "not-a-key";
 
 /// How a target was started and how it ended. Every text in it is one line that can be shown anywhere.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Process {
-    /// The command line for a shell, with the settings that change behaviour; credentials, the scripted API and the
-    /// clean room are not in it. Empty where it is not known.
+    /// The command line for a shell, with the settings that change behaviour. In place of the clean room there is an
+    /// empty folder, in place of the scripted API a port where nobody listens, and credentials are none: whoever pastes
+    /// it asks no real API. Empty where it is not known.
     pub command: String,
     /// How it ended, in words. Empty where it is not known.
     pub exit: String,
@@ -98,7 +104,8 @@ fn command(recording: &Recording) -> String {
     let settings = settings(facts);
     let call = |args: Vec<&str>| {
         let words = std::iter::once(program.as_str()).chain(args).map(quoted);
-        settings.iter().cloned().chain(words).collect::<Vec<_>>()
+        let clean = ["env".to_owned(), "-i".to_owned()];
+        clean.into_iter().chain(settings.iter().cloned()).chain(words).collect::<Vec<_>>()
     };
     let mut words = Vec::new();
     if let Some(first) = facts.other.get("first").and_then(|first| first.as_array()) {
@@ -108,15 +115,15 @@ fn command(recording: &Recording) -> String {
     words.extend(piped);
     words.extend(call(args.iter().map(String::as_str).collect()));
     words.extend(redirected);
-    let mut line = String::new();
-    for word in words {
+    let mut line = EMPTY.to_owned();
+    for (at, word) in words.iter().enumerate() {
         if line.len() + word.len() > LONGEST_COMMAND {
             return line + " …";
         }
-        if !line.is_empty() {
+        if at > 0 {
             line.push(' ');
         }
-        line += &word;
+        line += word;
     }
     line
 }
@@ -125,13 +132,48 @@ fn quoted(word: &str) -> String {
     shell_word(&clip(word, LONGEST_WORD)).into_owned()
 }
 
+/// The environment: what stands for the room, the API and credentials, then the settings that are known.
 fn settings(facts: &Facts) -> Vec<String> {
-    let is_name = |name: &str| {
+    let is_name = |name: &&str| {
         name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
     };
-    let known = facts.env_public.iter().filter(|(name, _)| is_name(name) && !USUAL.contains(&name.as_str()));
-    known.map(|(name, value)| format!("{name}={}", quoted(value))).collect()
+    let templates = facts.other.get("env_templates").and_then(Value::as_object);
+    let template = |name: &str| templates.and_then(|known| known.get(name)?.as_str());
+    let mut settings = Vec::new();
+    if !facts.env_set.iter().any(|name| name == "HOME") {
+        settings.push(format!("HOME={ROOM}"));
+    }
+    if facts.env("PATH").is_none() {
+        settings.push("PATH=\"$PATH\"".to_owned());
+    }
+    let is_hidden = |name: &&str| facts.env(name).is_none();
+    for name in facts.env_set.iter().map(String::as_str).filter(is_name).filter(is_hidden) {
+        let value = match template(name) {
+            Some(template) => filled(template),
+            None if name == "HOME" => ROOM.to_owned(),
+            None if templates.is_some() => NO_KEY.to_owned(),
+            // Of a recording that does not say what its settings were, only the address matters.
+            None if name.ends_with("_URL") => NO_API.to_owned(),
+            None => continue,
+        };
+        settings.push(format!("{name}={value}"));
+    }
+    let public = facts.env_public.iter().filter(|(name, _)| is_name(&name.as_str()));
+    settings.extend(public.map(|(name, value)| format!("{name}={}", quoted(value))));
+    settings
+}
+
+/// The value of a setting that names the room or the API, for a shell.
+fn filled(template: &str) -> String {
+    let template = template.replace("{api}", NO_API);
+    let mut parts = vec![template.as_str()];
+    for place in ["{home}", "{work}", "{tmp}"] {
+        parts = parts.into_iter().flat_map(|part| part.split(place)).collect();
+    }
+    let words: Vec<String> =
+        parts.iter().map(|part| if part.is_empty() { String::new() } else { quoted(part) }).collect();
+    words.join(ROOM)
 }
 
 /// What gives the command its standard input, before it or after it.
@@ -155,11 +197,13 @@ impl Process {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;
 
-    fn recording(facts: &serde_json::Value, stderr: &[u8]) -> Recording {
+    fn recording(facts: &Value, stderr: &[u8]) -> Recording {
         let mut whole = json!({"schema_version": 1, "target": "t", "target_version": "1", "scenario": "s", "exit": {"code": 1}});
         whole.as_object_mut().unwrap().extend(facts.as_object().unwrap().clone());
         Recording::new(Facts::parse(whole.to_string().as_bytes()).unwrap(), Vec::new(), stderr.to_vec())
@@ -168,19 +212,54 @@ mod tests {
     #[test]
     fn a_command_can_be_pasted() {
         let told = |facts| Process::of(&recording(&facts, b"")).command;
-        assert_eq!(told(json!({"argv": ["claw", "show", "it's", ""]})), r"claw show 'it'\''s' ''");
+        let bare = r#"room=$(mktemp -d) && env -i HOME="$room" PATH="$PATH" "#;
+        let plain = |facts| told(facts).strip_prefix(bare).unwrap().to_owned();
+        assert_eq!(plain(json!({"argv": ["claw", "show", "it's", ""]})), r"claw show 'it'\''s' ''");
         assert_eq!(
-            told(
-                json!({"argv": ["/bin/claw", "-p", "two\nlines"], "env_public": {"PATH": "/bin", "LC_ALL": "C", "MODE": "a b", "x y": "1"}})
-            ),
-            r"MODE='a b' /bin/claw -p $'two\nlines'"
+            told(json!({"argv": ["/bin/claw", "-p", "two\nlines"], "env_set": ["PATH", "MODE", "x y"],
+                    "env_public": {"PATH": "/bin", "MODE": "a b", "x y": "1"}})),
+            r#"room=$(mktemp -d) && env -i HOME="$room" PATH=/bin MODE='a b' /bin/claw -p $'two\nlines'"#
         );
-        assert_eq!(told(json!({"argv": ["claw", "b"], "first": ["a"]})), "claw a && claw b");
+        let twice = told(json!({"argv": ["claw", "b"], "first": ["a"]}));
+        assert_eq!(twice, format!("{bare}claw a && {}claw b", bare.split_once("&& ").unwrap().1));
         assert_eq!(told(json!({})), "");
-        let long = told(json!({"argv": ["claw", "x".repeat(5000), "y", "z".repeat(5000)]}));
+        let long = plain(json!({"argv": ["claw", "x".repeat(5000), "y", "z".repeat(5000)]}));
         assert!(long.starts_with("claw 'xxx") && long.contains("…' y 'zz") && long.len() < 1000, "{long}");
         let many = told(json!({"argv": vec!["argument"; 5000]}));
         assert!(many.ends_with(" …") && many.len() < LONGEST_COMMAND + 10);
+    }
+
+    #[test]
+    fn regression_a_pasted_command_could_ask_the_real_api_with_a_real_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = json!({
+            "argv": ["/usr/bin/env"],
+            "env_set": ["PATH", "HOME", "TMPDIR", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"],
+            "env_public": {"PATH": "/usr/bin:/bin"},
+            "env_templates": {"HOME": "{home}", "TMPDIR": "{tmp}/it's a", "ANTHROPIC_BASE_URL": "{api}/v1"},
+        });
+        let said = std::process::Command::new("bash")
+            .args(["-c", &Process::of(&recording(&facts, b"")).command])
+            .env("ANTHROPIC_API_KEY", "sk-real")
+            .env("ANTHROPIC_AUTH_TOKEN", "real")
+            .env("TMPDIR", folder.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(said.stdout).unwrap();
+        let mut set: Vec<&str> = said.lines().collect();
+        set.sort_unstable();
+        let room = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let room = room.display();
+        assert_eq!(
+            set,
+            [
+                "ANTHROPIC_API_KEY=not-a-key",
+                "ANTHROPIC_BASE_URL=http://127.0.0.1:9/v1",
+                &format!("HOME={room}"),
+                "PATH=/usr/bin:/bin",
+                &format!("TMPDIR={room}/it's a"),
+            ]
+        );
     }
 
     #[test]
@@ -189,8 +268,8 @@ mod tests {
             let facts = json!({"argv": ["claw"], "stdin": {"bytes": text.len()}});
             Process::of(&recording(&facts, b"").with_input(Vec::new(), Some(text.into()))).command
         };
-        assert_eq!(with("-x y"), "printf %s '-x y' | claw");
-        assert_eq!(with(&"x".repeat(201)), "claw < …");
+        assert!(with("-x y").contains(" && printf %s '-x y' | env -i "), "{}", with("-x y"));
+        assert!(with(&"x".repeat(201)).ends_with(" claw < …"));
     }
 
     #[test]

@@ -85,10 +85,18 @@ pub(crate) fn run(
     let halt = AtomicBool::new(false);
     let mut finished = RunFinished::default();
     let mut ran = BTreeSet::new();
+    let mut no_thread = None;
     std::thread::scope(|scope| {
+        let mut workers = 0;
         for _ in 0..jobs {
             let (tell, queue, halt) = (tell.clone(), &queue, &halt);
-            scope.spawn(move || work(queue, halt, context, options, &tell));
+            let worker = move || work(queue, halt, context, options, &tell);
+            match std::thread::Builder::new().name("worker".into()).spawn_scoped(scope, worker) {
+                Ok(_) => workers += 1,
+                // Those that there are do the work of all.
+                Err(_) if workers > 0 => break,
+                Err(error) => no_thread = Some(RecordError::Threads(error).to_string()),
+            }
         }
         drop(tell);
         for event in hear {
@@ -108,7 +116,10 @@ pub(crate) fn run(
         "not run after a failure (--fail-fast)"
     };
     for planned in queue.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        let case = skipped(&planned, reason);
+        let case = match &no_thread {
+            Some(error) => broken(&planned, error),
+            None => skipped(&planned, reason),
+        };
         finished.count(&case);
         on_event(&Event::CaseFinished(Box::new(case)));
     }
@@ -197,8 +208,8 @@ fn perform(
             }
             Err(AttemptError::Record(RecordError::Unfit(reason))) => return skipped(planned, &reason),
             Err(error) => {
-                case.status = Status::Fail;
-                case.failures = vec![Failure::new(FailureKind::Harness, printable(&error.to_string()))];
+                let broken = broken(planned, &error.to_string());
+                (case.status, case.failures) = (broken.status, broken.failures);
             }
         }
         let is_last = number > options.retries || context.recorder.stop.is_wanted();
@@ -228,6 +239,12 @@ fn milliseconds(time: Duration) -> f64 {
 
 fn skipped(planned: &Planned, reason: &str) -> CaseFinished {
     CaseFinished { status: Status::Skipped, reason: Some(reason.to_owned()), ..finished(planned) }
+}
+
+/// A case that our own machinery could not run.
+fn broken(planned: &Planned, error: &str) -> CaseFinished {
+    let failures = vec![Failure::new(FailureKind::Harness, printable(error))];
+    CaseFinished { status: Status::Fail, failures, ..finished(planned) }
 }
 
 fn finished(planned: &Planned) -> CaseFinished {

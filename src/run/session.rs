@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Event, LastRun, Planned, RunContext, RunOptions, Stop, run};
 use crate::exit_code;
 use crate::harness::supervise::Containment;
+use crate::harness::threads;
 
 pub(crate) struct Session {
     runtime: Runtime,
@@ -29,7 +30,7 @@ pub(crate) enum RecordError {
 impl Session {
     /// From now on the first interrupt ends runs in good order, the second at once: the supervisors then end their targets.
     pub(crate) fn start(containment: Containment) -> io::Result<Self> {
-        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = threads::runtime()?;
         let stop = Arc::new(Stop::new()?);
         let heard = Arc::clone(&stop);
         runtime.spawn(async move {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[cfg(feature = "cli")]
 use super::scenario::library::SCENARIOS;
 use super::scenario::{Case, Scenario};
-use crate::document::FileError;
+use crate::document::{self, FileError};
 use crate::harness::mock::Script;
 
 /// Cases, each with the script of its API.
@@ -64,7 +64,7 @@ impl Suite {
     pub(crate) fn add_path(&mut self, path: &Path) -> Result<(), SuiteError> {
         let at = |source| SuiteError::Io { path: path.to_owned(), source };
         if !fs::metadata(path).map_err(at)?.is_dir() {
-            let text = fs::read_to_string(path).map_err(at)?;
+            let text = document::read_to_string(path).map_err(at)?;
             return self.add(Scenario::parse(&path.display().to_string(), &text)?);
         }
         let mut entries = fs::read_dir(path).map_err(at)?.collect::<Result<Vec<_>, _>>().map_err(at)?;

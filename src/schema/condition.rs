@@ -16,8 +16,9 @@ pub(crate) struct Condition {
     alternatives: Vec<Vec<Term>>,
 }
 
+/// One thing that is asked of a message or of the run.
 #[derive(Debug, Clone)]
-struct Term {
+pub(crate) struct Term {
     subject: Subject,
     test: Test,
 }
@@ -183,26 +184,18 @@ impl Condition {
         self.alternatives.iter().flatten().any(|term| matches!(term.subject, Subject::Message(_)))
     }
 
-    /// Whether every message that meets `other` meets this too, because it only asks for the same type and subtype.
-    pub(crate) fn follows_from(&self, other: &Self) -> bool {
-        let [terms] = self.alternatives.as_slice() else { return false };
-        terms.iter().all(|term| match (&term.subject, &term.test) {
-            (Subject::Message(pointer), Test::Equal(Value::String(text))) => {
-                pointer.field().is_some_and(|field| other.field_equals(field) == Some(text))
-            }
-            _ => false,
-        })
+    /// What is left to ask of a message that meets `other`: the alternatives that it can still meet, each without the
+    /// terms that follow. None of them is left when it cannot meet this; one that is empty holds already.
+    pub(crate) fn given(&self, other: &Self) -> Vec<Vec<&Term>> {
+        let left = |terms: &'_ Vec<Term>| terms.iter().all(|term| term.given(other) != Some(false));
+        let open = |term: &&Term| term.given(other).is_none();
+        let alternatives = self.alternatives.iter().filter(|terms| left(terms));
+        alternatives.map(|terms| terms.iter().filter(open).collect()).collect()
     }
 
-    /// Whether no message can meet both conditions, because they ask for different types or subtypes.
-    pub(crate) fn excludes(&self, other: &Self) -> bool {
-        let exclude = |ours: &[Term], theirs: &[Term]| {
-            ["type", "subtype"].iter().any(|field| match (asked_of(field, ours), asked_of(field, theirs)) {
-                (Some(a), Some(b)) => a != b,
-                _ => false,
-            })
-        };
-        self.alternatives.iter().all(|ours| other.alternatives.iter().all(|theirs| exclude(ours, theirs)))
+    /// Its alternatives, each a list of terms that must all hold.
+    pub(crate) fn alternatives(&self) -> impl Iterator<Item = &[Term]> {
+        self.alternatives.iter().map(Vec::as_slice)
     }
 
     /// The string that a top-level field must equal, when every alternative says so and there is only one.
@@ -362,8 +355,36 @@ impl Term {
         }
     }
 
+    /// Whether it holds of every message that meets a condition, or of none of them; else nothing.
+    fn given(&self, condition: &Condition) -> Option<bool> {
+        let Subject::Message(pointer) = &self.subject else { return None };
+        let mut answer = None;
+        for terms in &condition.alternatives {
+            for value in terms.iter().find_map(|term| term.values_at(pointer))? {
+                let holds = self.test.holds(value.into());
+                if *answer.get_or_insert(holds) != holds {
+                    return None;
+                }
+            }
+        }
+        answer
+    }
+
+    /// The values that can stand at a place where the term holds, when it names them.
+    fn values_at(&self, place: &Pointer) -> Option<&[Value]> {
+        let values = match (&self.subject, &self.test) {
+            (Subject::Message(pointer), _) if pointer != place || pointer.is_many() => return None,
+            (Subject::Message(_), Test::Equal(value)) => std::slice::from_ref(value),
+            (Subject::Message(_), Test::OneOf(values)) => values,
+            _ => return None,
+        };
+        // A number can be written in several ways, and a container can hold some.
+        let is_plain = |value: &Value| matches!(value, Value::String(_) | Value::Bool(_) | Value::Null);
+        values.iter().all(is_plain).then_some(values)
+    }
+
     /// Whether the term holds of the message; none when it is about the run.
-    fn of_message(&self, message: JsonView<'_>) -> Option<bool> {
+    pub(crate) fn of_message(&self, message: JsonView<'_>) -> Option<bool> {
         let Subject::Message(pointer) = &self.subject else { return None };
         if let Test::Present(wanted) = self.test {
             return Some(pointer.get(message).is_some() == wanted);

@@ -47,6 +47,8 @@ pub struct Contract {
     pub(crate) schemas: Schemas,
     /// For each kind, and last for messages of no kind, the clauses that look at them.
     pub(crate) by_kind: Vec<Vec<usize>>,
+    /// How many different questions its selectors ask of messages.
+    pub(crate) questions: usize,
 }
 
 /// What a contract says that stdout holds.

@@ -6,9 +6,15 @@
 //! without = ["schema-version"]                         # clauses that it does not take over
 //! edit = [{ set = "/schema_version", to = "2.0" }]     # what the fixtures of the other have to be changed in
 //! ```
+//!
+//! With `only = ["volatile"]` it takes over these sections and nothing else: two contracts of one program say once what
+//! they have in common.
 
 use super::load::{Bundle, CONTRACT_FILE};
 use crate::document::{Document, FileError, Item, Table};
+
+/// The sections that can be taken over without the rest.
+const SHARED: [&str; 3] = ["invocation", "policy", "volatile"];
 
 /// The text of a contract's file, and that of the contract which it includes.
 pub(super) struct Texts<'b> {
@@ -29,18 +35,21 @@ struct Other<'t> {
     without: Vec<Item<'t>>,
     /// What its fixtures have to be changed in to be good ones of the contract that includes it.
     edits: Vec<Item<'t>>,
+    /// The sections that are taken over, where that is not everything.
+    only: Option<Vec<String>>,
     /// The line that includes it.
     line: usize,
 }
 
-/// The name of the contract that another one includes, and where it says so.
-pub(super) fn included(bundle: &Bundle) -> Result<Option<(String, FileError)>, FileError> {
+/// The name of the contract that another one includes, where it says so, and whether it takes over its files too.
+pub(super) fn included(bundle: &Bundle) -> Result<Option<(String, FileError, bool)>, FileError> {
     let label = bundle.label(CONTRACT_FILE);
     let Some(node) = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?.get("include") else {
         return Ok(None);
     };
-    let name = node.table()?.need("contract")?;
-    Ok(Some((name.text()?, name.complain(""))))
+    let fields = node.table()?;
+    let name = fields.need("contract")?;
+    Ok(Some((name.text()?, name.complain(""), fields.get("only").is_none())))
 }
 
 impl<'b> Texts<'b> {
@@ -66,7 +75,19 @@ impl<'t> Other<'t> {
         let fields = node.table()?;
         fields.need("contract")?;
         let list = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.list());
-        let other = Self { top, without: list("without")?, edits: list("edit")?, line: node.line() };
+        let (without, edits) = (list("without")?, list("edit")?);
+        let only =
+            fields.get("only").map(|node| node.list()?.iter().map(Item::text).collect()).transpose()?;
+        let only: Option<Vec<String>> = only;
+        let has = |name: &String| SHARED.iter().any(|known| known == name && top.get(known).is_some());
+        if let (Some(node), Some(name)) = (fields.get("only"), only.iter().flatten().find(|name| !has(name)))
+        {
+            return Err(node.complain(format_args!("the contract that is included has no section `{name}`")));
+        }
+        if let (Some(_), Some(node)) = (&only, without.first().or(edits.first())) {
+            return Err(node.complain("`only` takes over no clauses and no fixtures"));
+        }
+        let other = Self { top, without, edits, only, line: node.line() };
         fields.finish()?;
         Ok(other)
     }
@@ -75,7 +96,11 @@ impl<'t> Other<'t> {
 impl<'t> Sections<'t> {
     /// A section of the contract or, where it has none, of the one that it includes.
     pub(super) fn get(&self, key: &'static str) -> Option<Item<'t>> {
-        self.own.get(key).or_else(|| self.other.as_ref()?.top.get(key))
+        let takes = |other: &&Other<'t>| match &other.only {
+            Some(only) => only.iter().any(|section| section == key),
+            None => true,
+        };
+        self.own.get(key).or_else(|| self.other.as_ref().filter(takes)?.top.get(key))
     }
 
     /// What the fixtures of the included contract have to be changed in.
@@ -90,7 +115,7 @@ impl<'t> Sections<'t> {
         let id = |node: &Item<'t>| node.table()?.need("id")?.text();
         let mut own = list(&self.own)?;
         let mut clauses = Vec::new();
-        if let Some(other) = &self.other {
+        if let Some(other) = self.other.as_ref().filter(|other| other.only.is_none()) {
             let theirs = list(&other.top)?;
             let ids = theirs.iter().map(id).collect::<Result<Vec<_>, _>>()?;
             for node in &other.without {

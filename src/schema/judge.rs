@@ -9,6 +9,7 @@ use super::contract::{Clause, Contract, Protocol};
 use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
 use super::frame::{self, FramingProblem};
+use super::question::Answers;
 use super::rule::{Message, Watch};
 use crate::envelope::Envelope;
 use crate::json::{JsonView, Problem};
@@ -27,6 +28,10 @@ struct ContractState<'c> {
     contract: &'c Contract,
     facts: Facts,
     states: Vec<ClauseState<'c>>,
+    /// For each kind, and last for messages of no kind, the clauses that look at them and can still apply; made when the
+    /// first such message comes.
+    open_by_kind: Vec<Option<Vec<usize>>>,
+    answers: Answers,
     seen_kinds: Vec<bool>,
     messages: u64,
     /// What its bytes had, in the words of contracts.
@@ -207,6 +212,8 @@ impl<'c> ContractState<'c> {
         Self {
             contract,
             states: contract.clauses.iter().map(state).collect(),
+            open_by_kind: vec![None; contract.by_kind.len()],
+            answers: Answers::new(contract.questions),
             seen_kinds: vec![false; contract.kinds.names.len()],
             messages: 0,
             framing: Vec::new(),
@@ -228,6 +235,7 @@ impl<'c> ContractState<'c> {
             for state in &mut self.states {
                 state.open = can_apply(state.clause, &self.facts, self.is_recorded);
             }
+            self.open_by_kind.fill(None);
         }
         if self.facts.get(Fact::Command).is_none()
             && let Some((command, known)) = self.contract.invocation.named_by(value)
@@ -236,17 +244,19 @@ impl<'c> ContractState<'c> {
             self.facts.set(Fact::CommandKnown, known);
         }
         let kind = self.contract.kinds.of(value, &self.facts);
-        let message = Message { line, offset, value, kind };
         self.messages += 1;
         if let Some(kind) = kind {
             self.seen_kinds[kind] = true;
         }
-        for index in &self.contract.by_kind[kind.unwrap_or(self.seen_kinds.len())] {
-            let state = &mut self.states[*index];
-            if state.open {
-                let (watch, sink) = state.watch();
-                watch.message(&message, sink);
-            }
+        self.answers.next_message();
+        let message = Message { line, offset, value, kind, answers: &self.answers };
+        let kind = kind.unwrap_or(self.seen_kinds.len());
+        let (all, states) = (&self.contract.by_kind[kind], &mut self.states);
+        let open = self.open_by_kind[kind]
+            .get_or_insert_with(|| all.iter().copied().filter(|index| states[*index].open).collect());
+        for index in open {
+            let (watch, sink) = states[*index].watch();
+            watch.message(&message, sink);
         }
     }
 

@@ -14,9 +14,10 @@ use super::include::{self, Sections, Texts};
 use super::invocation::Invocation;
 use super::policy::Policy;
 use super::rule::choice;
+use super::question::Questions;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
-use crate::document::{FileError, Item, Table, VolatileEntry};
+use crate::document::{self, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::version::VersionRange;
 
@@ -79,15 +80,18 @@ impl Bundle {
 
     /// The same files with those of the contract that this one includes: a directory `beside` it, else a built-in one.
     pub(crate) fn with_included(self, beside: Option<&Path>) -> Result<Self, FileError> {
-        let Some((name, place)) = include::included(&self)? else { return Ok(self) };
+        let Some((name, place, takes_files)) = include::included(&self)? else { return Ok(self) };
         let beside =
             beside.map(|folder| folder.join(&name)).filter(|path| path.join(CONTRACT_FILE).is_file());
         let found = match beside {
             Some(path) => Self::read_alone(&path),
             None => super::library::built_in_files(&name),
         };
-        let found =
+        let mut found =
             found.map_err(|error| place.saying(format_args!("includes `{name}`: {}", error.message)))?;
+        if !takes_files {
+            found.files.retain(|name, _| name == CONTRACT_FILE);
+        }
         if include::included(&found)?.is_some() {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
@@ -127,7 +131,7 @@ impl Bundle {
             if size > MAX_FILE {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
-            let bytes = fs::read(&path).map_err(|error| FileError::whole(&label, error))?;
+            let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
             self.files.insert(name, bytes);
         }
         Ok(())
@@ -169,7 +173,8 @@ impl Contract {
         let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
         let schemas = read_schemas(bundle)?;
         let kinds = load_kinds(sections.get("kind"), protocol, &schemas)?;
-        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas)?;
+        let questions = Questions::default();
+        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas, &questions)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         let invocation = load_invocation(&sections)?;
         let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
@@ -189,6 +194,7 @@ impl Contract {
             volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
             by_kind: Self::index(&kinds, &clauses),
+            questions: questions.count(),
             kinds,
             clauses,
             schemas,
@@ -302,6 +308,7 @@ fn load_clauses(
     nodes: Vec<(Item<'_>, usize)>,
     kinds: &Kinds,
     schemas: &Schemas,
+    questions: &Questions,
 ) -> Result<Vec<Clause>, FileError> {
     let mut references = Vec::new();
     for (node, _) in &nodes {
@@ -327,6 +334,7 @@ fn load_clauses(
         trees: &trees,
         schemas,
         validators: &validators,
+        questions,
     };
     let mut clauses: Vec<Clause> = Vec::new();
     for (node, line) in nodes {

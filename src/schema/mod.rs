@@ -32,6 +32,7 @@ mod load;
 mod named;
 mod pass;
 pub(crate) mod policy;
+mod question;
 mod rule;
 mod schemas;
 
@@ -58,7 +59,7 @@ pub(crate) use events::EventWatch;
 pub(crate) use frame::see_document;
 pub(crate) use judge::Judge;
 #[cfg(feature = "cli")]
-pub(crate) use learn::{Fit, Learner};
+pub(crate) use learn::{Fit, LEARNED, Learner};
 #[cfg(feature = "cli")]
 pub(crate) use library::Detector;
 pub(crate) use library::{asked_for, detect, family_of};

@@ -76,5 +76,8 @@ impl ScriptedApi {
 /// Waits on a thread of its own, since that of an async test belongs to its runtime.
 fn wait<T: Send>(future: impl Future<Output = T> + Send) -> Result<T, Error> {
     let runtime = runtime()?;
-    std::thread::scope(|scope| scope.spawn(|| runtime.block_on(future)).join()).map_err(|_| Error::GivenUp)
+    std::thread::scope(|scope| {
+        let waits = std::thread::Builder::new().spawn_scoped(scope, || runtime.block_on(future))?;
+        waits.join().map_err(|_| Error::GivenUp)
+    })
 }

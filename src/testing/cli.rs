@@ -12,6 +12,7 @@ use super::outcome::Outcome;
 use crate::harness::mock::{Fault, Script};
 use crate::harness::room::RoomFile;
 use crate::harness::supervise::{Containment, Demands, NetworkMode, not_isolated, not_isolated_from};
+use crate::harness::threads;
 use crate::recording::Recording;
 use crate::run::scenario::{Case, RunPart};
 use crate::run::target::{Choice, ChoiceError, LocateError};
@@ -205,7 +206,7 @@ impl Cli {
     pub fn run(self) -> Result<Outcome, Error> {
         // The thread of an async test belongs to its runtime, where nothing may wait for another one.
         if tokio::runtime::Handle::try_current().is_ok() {
-            return std::thread::spawn(|| self.run_here()).join().unwrap_or(Err(Error::GivenUp));
+            return threads::spawn("run", || self.run_here())?.join().unwrap_or(Err(Error::GivenUp));
         }
         self.run_here()
     }
@@ -261,7 +262,7 @@ pub(super) fn runtime() -> io::Result<&'static Runtime> {
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
-    let made = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let made = threads::runtime()?;
     // Of two that were made at once, one is enough.
     Ok(RUNTIME.get_or_init(|| made))
 }

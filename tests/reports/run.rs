@@ -69,9 +69,14 @@ fn toml_text(text: &str) -> String {
 }
 
 fn run_hostile(args: &[&str]) -> (TempDir, String) {
-    let folder = hostile_project();
+    failing_run(hostile_project(), ["wrong.toml", "--target", "hostile.toml"], args)
+}
+
+/// Runs a project in which a case fails: its folder, and what was printed.
+pub(crate) fn failing_run(folder: TempDir, cases: [&str; 3], args: &[&str]) -> (TempDir, String) {
     let output = clawgate(folder.path())
-        .args(["run", "wrong.toml", "--target", "hostile.toml"])
+        .arg("run")
+        .args(cases)
         .args(args)
         .env("GITHUB_STEP_SUMMARY", folder.path().join("summary.md"))
         .output()

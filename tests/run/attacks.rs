@@ -327,3 +327,256 @@ fn regression_a_room_without_layers_could_not_be_written() {
     assert_eq!(facts["exit"]["code"], 0, "{facts}");
     assert_eq!(stdout(&folder, "writes"), "{}\n");
 }
+
+/// A folder for recordings, and a scenario that says `{}` at once.
+fn quick(folder: &TempDir) {
+    script(folder, "quick", "echo '{}'", "", "exit = 0");
+}
+
+fn complaint(output: &std::process::Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_folder_has_one_run_at_a_time_and_the_second_says_who_has_it() {
+    let folder = TempDir::new().unwrap();
+    quick(&folder);
+    script(&folder, "stays", "sleep 86461", "", "");
+    let run = |name: &str| {
+        let mut command = process(&folder);
+        command.args(["run", name, "--out", "out"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let mut first = run("stays.toml").spawn().unwrap();
+    while process_with("86461").is_none() {
+        assert!(first.try_wait().unwrap().is_none(), "clawgate ended early");
+        std::thread::yield_now();
+    }
+    let second = run("quick.toml").output().unwrap();
+    assert_eq!(second.status.code(), Some(3));
+    let said = complaint(&second);
+    assert!(said.contains(&format!("out: process {} (since ", first.id())), "{said}");
+    assert!(said.contains("wait for its end, or name another folder with --out"), "{said}");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // However the first one ended, the folder is free.
+    assert_ne!(run("quick.toml").output().unwrap().status.code(), Some(3));
+}
+
+#[test]
+fn a_folder_of_somebody_else_is_not_written_into() {
+    let folder = TempDir::new().unwrap();
+    quick(&folder);
+    let theirs = folder.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    fs::write(theirs.join("thesis.txt"), "years of work").unwrap();
+    let run = || process(&folder).args(["run", "quick.toml", "--out", "theirs"]).output().unwrap();
+    let refused = run();
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let said = complaint(&refused);
+    assert!(said.contains("theirs: holds what is not clawgate's, such as theirs/thesis.txt"), "{said}");
+    let names = |path: &std::path::Path| fs::read_dir(path).unwrap().count();
+    assert_eq!(names(&theirs), 1);
+    let recording = {
+        let run = process(&folder).args(["run", "quick.toml", "--out", "out"]).output().unwrap();
+        assert_ne!(run.status.code(), Some(3));
+        "out/reference/quick"
+    };
+    let learn = process(&folder).args(["contract", "learn", recording, "--out", "theirs"]).output().unwrap();
+    assert_eq!(learn.status.code(), Some(2), "{learn:?}");
+    assert!(complaint(&learn).contains("theirs: holds what was not learned"), "{learn:?}");
+    assert_eq!(names(&theirs), 1);
+    // Whoever asks for it gets it.
+    assert!(said.contains("touch theirs/.clawgate"), "{said}");
+    fs::write(theirs.join(".clawgate"), "").unwrap();
+    assert_ne!(run().status.code(), Some(2));
+    assert!(theirs.join("reference/quick/recording.json").exists());
+    // A contract that was learned is learned again, and one that somebody wrote is not.
+    let learn = || process(&folder).args(["contract", "learn", recording, "--out", "mine"]).output().unwrap();
+    assert_eq!((learn().status.code(), learn().status.code()), (Some(0), Some(0)));
+    fs::write(folder.path().join("mine/contract.toml"), "# by hand\n").unwrap();
+    assert_eq!(learn().status.code(), Some(2));
+    assert_eq!(fs::read_to_string(folder.path().join("mine/contract.toml")).unwrap(), "# by hand\n");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_one_line_before_the_first_case() {
+    let folder = TempDir::new().unwrap();
+    quick(&folder);
+    // Nobody can make a folder there, root included.
+    let refused = process(&folder).args(["run", "quick.toml", "--out", "/proc/out"]).output().unwrap();
+    assert_eq!(refused.status.code(), Some(3));
+    assert_eq!(String::from_utf8_lossy(&refused.stdout), "");
+    let said = complaint(&refused);
+    assert!(said.lines().count() == 1 && said.contains("/proc/out: "), "{said}");
+}
+
+#[test]
+fn what_a_killed_run_left_of_a_recording_goes_with_the_next_start() {
+    let folder = TempDir::new().unwrap();
+    quick(&folder);
+    let stale = folder.path().join("out/.partial-stale");
+    fs::create_dir_all(stale.join("outputs/deep")).unwrap();
+    fs::write(folder.path().join("out/.clawgate"), "").unwrap();
+    let held = folder.path().join("out/.partial-held");
+    fs::create_dir(&held).unwrap();
+    let lock = fs::File::open(&held).unwrap();
+    lock.lock().unwrap();
+    process(&folder).args(["run", "quick.toml", "--out", "out"]).output().unwrap();
+    assert!(!stale.exists(), "it is still there");
+    assert!(held.exists(), "it was taken from somebody who uses it");
+}
+
+#[test]
+fn a_recording_is_not_written_through_a_link() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("elsewhere")).unwrap();
+    let swaps = format!(
+        "cd {0}/out && for d in .partial-*; do mv $d gone && ln -s {0}/elsewhere $d; done; echo '{{}}'",
+        folder.path().display()
+    );
+    script(&folder, "swaps", &swaps, "", "");
+    // Without namespaces the target can do this to its own user.
+    let output =
+        process(&folder).args(["run", "swaps.toml", "--network", "off", "--out", "out"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(fs::read_dir(folder.path().join("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_has_no_end_is_refused_as_an_input() {
+    let folder = TempDir::new().unwrap();
+    quick(&folder);
+    let zero = "/dev/zero";
+    fs::create_dir_all(folder.path().join("mine")).unwrap();
+    let link = |name: &str| std::os::unix::fs::symlink(zero, folder.path().join(name)).unwrap();
+    link("endless.toml");
+    link("mine/contract.toml");
+    for args in [
+        &["judge", zero][..],
+        &["judge", "--known-failures", zero, "quick.toml"],
+        &["judge", "--stderr", zero, "quick.toml"],
+        &["run", "endless.toml"],
+        &["run", "--target", "./endless.toml"],
+        &["run", "quick.toml", "--known-failures", zero],
+        &["run", "quick.toml", "--durations", zero],
+        &["eval", zero],
+        &["contract", "learn", zero, "--out", "learned"],
+        &["events", "timeline", zero],
+        &["diff", zero, zero],
+        &["diff", "quick.toml", "quick.toml", "--known-changes", zero],
+    ] {
+        let output = process(&folder).args(args).output().unwrap();
+        let said = complaint(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("is a device and has no end: name a file"), "{args:?}: {said}");
+    }
+    for args in [&["contract", "show", "./mine"][..], &["judge", "--contract", "./mine", "quick.toml"]] {
+        let output = process(&folder).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", complaint(&output));
+    }
+    link("clawgate.toml");
+    let output = process(&folder).args(["run", "quick.toml"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(complaint(&output).contains("clawgate.toml: is a device"), "{}", complaint(&output));
+}
+
+#[test]
+fn what_is_not_to_be_had_is_said_and_nothing_breaks_off() {
+    let folder = TempDir::new().unwrap();
+    quick(&folder);
+    for limit in ["ulimit -v 150000", "ulimit -v 250000", "ulimit -v 500000", "ulimit -v 100000"] {
+        let started = format!("{limit}; exec \"$@\"");
+        let output = Command::new("/bin/sh")
+            .args(["-c", &started, "sh"])
+            .arg(cargo_bin("clawgate"))
+            .args(["run", "quick.toml", "--out", "out", "--jobs", "8", "--repeat", "8"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        let said = complaint(&output);
+        assert!(!said.contains("panicked") && !said.contains("memory allocation"), "{limit}: {said}");
+        assert!(matches!(output.status.code(), Some(0 | 3 | 100)), "{limit}: {:?} {said}", output.status);
+    }
+}
+
+#[test]
+fn what_a_target_locks_away_is_recorded_all_the_same() {
+    let folder = TempDir::new().unwrap();
+    let locks = "mkdir -p d/e; echo x > d/e/f; echo y > g; chmod 000 d/e/f g d/e d; echo '{}'";
+    script(&folder, "locks", locks, "", "exit = 0");
+    let output = as_other_user(&folder, &["run", "locks.toml", "--out", "out"]).unwrap();
+    let facts = facts(&folder.path().join("out/reference/locks"));
+    let files: Vec<_> = facts["files"].as_array().unwrap().iter().collect();
+    let paths: Vec<_> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["work/d/e/f", "work/g"], "{output:?}");
+    assert!(files.iter().all(|file| file["sha256"].is_string()), "{facts}");
+}
+
+#[test]
+fn a_supervisor_that_was_stopped_goes_on_at_the_deadline() {
+    let folder = TempDir::new().unwrap();
+    script(&folder, "stops", "kill -STOP $PPID; sleep 86481", "wall_ms = 300", "verdict = \"timeout\"");
+    let (end, facts) = run_script(&folder, "stops", &["--network", "off"]);
+    assert_eq!(facts["exit"]["timed_out"], "wall", "{end}");
+    assert_eq!(process_with("86481"), None);
+}
+
+#[test]
+fn root_without_namespaces_keeps_its_environment_to_itself() {
+    let folder = TempDir::new().unwrap();
+    let reads = "p=$(sed -n 's/^PPid:.//p' /proc/$PPID/status); \
+                 cat /proc/$PPID/environ /proc/$p/environ 2>/dev/null | grep -ac of-the-user-alone; echo '{}'";
+    script(&folder, "reads", reads, "", "");
+    let mut command = process(&folder);
+    command.args(["run", "reads.toml", "--network", "off", "--out", "out"]).env("A_KEY", "of-the-user-alone");
+    command.output().unwrap();
+    let said = stdout(&folder, "reads");
+    assert_eq!(said, "0\n{}\n");
+}
+
+#[test]
+fn a_killed_installation_leaves_no_npm_and_its_folder_goes_with_the_next() {
+    let folder = TempDir::new().unwrap();
+    let npm = folder.path().join("npm");
+    let write = |script: &str| {
+        fs::write(&npm, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&npm, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let install = || {
+        let mut command = process(&folder);
+        let path = format!("{}:/usr/bin:/bin", folder.path().display());
+        command.args(["target", "install", "claude@2.1.197"]).env("PATH", path);
+        command.env("CLAWGATE_CACHE", folder.path().join("cache")).stderr(Stdio::null());
+        command
+    };
+    write("exec sleep 86491");
+    let mut clawgate = install().spawn().unwrap();
+    let running = loop {
+        if let Some(running) = process_with("86491") {
+            break running;
+        }
+        assert!(clawgate.try_wait().unwrap().is_none(), "clawgate ended early");
+        std::thread::yield_now();
+    };
+    clawgate.kill().unwrap();
+    clawgate.wait().unwrap();
+    wait_for_end(running.as_raw_nonzero().get().cast_unsigned());
+    let building = || {
+        let mut entries = walkdir(&folder.path().join("cache"));
+        entries.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with(".installing-"));
+        entries.len()
+    };
+    assert_eq!(building(), 1);
+    write("exit 1");
+    assert_eq!(install().output().unwrap().status.code(), Some(3));
+    assert_eq!(building(), 0);
+}
+
+/// Every directory below a folder.
+fn walkdir(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let folders: Vec<_> = entries.filter(|path| path.is_dir()).collect();
+    let below: Vec<_> = folders.iter().flat_map(|folder| walkdir(folder)).collect();
+    folders.into_iter().chain(below).collect()
+}

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use predicates::prelude::PredicateBooleanExt as _;
+use predicates::str::contains;
 use tempfile::TempDir;
 
 use crate::command::{clawgate, said};
@@ -28,6 +30,20 @@ fn a_golden_difference_says_what_it_does_to_readers() {
     assert!(told().contains("(breaking; claw-1.0 asks for a major bump"), "{}", told());
     before("  \"sessions_count\": 1,\n", "");
     assert!(told().contains("(additive; claw-1.0"), "{}", told());
+    // Whoever decides about it is told the same, and so is whoever accepts it without looking.
+    before("\"sessions_count\"", "\"session_count\"");
+    let golden =
+        |args: &[&str]| said(clawgate(folder.path()).arg("golden").args(args).args(["--format", "json"])).1;
+    let asks =
+        "breaking; claw-1.0 asks for a major bump of /schema_version from 1.0 to 2.0, but it is still 1.0";
+    assert!(told().contains(asks), "{}", told());
+    let waiting = golden(&["review"]).remove(0);
+    assert_eq!(
+        (&waiting["advice"], &waiting["bumps"][0]["made"]),
+        (&asks.into(), &false.into()),
+        "{waiting}"
+    );
+    assert_eq!(golden(&["accept"])[0]["advice"], asks);
     // The bump was made: it is told so, and is still for somebody to accept.
     fs::write(
         &snapshot,
@@ -36,4 +52,6 @@ fn a_golden_difference_says_what_it_does_to_readers() {
     .unwrap();
     let message = told();
     assert!(message.contains("(announced; claw-1.0") && message.contains("0.9 became 1.0"), "{message}");
+    let review = clawgate(folder.path()).args(["golden", "review"]).assert().code(100);
+    review.stdout(contains("changed (1 of 1): announced; claw-1.0").and(contains("announced document /")));
 }

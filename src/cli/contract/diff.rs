@@ -9,6 +9,7 @@ use serde_json::json;
 
 use crate::cli::output::typed;
 use crate::cli::{CommandError, Format, FormatArg};
+use crate::document;
 use crate::exit_code::Outcome;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, CONTRACT_FILE, Diff, Effect, FileError, bundle};
@@ -102,7 +103,7 @@ fn open(name: &str) -> Result<Bundle, FileError> {
         if file.ends_with(".schema.json") {
             files.push((
                 file,
-                fs::read(&path).map_err(|error| FileError::whole(path.display().to_string(), error))?,
+                document::read(&path).map_err(|error| FileError::whole(path.display().to_string(), error))?,
             ));
         }
     }

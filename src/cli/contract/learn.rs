@@ -1,8 +1,8 @@
 //! `clawgate contract learn`: a contract from recordings, and whether new recordings still fit it.
 
 use std::fs;
-use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -10,10 +10,11 @@ use super::open;
 use crate::cli::error::{unreadable, unwritable};
 use crate::cli::output::tell;
 use crate::cli::{CommandError, Format, FormatArg};
+use crate::document;
 use crate::exit_code::Outcome;
 use crate::judge::{Source, find};
 use crate::recording::Recording;
-use crate::schema::{ContractSet, Fit, Learner, Level, Protocol, Sample};
+use crate::schema::{CONTRACT_FILE, ContractSet, Fit, LEARNED, Learner, Level, Protocol, Sample};
 use crate::text::{Masked, printable};
 
 /// Learn a contract from recordings: a schema for each kind of message, required where always seen
@@ -72,7 +73,7 @@ fn read(name: &str, source: &Source) -> Result<(String, Sample), CommandError> {
     match source {
         Source::Recording(path) => {
             let recording = Recording::open(path)?;
-            let take = |reader: std::io::Result<Box<dyn Read + '_>>| {
+            let take = |reader: io::Result<Box<dyn Read + '_>>| {
                 let mut bytes = Vec::new();
                 reader?.take(MAX_BYTES).read_to_end(&mut bytes)?;
                 Ok(bytes)
@@ -86,14 +87,14 @@ fn read(name: &str, source: &Source) -> Result<(String, Sample), CommandError> {
             sample.exit = Some(recording.facts.exit);
         }
         Source::File(path) => {
-            let file = fs::File::open(path).map_err(unreadable(path))?;
+            let file = document::open(path).map_err(unreadable(path))?;
             Masked::new(file).read_to_end(&mut sample.stdout).map_err(unreadable(path))?;
         }
         Source::Segments(_) => {
             return Err(CommandError::Usage(format!("{name}: an event log teaches no contract")));
         }
         Source::Stdin => {
-            Masked::new(std::io::stdin()).take(MAX_BYTES).read_to_end(&mut sample.stdout)?;
+            Masked::new(io::stdin()).take(MAX_BYTES).read_to_end(&mut sample.stdout)?;
         }
     }
     Ok((name.to_string(), sample))
@@ -120,6 +121,14 @@ fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<Outcome, Comm
     let first = samples.iter().map(|(_, sample)| sample.name.as_str()).find(|name| !name.is_empty());
     let source = args.source.clone().unwrap_or_else(|| first.unwrap_or("recordings").to_string());
     let files = learner.contract(&source, &args.since, &args.extends);
+    let held = held(&args.out).map_err(unwritable(&args.out))?;
+    if let Some(other) = held {
+        return Err(CommandError::Usage(format!(
+            "{}: holds what was not learned, such as {}: name an empty directory",
+            args.out.display(),
+            other.display()
+        )));
+    }
     for (name, text) in &files {
         let path = args.out.join(name);
         let write = || {
@@ -133,6 +142,23 @@ fn learn(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<Outcome, Comm
     // What was written must load and hold for what it was learned from, or it is of no use.
     ContractSet::open(&out)?;
     Ok(Outcome::Ok)
+}
+
+/// Something in the contract's directory that `contract learn` has not written.
+fn held(out: &Path) -> io::Result<Option<PathBuf>> {
+    let entries = match fs::read_dir(out) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        entries => entries?,
+    };
+    let contract = out.join(CONTRACT_FILE);
+    let mut start = Vec::new();
+    if let Ok(file) = fs::File::open(&contract) {
+        file.take(LEARNED.len() as u64).read_to_end(&mut start)?;
+    }
+    if start == LEARNED.as_bytes() {
+        return Ok(None);
+    }
+    entries.map(|entry| Ok(entry?.path())).next().transpose()
 }
 
 fn check(args: &LearnArgs, samples: &[(String, Sample)]) -> Result<Outcome, CommandError> {

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::cli::error::unreadable;
 use crate::cli::{CommandError, Format};
+use crate::document;
 use crate::eval::skill::{Severity, discover, lint};
 use crate::exit_code::Outcome;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
@@ -30,7 +31,7 @@ pub(super) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Re
     let mut out = format.stdout();
     let mut outcome = Outcome::Ok;
     for file in &files {
-        let bytes = std::fs::read(file).map_err(unreadable(file))?;
+        let bytes = document::read(file).map_err(unreadable(file))?;
         let text = String::from_utf8(bytes)
             .map_err(|_| CommandError::Usage(format!("{}: not UTF-8", file.display())))?;
         // The directory's real name, also when the path is `.`.

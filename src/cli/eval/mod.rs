@@ -15,6 +15,7 @@ use crate::cli::cases::start;
 use crate::cli::error::unwritable;
 use crate::cli::eval::lint::lint_skills;
 use crate::cli::eval::reports::{EvalReportArg, Reports};
+use crate::cli::out::share;
 use crate::cli::output::typed;
 use crate::cli::project::Project;
 use crate::cli::{CommandError, Format, FormatArg};
@@ -209,6 +210,7 @@ impl EvalArgs {
         let project = Project::open()?;
         let target = Arc::new(project.locate(self.target())?);
         let (api, session) = (self.api().map_err(CommandError::Environment)?, start()?);
+        share(&self.out)?;
         let reports = Reports::open(&self.report, self.format.format, &self.out)?;
         let (mut outcome, mut done) = (Outcome::Ok, Vec::new());
         for (spec, skill) in evaluations {

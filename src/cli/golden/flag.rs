@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
+use crate::cli::cases::AllowMissingArg;
 use crate::cli::output::{note, tell};
 use crate::cli::{CommandError, complain};
 use crate::exit_code::Outcome;
@@ -47,6 +48,8 @@ pub(crate) struct GoldenArgs {
     golden: Option<What>,
     #[command(flatten)]
     dir: GoldenDir,
+    #[command(flatten)]
+    missing: AllowMissingArg,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -73,7 +76,12 @@ impl GoldenArgs {
     /// What runs are compared with.
     pub(crate) fn options(&self, targets: &[Arc<Located>]) -> Result<Option<GoldenOptions>, CommandError> {
         let check = if is_ci() { Mode::ReadOnly } else { Mode::Check };
-        let options = |mode, known_only| GoldenOptions { store: self.dir.store(), mode, known_only };
+        let options = |mode, known_only| GoldenOptions {
+            store: self.dir.store(),
+            mode,
+            known_only,
+            allow_missing: self.missing.allow_missing,
+        };
         Ok(match self.golden {
             Some(What::Off) => None,
             None => Some(options(check, true)),
@@ -95,7 +103,8 @@ impl GoldenArgs {
     }
 }
 
-/// Tells of snapshots that no case has: in CI they fail the run, since nothing would ever look at them again.
+/// Tells of snapshots that no case has. They fail a run that compares, unless that is allowed: nothing would ever look at
+/// them again, and nobody would notice that the case is gone.
 pub(crate) fn tell_orphans(
     args: &GoldenArgs,
     suite: &Suite,
@@ -117,11 +126,11 @@ pub(crate) fn tell_orphans(
             let message = format!(
                 "{place}: no case has this snapshot; remove it with: clawgate golden prune{file}{folder}"
             );
-            if is_ci() {
-                complain(&message);
-                outcome = Outcome::Findings;
-            } else {
+            if args.golden == Some(What::Update) || args.missing.allow_missing {
                 note(&message);
+            } else {
+                complain(&format!("{message}; --allow-missing accepts that its case is gone"));
+                outcome = Outcome::Findings;
             }
         }
     }

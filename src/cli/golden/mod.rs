@@ -16,6 +16,7 @@ use crate::cli::error::unreadable;
 use crate::cli::output::note;
 use crate::cli::project::Project;
 use crate::cli::{CommandError, Format, FormatArg, complain};
+use crate::drift::diff_snapshot;
 use crate::exit_code::Outcome;
 use crate::golden::{Orphan, Store, StoreError, snapshot_of};
 use crate::run::orphans;
@@ -88,10 +89,10 @@ struct PruneArgs {
 pub(super) fn run(args: &GoldenArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         GoldenCommand::Review(args) => review::run(args),
-        GoldenCommand::Accept(args) => {
-            args.decide("accepted", |store, path| store.accept(path, None).map(drop))
+        GoldenCommand::Accept(args) => accept(args),
+        GoldenCommand::Reject(args) => {
+            args.decide("rejected", |store, path| store.reject(path, None).map(|()| None))
         }
-        GoldenCommand::Reject(args) => args.decide("rejected", |store, path| store.reject(path, None)),
         GoldenCommand::Prune(args) => prune(args),
         GoldenCommand::LearnVolatile(args) => learn::run(args),
     }
@@ -104,32 +105,45 @@ impl PendingArgs {
 
     /// What waits and is meant.
     fn pending(&self, store: &Store) -> Result<Vec<PathBuf>, CommandError> {
+        let folder = printable(&self.dir.golden_dir.display().to_string()).into_owned();
+        if !self.dir.golden_dir.is_dir() {
+            let message = format!(
+                "{folder}: there is no such folder of snapshots; take them with: clawgate run --golden update, or name \
+                 theirs with --golden-dir"
+            );
+            return Err(CommandError::Usage(message));
+        }
         let mut pending = store.pending().map_err(|error| unreadable_snapshot(&error))?;
         let waiting = pending.len();
         pending.retain(|path| {
             let path = path.to_string_lossy();
             self.filters.is_empty() || self.filters.iter().any(|filter| path.contains(filter.as_str()))
         });
-        if pending.is_empty() && waiting > 0 {
-            let message = format!("{waiting} wait for a decision, but none of them is meant by this filter");
+        if pending.is_empty() && !self.filters.is_empty() {
+            let filters = printable(&self.filters.join("`, `")).into_owned();
+            let message = format!(
+                "{waiting} wait for a decision in {folder}, and none of their paths holds `{filters}`; another folder of \
+                 snapshots is named with --golden-dir"
+            );
             return Err(CommandError::NothingSelected(message));
         }
         if pending.is_empty() && self.format.format == Format::Human {
-            writeln!(Format::Human.stdout(), "nothing waits in {}", self.dir.golden_dir.display())?;
+            writeln!(Format::Human.stdout(), "nothing waits in {folder}")?;
         }
         Ok(pending)
     }
 
+    /// Decides about all of them, and tells what became of each, with what it means if that is known.
     fn decide(
         &self,
         what: &str,
-        decide: impl Fn(&Store, &Path) -> Result<(), StoreError>,
+        decide: impl Fn(&Store, &Path) -> Result<Option<String>, StoreError>,
     ) -> Result<Outcome, CommandError> {
         let store = self.store();
         let mut outcome = Outcome::Ok;
         for path in self.pending(&store)? {
             match decide(&store, &path) {
-                Ok(()) => tell(self.format.format, what, &snapshot_of(&path))?,
+                Ok(advice) => tell(self.format.format, what, &snapshot_of(&path), advice.as_deref())?,
                 // One that fails does not keep the others from being decided.
                 Err(error) => outcome.add(CommandError::from(error).told()),
             }
@@ -138,11 +152,31 @@ impl PendingArgs {
     }
 }
 
-fn tell(format: Format, what: &str, path: &Path) -> io::Result<()> {
+/// Whoever accepts without looking is told at least which version bump that asks for.
+fn accept(args: &PendingArgs) -> Result<Outcome, CommandError> {
+    let policy = Project::open()?.terms(None)?;
+    args.decide("accepted", |store, path| {
+        let drift = diff_snapshot(&snapshot_of(path), path, &policy);
+        store.accept(path, None)?;
+        Ok(drift.ok().and_then(|drift| drift.advice()))
+    })
+}
+
+fn tell(format: Format, what: &str, path: &Path, advice: Option<&str>) -> io::Result<()> {
     let mut out = format.stdout();
+    let place = path.display().to_string();
     match format {
-        Format::Human => writeln!(out, "{what} {}", printable(&path.display().to_string()))?,
-        Format::Json => writeln!(out, "{}", json!({"type": what, "snapshot": path.display().to_string()}))?,
+        Format::Human => {
+            let advice = advice.map_or(String::new(), |advice| format!(" ({advice})"));
+            writeln!(out, "{what} {}{}", printable(&place), printable(&advice))?;
+        }
+        Format::Json => {
+            let mut line = json!({"type": what, "snapshot": place});
+            if let Some(advice) = advice {
+                line["advice"] = advice.into();
+            }
+            writeln!(out, "{line}")?;
+        }
     }
     out.flush()
 }
@@ -177,11 +211,11 @@ fn prune(args: &PruneArgs) -> Result<Outcome, CommandError> {
             }
             found = true;
             if args.dry_run {
-                tell(args.format.format, "unreferenced", &path)?;
+                tell(args.format.format, "unreferenced", &path, None)?;
                 continue;
             }
             match store.prune(&path) {
-                Ok(()) => tell(args.format.format, "pruned", &path)?,
+                Ok(()) => tell(args.format.format, "pruned", &path, None)?,
                 Err(error) => outcome.add(CommandError::from(error).told()),
             }
         }

@@ -11,20 +11,17 @@ use crate::cli::golden::PendingArgs;
 use crate::cli::output::tell;
 use crate::cli::project::Project;
 use crate::cli::{CommandError, Format};
-use crate::drift::{Change, ComparePolicy, Effect, diff_snapshot};
+use crate::drift::{Change, ComparePolicy, Drift, diff_snapshot};
 use crate::exit_code::Outcome;
-use crate::golden::{DiffLine, Normal, StoreError, Tag, hunks, read, snapshot_of};
+use crate::golden::{DiffLine, Difference, Fingerprint, Tag, Waiting};
+use crate::report::effect_style;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::text::{clip, printable};
 
 /// From this width on both line numbers are shown.
 const WIDE: usize = 100;
-/// A difference longer than this is shown up to here.
-const MOST_LINES: usize = 400;
 /// So many changes are told in words.
 const MOST_CHANGES: usize = 12;
-/// Lines around each difference.
-const CONTEXT: usize = 3;
 
 pub(super) fn run(args: &PendingArgs) -> Result<Outcome, CommandError> {
     let store = args.store();
@@ -38,8 +35,8 @@ pub(super) fn run(args: &PendingArgs) -> Result<Outcome, CommandError> {
     }
     let (mut counts, mut outcome) = ([0_usize; 3], Outcome::Ok);
     for (at, path) in pending.iter().enumerate() {
-        let shown = match Waiting::open(path, &policy) {
-            Ok(waiting) => waiting.show(at + 1, pending.len()),
+        let shown = match Page::open(path, &policy) {
+            Ok(page) => page.show(at + 1, pending.len()),
             Err(error) => {
                 outcome.add(error.told());
                 counts[2] += 1;
@@ -47,8 +44,8 @@ pub(super) fn run(args: &PendingArgs) -> Result<Outcome, CommandError> {
             }
         };
         let decided = match ask()? {
-            Decision::Accept => store.accept(path, Some(&shown)).map(|_| counts[0] += 1),
-            Decision::Reject => store.reject(path, Some(&shown)).map(|()| counts[1] += 1),
+            Decision::Accept => store.accept(path, Some(shown)).map(|_| counts[0] += 1),
+            Decision::Reject => store.reject(path, Some(shown)).map(|()| counts[1] += 1),
             Decision::Interrupt => return Err(CommandError::Interrupted),
             Decision::Quit => {
                 counts[2] += pending.len() - at;
@@ -78,9 +75,9 @@ fn list(
     let mut outcome = Outcome::Findings;
     let mut out = Format::Json.stdout();
     for (at, path) in pending.iter().enumerate() {
-        match Waiting::open(path, policy) {
-            Ok(waiting) if args.format.format == Format::Json => writeln!(out, "{}", waiting.to_json())?,
-            Ok(waiting) => _ = waiting.show(at + 1, pending.len()),
+        match Page::open(path, policy) {
+            Ok(page) if args.format.format == Format::Json => writeln!(out, "{}", page.to_json())?,
+            Ok(page) => _ = page.show(at + 1, pending.len()),
             Err(error) => outcome.add(error.told()),
         }
     }
@@ -92,70 +89,54 @@ fn list(
     Ok(outcome)
 }
 
-/// Something that waits for a decision.
-struct Waiting {
-    snapshot: PathBuf,
-    /// The text of the file: the decision is about that and nothing else.
-    text: String,
-    /// The snapshot that there is, and what was found, both as clawgate writes them.
-    old: Option<String>,
-    found: String,
-    /// What the difference does to a reader; none where there is nothing to compare with.
-    changes: Vec<Change>,
+/// What waits for a decision, and what it does to a reader.
+struct Page {
+    waiting: Waiting,
+    /// Nothing where there is nothing to compare with.
+    drift: Drift,
 }
 
-impl Waiting {
+impl Page {
     fn open(path: &Path, policy: &ComparePolicy<'_>) -> Result<Self, CommandError> {
-        let parsed = |text: &str, path: &Path| {
-            Normal::from_snapshot(text)
-                .map_err(|source| StoreError::Snapshot { path: path.to_owned(), source })
-        };
-        let text = read(path)?;
-        let found = parsed(&text, path)?;
-        let snapshot = snapshot_of(path);
-        let (mut old_text, mut changes) = (read(&snapshot).ok(), Vec::new());
-        if let Some(mut old) = old_text.as_ref().and_then(|text| parsed(text, &snapshot).ok()) {
-            // A scenario that moved is no difference.
-            old.head.owner.clone_from(&found.head.owner);
-            old_text = Some(old.to_snapshot());
-            changes = diff_snapshot(&snapshot, path, policy)?.changes;
-        }
-        Ok(Self { snapshot, text, old: old_text, found: found.to_snapshot(), changes })
+        let waiting = Waiting::open(path)?;
+        let drift =
+            if waiting.has_old { diff_snapshot(&waiting.snapshot, path, policy)? } else { Drift::default() };
+        Ok(Self { waiting, drift })
     }
 
     fn what(&self) -> &'static str {
-        if self.old.is_some() { "changed" } else { "new" }
+        if self.waiting.has_old { "changed" } else { "new" }
     }
 
     /// Shows it, and returns what was shown.
-    fn show(self, number: usize, of: usize) -> String {
+    fn show(&self, number: usize, of: usize) -> Fingerprint {
         let width = termios::tcgetwinsize(io::stdout()).map_or(80, |size| usize::from(size.ws_col));
         let width = if width == 0 { 80 } else { width };
         let mut out = anstream::stdout().lock();
-        let place = self.snapshot.display().to_string();
+        let place = self.waiting.snapshot.display().to_string();
+        let advice = self.drift.advice().map_or(String::new(), |advice| format!(": {advice}"));
         // Nobody decides about what could not be shown: a terminal that is gone answers nothing either.
-        _ = writeln!(out, "\n{NAME}{}{NAME:#} {} ({number} of {of})", printable(&place), self.what());
-        for line in effects(&self.changes, width) {
+        _ = writeln!(
+            out,
+            "\n{NAME}{}{NAME:#} {} ({number} of {of}){}",
+            printable(&place),
+            self.what(),
+            printable(&advice)
+        );
+        let difference = self.waiting.difference.as_ref().map_or(Vec::new(), |found| page(found, width));
+        for line in effects(&self.drift.changes, width).into_iter().chain(difference) {
             _ = writeln!(out, "{line}");
         }
-        for line in page(self.old.as_deref(), &self.found, width) {
-            _ = writeln!(out, "{line}");
-        }
-        self.text
+        self.waiting.shown
     }
 
     fn to_json(&self) -> serde_json::Value {
-        let mark = |line: &DiffLine| match line.tag {
-            Tag::Same => format!(" {}", line.text),
-            Tag::Removed => format!("-{}", line.text),
-            Tag::Added => format!("+{}", line.text),
-        };
-        let hunks = hunks(self.old.as_deref().unwrap_or_default(), &self.found, CONTEXT);
-        let lines: Vec<String> = hunks.iter().flatten().take(MOST_LINES).map(mark).collect();
+        let Self { waiting, drift } = self;
         json!({
-            "type": "waiting", "snapshot": self.snapshot.display().to_string(), "what": self.what(),
-            "effect": self.changes.iter().map(|change| change.effect).min(),
-            "changes": self.changes, "diff": lines,
+            "type": "waiting", "snapshot": waiting.snapshot.display().to_string(), "what": self.what(),
+            "effect": drift.changes.iter().map(|change| change.effect).min(),
+            "advice": drift.advice(), "bumps": drift.bumps, "changes": drift.changes,
+            "diff": waiting.difference.as_ref().map_or(Vec::new(), Difference::lines),
         })
     }
 }
@@ -163,16 +144,12 @@ impl Waiting {
 /// What a difference does to a reader by the contract's policy, the gravest first.
 fn effects(changes: &[Change], width: usize) -> Vec<String> {
     let line = |change: &Change| {
-        let style = match change.effect {
-            Effect::Breaking => BAD,
-            Effect::Additive => GOOD,
-            Effect::Info => FAINT,
-        };
+        let style = effect_style(change);
         let place = [change.message.as_deref(), change.pointer.as_deref()];
         let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let text = format!("{place}: {}", change.summary);
         let text = clip(text.trim_start_matches(": "), width.saturating_sub(11)).into_owned();
-        format!("{style}{:<9}{style:#} {}", change.effect.name(), printable(&text))
+        format!("{style}{:<9}{style:#} {}", change.word(), printable(&text))
     };
     let mut lines: Vec<String> = changes.iter().take(MOST_CHANGES).map(line).collect();
     if changes.len() > MOST_CHANGES {
@@ -262,30 +239,18 @@ fn decision(key: u8) -> Option<Decision> {
     }
 }
 
-/// The difference as lines for a terminal of this width. A new snapshot is shown as it is.
-fn page(old: Option<&str>, new: &str, width: usize) -> Vec<String> {
+/// The difference as lines for a terminal of this width.
+fn page(difference: &Difference, width: usize) -> Vec<String> {
     let width = width.max(20);
     let mut lines = Vec::new();
-    match old {
-        None => {
-            for (at, text) in new.lines().enumerate() {
-                let line = DiffLine { tag: Tag::Added, old: None, new: Some(at + 1), text: text.to_owned() };
-                lines.extend(rendered(&line, width));
-            }
+    for (at, hunk) in difference.hunks.iter().enumerate() {
+        if at > 0 {
+            lines.push(format!("{FAINT}{}{FAINT:#}", "·".repeat(width.min(40))));
         }
-        Some(old) => {
-            for (at, hunk) in hunks(old, new, CONTEXT).iter().enumerate() {
-                if at > 0 {
-                    lines.push(format!("{FAINT}{}{FAINT:#}", "·".repeat(width.min(40))));
-                }
-                lines.extend(hunk.iter().flat_map(|line| rendered(line, width)));
-            }
-        }
+        lines.extend(hunk.iter().flat_map(|line| rendered(line, width)));
     }
-    let more = lines.len().saturating_sub(MOST_LINES);
-    if more > 0 {
-        lines.truncate(MOST_LINES);
-        lines.push(format!("{FAINT}… {more} more lines, in the files{FAINT:#}"));
+    if difference.more > 0 {
+        lines.push(format!("{FAINT}… {} more lines, in the files{FAINT:#}", difference.more));
     }
     lines
 }
@@ -325,22 +290,28 @@ mod tests {
         lines.iter().map(|line| anstream::adapter::strip_str(line).to_string()).collect()
     }
 
-    #[test]
-    fn wide_terminals_get_numbers_and_narrow_ones_rows() {
-        let (old, new) = ("a\nb\nc\n", "a\nB\nc\n");
-        let wide = plain(&page(Some(old), new, 120));
-        assert_eq!(wide, ["    1     1   a", "    2       - b", "          2 + B", "    3     3   c"]);
-        assert_eq!(plain(&page(Some(old), new, 40)), ["  a", "- b", "+ B", "  c"]);
-        let long = plain(&page(None, &"x".repeat(50), 24));
-        assert_eq!(long.len(), 3);
-        assert!(long.iter().all(|line| line.chars().count() <= 24) && long[1].starts_with("\\ x"));
+    fn lines(texts: &[(Tag, Option<usize>, Option<usize>, &str)]) -> Vec<DiffLine> {
+        let line = |(tag, old, new, text): &(Tag, _, _, &str)| DiffLine {
+            tag: *tag,
+            old: *old,
+            new: *new,
+            text: (*text).to_owned(),
+        };
+        texts.iter().map(line).collect()
     }
 
     #[test]
-    fn a_page_is_bounded_and_harmless() {
-        let flood = "line\u{1b}[2J\n".repeat(10_000);
-        let lines = page(None, &flood, 80);
-        assert_eq!(lines.len(), MOST_LINES + 1);
-        assert!(plain(&lines).iter().all(|line| !line.contains('\u{1b}')));
+    fn wide_terminals_get_numbers_and_narrow_ones_rows() {
+        let changed = lines(&[
+            (Tag::Same, Some(1), Some(1), "a"),
+            (Tag::Removed, Some(2), None, "b"),
+            (Tag::Added, None, Some(2), "B\u{1b}[2J"),
+        ]);
+        let shown = |width| plain(&changed.iter().flat_map(|line| rendered(line, width)).collect::<Vec<_>>());
+        assert_eq!(shown(120), ["    1     1   a", "    2       - b", "          2 + B\\u{1b}[2J"]);
+        assert_eq!(shown(40), ["  a", "- b", "+ B\\u{1b}[2J"]);
+        let long = plain(&rendered(&lines(&[(Tag::Added, None, Some(1), &"x".repeat(50))])[0], 24));
+        assert_eq!(long.len(), 3);
+        assert!(long.iter().all(|line| line.chars().count() <= 24) && long[1].starts_with("\\ x"));
     }
 }

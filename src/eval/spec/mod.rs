@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::values::is_inside;
 use self::values::{Ids, count, part, positive, said};
-use crate::document::FileError;
+use crate::document::{self, FileError};
 use crate::text::hex;
 
 /// An evaluation as its file describes it.
@@ -115,7 +115,7 @@ impl Spec {
                 .find(|file| file.is_file());
             return Self::open(&found.ok_or_else(|| SpecError::Unknown(path.to_owned()))?);
         }
-        let bytes = fs::read(path).map_err(at)?;
+        let bytes = document::read(path).map_err(at)?;
         let text = String::from_utf8(bytes)
             .map_err(|error| at(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,9 +1,9 @@
 //! The scripted model of an evaluation: what answers instead of the real API.
 
-use std::fs;
 use std::path::Path;
 
 use super::{SpecError, digest};
+use crate::document;
 use crate::harness::mock::{Fault, Script};
 use crate::run::scenario::Scenario;
 
@@ -38,8 +38,8 @@ pub struct ScriptRule {
 impl ScriptedModel {
     /// Answers every trial by the script of this scenario file.
     pub fn use_script(&mut self, path: &Path) -> Result<(), SpecError> {
-        let text =
-            fs::read_to_string(path).map_err(|source| SpecError::Io { path: path.to_owned(), source })?;
+        let text = document::read_to_string(path)
+            .map_err(|source| SpecError::Io { path: path.to_owned(), source })?;
         let scenario = Scenario::parse(&path.display().to_string(), &text)?;
         *self = Self {
             script: Some(scenario.script),

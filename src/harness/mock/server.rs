@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 use std::io::{self, Write as _};
+use std::mem::ManuallyDrop;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::panic::{self, AssertUnwindSafe};
@@ -29,6 +30,7 @@ use super::journal_writer::JournalWriter;
 use super::kept::KeptExchange;
 use super::script::Script;
 use super::validate::{BodyKind, check_body, check_events};
+use crate::harness::threads;
 
 /// How a server is started.
 #[derive(Debug, Default)]
@@ -109,6 +111,7 @@ impl MockApi {
 
         let state = Arc::new(ScriptState::new(script, faults));
         // In a task of its own: wiremock panics when it gets no socket, and that is no reason to fall with it.
+        hear_no_known_panics();
         let starting = Arc::clone(&state);
         let engine = tokio::spawn(async move {
             let server = MockServer::builder().start().await;
@@ -116,7 +119,14 @@ impl MockApi {
             server
         })
         .await
-        .map_err(|error| StartError::Engine(error.to_string()))?;
+        .map_err(|error| {
+            StartError::Engine(match error.to_string() {
+                said if said.contains(NO_THREAD) => {
+                    "no thread can be had for it: raise the limit (ulimit -u)".into()
+                }
+                said => said,
+            })
+        })?;
 
         let spent_after = refusal.map(|(after_requests, _)| u64::from(after_requests));
         let writer = Arc::new(JournalWriter::new(state, spent_after, keeps));
@@ -237,9 +247,8 @@ impl MockApi {
         if let Some(engine) = self.engine.take() {
             journal.witnessed = engine.received_requests().await.map(|requests| requests.len() as u64);
             let mounted = self.has_mocks();
-            let unmet = tokio::task::spawn_blocking(move || end(engine, mounted)).await;
-            // It can only fail by a panic, which has been printed.
-            journal.unmet = unmet.unwrap_or_default();
+            // It can only fail for want of a thread, or by a panic, which has been printed.
+            journal.unmet = end_apart(engine, mounted).await.unwrap_or_default();
         }
         (journal, self.writer.take_kept())
     }
@@ -250,7 +259,7 @@ impl Drop for MockApi {
         drop(self.stop.take());
         if let Some(engine) = self.engine.take() {
             let mounted = self.has_mocks();
-            std::thread::spawn(move || end(engine, mounted));
+            drop(end_apart(engine, mounted));
         }
     }
 }
@@ -259,24 +268,42 @@ thread_local! {
     static IS_ENDING: Cell<bool> = const { Cell::new(false) };
 }
 
+/// What wiremock's panic says where there is no thread for its server.
+const NO_THREAD: &str = "failed to spawn thread";
+
+/// Keeps panics of wiremock from being printed that are caught and told in other words.
+fn hear_no_known_panics() {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let said = info.payload().downcast_ref::<String>();
+            if !IS_ENDING.get() && !said.is_some_and(|said| said.starts_with(NO_THREAD)) {
+                usual(info);
+            }
+        }));
+    });
+}
+
+/// Ends wiremock's server on a thread of its own. Where there is none it stays: it must not end in a task.
+fn end_apart(engine: MockServer, mounted: bool) -> oneshot::Receiver<Vec<String>> {
+    let engine = ManuallyDrop::new(engine);
+    let (tell, unmet) = oneshot::channel();
+    // Whoever does not wait for it hears nothing.
+    _ = threads::spawn("end", move || tell.send(end(ManuallyDrop::into_inner(engine), mounted)));
+    unmet
+}
+
 /// Ends wiremock's server; what its mocks expected and did not get, each in a sentence.
 ///
 /// wiremock tells it by a panic whose message repeats every request, keys included. It is caught, it is not printed,
 /// and only the expectations are taken from it.
 fn end(engine: MockServer, mounted: bool) -> Vec<String> {
-    static QUIET: Once = Once::new();
     if !mounted {
         drop(engine);
         return Vec::new();
     }
-    QUIET.call_once(|| {
-        let usual = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
-            if !IS_ENDING.get() {
-                usual(info);
-            }
-        }));
-    });
+    hear_no_known_panics();
     IS_ENDING.set(true);
     let ended = panic::catch_unwind(AssertUnwindSafe(|| drop(engine)));
     IS_ENDING.set(false);

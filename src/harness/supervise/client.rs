@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 use super::channel::Channel;
 use super::descendants;
@@ -186,6 +186,18 @@ impl Supervisor {
         self.channel.send(order, &[])
     }
 
+    /// Lets it go on if somebody has stopped it, which a target can do that sees it.
+    pub(crate) fn wake(&self) {
+        if let Some(process) = &self.process {
+            _ = kill_process(Pid::from_child(process), Signal::CONT);
+        }
+    }
+
+    /// Whether somebody has stopped it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| descendants::is_stopped(Pid::from_child(process)))
+    }
+
     /// Does without a supervisor that was killed or stopped, and ends what it held.
     pub(crate) fn give_up(self, room: &Path) {
         drop(self);
@@ -214,15 +226,20 @@ impl Drop for Supervisor {
         // A supervisor in the middle of a case ends everything and then itself.
         _ = self.order(&Order::Leave);
         self.channel.close();
+        let is_stopped = self.is_stopped();
         let Some(mut process) = self.process.take() else { return };
         let pid = Pid::from_child(&process);
+        if is_stopped {
+            // What it held is found by the room.
+            _ = process.kill();
+        }
         let ends = pidfd_open(pid, PidfdFlags::empty());
         let limit = Timespec::try_from(MOST_TO_LEAVE).ok();
         let is_over = ends.is_ok_and(|ends| {
             poll(&mut [PollFd::new(&ends, PollFlags::IN)], limit.as_ref()).is_ok_and(|count| count > 0)
         });
         if !is_over {
-            // Somebody has stopped it. What it held is found by the room.
+            // Somebody keeps it from its work.
             _ = process.kill();
         }
         _ = process.wait();

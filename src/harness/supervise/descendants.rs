@@ -49,10 +49,18 @@ fn children(pid: Pid) -> Vec<Pid> {
 
 /// Whether the process has exited and only waits to be noticed. One that is gone counts as such.
 fn is_zombie(pid: Pid) -> bool {
+    matches!(state(pid), None | Some('Z' | 'X'))
+}
+
+/// Whether a signal has stopped the process.
+pub(super) fn is_stopped(pid: Pid) -> bool {
+    state(pid) == Some('T')
+}
+
+fn state(pid: Pid) -> Option<char> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
     // The state follows the name, which is in brackets and may hold anything.
-    let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-    !matches!(state, Some(state) if state != 'Z' && state != 'X')
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next())
 }
 
 /// The memory that these processes use, in bytes; what they share is counted for each.

@@ -33,11 +33,20 @@ pub(crate) struct Demands {
 /// The port of the mock in a network of its own: always the same, so that recordings are.
 const PORT: u16 = 8787;
 
-/// Takes from what this process starts the power of root to write where the permissions forbid it, as nobody has it
-/// who is moved into a view of its own.
+/// Takes from what this process starts the power of root to write where the permissions forbid it and to look into the
+/// processes of others, as nobody has it who is moved into a view of its own.
 pub(super) fn give_up_override() {
-    // Whoever is not root has nothing to give up, and is refused.
-    _ = rustix::thread::remove_capability_from_bounding_set(CapabilitySet::DAC_OVERRIDE);
+    // Since Linux 6.16 whoever may watch performance reads the environment of others too, as the last two do.
+    let powers = [
+        CapabilitySet::DAC_OVERRIDE,
+        CapabilitySet::SYS_PTRACE,
+        CapabilitySet::PERFMON,
+        CapabilitySet::SYS_ADMIN,
+    ];
+    for power in powers {
+        // Whoever is not root has nothing to give up, and is refused.
+        _ = rustix::thread::remove_capability_from_bounding_set(power);
+    }
 }
 
 /// Listens where the target looks for the mock.

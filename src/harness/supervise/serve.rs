@@ -11,7 +11,7 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open};
 
 use super::channel::Channel;
 use super::descendants;
@@ -58,7 +58,7 @@ pub(crate) fn main(word: Option<&OsStr>) -> ExitCode {
                 Err(reason) => channel.send(&Report::NoProcesses(reason), &[]).map(|()| ExitCode::FAILURE),
             };
         }
-        rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
+        rustix::process::set_child_subreaper(Some(getpid()))?;
         Server::new(channel, Reach::Descendants, Surroundings::make(view)).serve()?;
         Ok(ExitCode::SUCCESS)
     };
@@ -304,6 +304,17 @@ impl Server {
     fn kill_all(&self, target: Pid) {
         _ = kill_process_group(target, Signal::KILL);
         if self.reach == Reach::Descendants {
+            self.kill_rest();
+        }
+    }
+
+    /// Kills everything that is held here.
+    fn kill_rest(&self) {
+        let is_first = matches!(self.surroundings, Surroundings::Own { processes: "namespace", .. });
+        if is_first && getpid().is_init() {
+            // All at once, which nobody outruns: for the first process these are all processes but itself.
+            _ = kill_process_group(Pid::INIT, Signal::KILL);
+        } else {
             descendants::kill(&descendants::living());
         }
     }
@@ -329,7 +340,7 @@ impl Server {
         let limit = Instant::now() + MOST_TO_DIE;
         // What is killed may have started something in its last moment, so it is looked again until nothing is left.
         while descendants::reap() {
-            descendants::kill(&descendants::living());
+            self.kill_rest();
             if Instant::now() > limit {
                 ended.survivors = true;
                 break;

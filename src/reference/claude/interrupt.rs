@@ -1,5 +1,7 @@
 //! Ctrl-C in the middle of an answer: the conversation is said to be over, and the exit code is 0.
 
+use std::time::Instant;
+
 use serde_json::json;
 
 use super::super::{World, interrupt};
@@ -11,6 +13,7 @@ use crate::time;
 /// Ends the conversation on Ctrl-C from now on.
 pub(super) fn listen(world: &World, flags: &Flags) {
     let mut output = Output::new(world, flags).aside();
+    let started = Instant::now();
     interrupt::on_interrupt(move || {
         output.message(json!({
             "type": "user",
@@ -19,6 +22,7 @@ pub(super) fn listen(world: &World, flags: &Flags) {
         }));
         let error = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null";
         let mut result = broken_off(2);
+        result["duration_ms"] = (started.elapsed().as_millis() as u64).max(1).into();
         result["terminal_reason"] = "aborted_streaming".into();
         result["fast_mode_state"] = "off".into();
         result["errors"] = json!([error]);

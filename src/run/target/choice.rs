@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::{TARGETS, Target};
+use crate::document;
 use crate::harness::Misbehaviour;
 use crate::text::nearest;
 
@@ -98,7 +99,7 @@ fn named(name: &str, folder: Option<&Path>) -> Result<Target, ChoiceError> {
 
 fn read(path: &Path) -> Result<Target, ChoiceError> {
     let shown = path.display().to_string();
-    let text = std::fs::read_to_string(path).map_err(|error| ChoiceError(format!("{shown}: {error}")))?;
+    let text = document::read_to_string(path).map_err(|error| ChoiceError(format!("{shown}: {error}")))?;
     Target::parse(&shown, &text).map_err(|error| ChoiceError(error.to_string()))
 }
 

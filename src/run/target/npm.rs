@@ -31,10 +31,20 @@ use std::path::PathBuf;
 #[cfg(feature = "cli")]
 use std::process::{Command, Stdio};
 
+#[cfg(feature = "cli")]
+use std::os::unix::process::CommandExt as _;
+
+#[cfg(feature = "cli")]
+use rustix::process::{Signal, set_parent_process_death_signal};
+
 use super::Target;
 #[cfg(feature = "cli")]
 use super::locate::{installed, on_path};
 use crate::document::{FileError, Item, Table};
+#[cfg(feature = "cli")]
+use crate::harness::remove;
+#[cfg(feature = "cli")]
+use crate::harness::scratch::Scratch;
 use crate::version::VersionRange;
 #[cfg(feature = "cli")]
 use crate::version::{self};
@@ -199,8 +209,8 @@ impl Target {
         let shelf = folder.parent().unwrap_or(cache.unwrap_or(&folder));
         fs::create_dir_all(shelf).map_err(at(shelf))?;
         begin(&format!("{package}@{version}"));
-        let building =
-            tempfile::Builder::new().prefix(".installing-").tempdir_in(shelf).map_err(at(shelf))?;
+        Scratch::sweep(shelf, BUILDING);
+        let building = Building(Scratch::new(shelf, BUILDING).map_err(at(shelf))?);
         fetch(&package, version, building.path())?;
         let inside = Path::new("node_modules").join(&package).join(path);
         if !building.path().join(&inside).is_file() {
@@ -217,15 +227,33 @@ impl Target {
         // A temporary folder is for its owner alone, and a target may run as another user.
         open_to_all(building.path()).map_err(at(building.path()))?;
         match fs::rename(building.path(), &folder) {
-            Ok(()) => {
-                // It is at its place, and there is nothing left to remove.
-                _ = building.keep();
-                Ok(program)
-            }
+            Ok(()) => Ok(program),
             // Somebody else was faster, and theirs is as good.
             Err(_) if program.exists() => Ok(program),
             Err(error) => Err(at(&folder)(error)),
         }
+    }
+}
+
+/// What the folder begins with in which a version is put together.
+#[cfg(feature = "cli")]
+const BUILDING: &str = ".installing-";
+
+/// A folder in which a version is put together. One that is whole has another name by the end.
+#[cfg(feature = "cli")]
+struct Building(Scratch);
+
+#[cfg(feature = "cli")]
+impl Building {
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+#[cfg(feature = "cli")]
+impl Drop for Building {
+    fn drop(&mut self) {
+        remove::tree(self.path());
     }
 }
 
@@ -260,7 +288,10 @@ fn fetch(package: &str, version: &str, folder: &Path) -> Result<(), NpmError> {
 /// Runs npm and returns what it prints.
 #[cfg(feature = "cli")]
 fn ask(args: &[&str], what: &str) -> Result<Vec<u8>, NpmError> {
-    let npm = Command::new("npm").args(args).stdin(Stdio::null()).output().map_err(NpmError::NoNpm)?;
+    let mut npm = Command::new("npm");
+    npm.args(args).stdin(Stdio::null());
+    end_with_us(&mut npm);
+    let npm = npm.output().map_err(NpmError::NoNpm)?;
     if npm.status.success() {
         return Ok(npm.stdout);
     }
@@ -272,6 +303,17 @@ fn ask(args: &[&str], what: &str) -> Result<Vec<u8>, NpmError> {
     let said: String = said.join("; ").chars().take(300).collect();
     let said = if said.is_empty() { npm.status.to_string() } else { said };
     Err(NpmError::Failed { what: what.to_owned(), said })
+}
+
+/// Has the kernel end a program when this thread does, which waits for it: nobody else would if clawgate is killed.
+#[cfg(feature = "cli")]
+#[expect(unsafe_code, reason = "only the child itself can ask for it")]
+fn end_with_us(command: &mut Command) {
+    let ask = || Ok(set_parent_process_death_signal(Some(Signal::TERM))?);
+    // SAFETY: between fork and exec there is one system call, no allocation and no lock.
+    unsafe {
+        command.pre_exec(ask);
+    }
 }
 
 /// A package's name for this machine.

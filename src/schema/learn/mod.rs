@@ -15,6 +15,7 @@ use super::contract::Protocol;
 use super::fixture::Sample;
 
 pub(crate) use fit::Fit;
+pub(crate) use write::LEARNED;
 
 use crate::json::shape::Shape;
 

@@ -13,6 +13,9 @@ use crate::document::quoted;
 /// The files of a learned contract, by their path in its directory.
 pub(crate) type Learned = Vec<(String, String)>;
 
+/// How the file of a learned contract begins.
+pub(crate) const LEARNED: &str = "# Learned from ";
+
 impl Learner {
     /// The learned contract. `source` says what it was learned from, `since` when, and `extends` what it builds on.
     pub(crate) fn contract(&self, source: &str, since: &str, extends: &[String]) -> Learned {
@@ -22,7 +25,7 @@ impl Learner {
         let family = extends.iter().find_map(|name| family_of(name).ok().flatten());
         let family = family.map_or(String::new(), |family| format!("family = {}\n", quoted(family.name())));
         let mut toml = format!(
-            "# Learned from {} runs by `clawgate contract learn`; learn it again rather than edit it.\n\n\
+            "{LEARNED}{} runs by `clawgate contract learn`; learn it again rather than edit it.\n\n\
              [contract]\nname = {}\ntitle = {}\n{family}protocol = {}\nsources = [{}]\n",
             self.runs,
             quoted(&self.name),

@@ -1,13 +1,12 @@
 //! Collects the values of one run: what is printed as it comes, and what was recorded at the end.
 
 use std::collections::{BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use serde_json::Value;
 
+use super::hash::{ByHash, hash, hash_at, hash_text};
 use super::values::{Key, Origin, Part, Values, Which};
-use super::{Facts, JsonView, Message, Pointer, excerpt};
-use crate::json::Kind;
+use super::{Facts, JsonView, Message, excerpt, shorten};
 
 /// Values that are followed in one run, and the bytes of their texts; what is beyond is said, and fails.
 const MOST: usize = 1 << 17;
@@ -22,7 +21,8 @@ pub(super) struct Picked {
     /// The place of that entry in the list that was recorded.
     pub(super) index: usize,
     pub(super) key: Option<u64>,
-    pub(super) hash: u64,
+    /// The hash of the value; none while the value can still change.
+    hash: Option<u64>,
     /// The value, shortened unless texts are kept.
     pub(super) value: Value,
     /// What it adds to a total; none when it is no number.
@@ -54,7 +54,7 @@ pub(super) struct Collector<'v> {
     values: &'v Values,
     picked: Vec<Picked>,
     /// For each part the keys that messages named, by what `per` says.
-    named: Vec<HashMap<u64, u64>>,
+    named: Vec<ByHash<u64>>,
     /// Texts that are still joined, by part, key and place.
     joined: HashMap<(usize, u64, u64), usize>,
     bytes: usize,
@@ -69,9 +69,16 @@ pub(super) struct Collector<'v> {
     pub(super) lost: u64,
 }
 
+impl Picked {
+    /// Whether the two values are equal.
+    pub(super) fn equals(&self, other: &Self) -> bool {
+        self.hash == other.hash
+    }
+}
+
 impl<'v> Collector<'v> {
     pub(super) fn new(values: &'v Values) -> Self {
-        let named = values.parts.iter().map(|_| HashMap::new()).collect();
+        let named = values.parts.iter().map(|_| ByHash::default()).collect();
         let taken = vec![0; values.parts.len()];
         Self {
             values,
@@ -119,19 +126,20 @@ impl<'v> Collector<'v> {
                 }
             };
             self.taken[number] += 1;
+            let plain_place = part.plain_place().filter(|_| !values.sums && !values.keeps_text);
             let joined = part.join.as_ref().map(|at| hash_at(Some(at), message.value));
             part.elements.visit(message.value, &mut |element, name, path| {
                 let key = part.key_in(element).or(key);
+                if let Some(at) = plain_place {
+                    at.visit(element, &mut |value, at| {
+                        let pointer = || path() + &at.render();
+                        self.add_plain(number, key, value, message, pointer);
+                        true
+                    });
+                    return;
+                }
                 part.visit(element, name, &mut |value, at| {
-                    let place = if self.is_other {
-                        Place::default()
-                    } else {
-                        Place {
-                            line: Some(message.line),
-                            offset: Some(message.offset),
-                            pointer: Some(path() + &at),
-                        }
-                    };
+                    let place = self.place(message, || path() + &at);
                     self.add(number, part, key, value, place, joined);
                 });
             });
@@ -176,17 +184,50 @@ impl<'v> Collector<'v> {
             Which::Last => picked.entry == taken[picked.part],
             Which::ButLast => picked.entry < taken[picked.part],
         });
-        for picked in &mut self.picked {
+        for picked in self.picked.iter_mut().filter(|picked| picked.hash.is_none()) {
             let part = &values.parts[picked.part];
             if let Some(value) = part.reading.read(&picked.value) {
                 picked.value = value;
             }
-            picked.hash = hash((&picked.value).into());
+            picked.hash = Some(hash((&picked.value).into()));
             if !values.keeps_text {
                 picked.value = excerpt(&picked.value);
             }
         }
         Some(Collected { values: self.picked, lost: self.lost, entries: self.entries })
+    }
+
+    /// Where a value of a message stands.
+    fn place(&self, message: &Message<'_>, pointer: impl Fn() -> String) -> Place {
+        if self.is_other {
+            return Place::default();
+        }
+        Place { line: Some(message.line), offset: Some(message.offset), pointer: Some(pointer()) }
+    }
+
+    /// Adds a value that is compared as it stands: its hash and what can be shown of it are all that is kept.
+    fn add_plain(
+        &mut self,
+        number: usize,
+        key: Option<u64>,
+        value: JsonView<'_>,
+        message: &Message<'_>,
+        pointer: impl Fn() -> String,
+    ) {
+        let text = value.text();
+        self.bytes += text.as_ref().map_or(64, |text| text.len());
+        if self.picked.len() >= MOST || self.bytes > MOST_BYTES {
+            self.lost += 1;
+            return;
+        }
+        let (hash, shown) = match text {
+            Some(text) => (hash_text(&text), Value::String(shorten(&text))),
+            None => (hash(value), excerpt(value)),
+        };
+        let place = self.place(message, pointer);
+        let (entry, index, is_open) = (self.taken[number], self.index, self.values.parts[number].open);
+        let (hash, value) = (Some(hash), shown);
+        self.picked.push(Picked { part: number, entry, index, is_open, key, hash, value, amount: None, place });
     }
 
     fn add(
@@ -231,7 +272,7 @@ impl<'v> Collector<'v> {
             index: self.index,
             is_open,
             key,
-            hash: 0,
+            hash: None,
             value,
             amount,
             place,
@@ -250,31 +291,4 @@ pub(super) fn entries(fact: &Value) -> Vec<JsonView<'_>> {
 /// A number, also one that a flag or a header spells out.
 pub(super) fn number_of(value: &Value) -> Option<f64> {
     value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())
-}
-
-pub(super) fn hash_at(pointer: Option<&Pointer>, value: JsonView<'_>) -> u64 {
-    pointer.and_then(|pointer| pointer.get(value)).map_or(0, hash)
-}
-
-/// The same for equal values: the order of members does not matter, nor how a number is written.
-pub(super) fn hash(value: JsonView<'_>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let kind = value.kind();
-    (kind as u8).hash(&mut hasher);
-    match kind {
-        Kind::String => value.text().unwrap_or_default().hash(&mut hasher),
-        Kind::Boolean => value.boolean().hash(&mut hasher),
-        Kind::Array => value.items().for_each(|item| hash(item).hash(&mut hasher)),
-        Kind::Object => {
-            let members = value.members().map(|(name, member)| {
-                let mut hasher = DefaultHasher::new();
-                (name, hash(member)).hash(&mut hasher);
-                hasher.finish()
-            });
-            members.fold(0u64, u64::wrapping_add).hash(&mut hasher);
-        }
-        Kind::Null => {}
-        _ => (value.float().unwrap_or_default() + 0.0).to_bits().hash(&mut hasher),
-    }
-    hasher.finish()
 }

@@ -9,6 +9,7 @@ use super::{
     Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pick, Rule, Selector, Sink, Source,
     Subject, Table, Watch, choice, excerpt,
 };
+use crate::json::Kind;
 
 #[derive(Debug)]
 struct Equals {
@@ -79,7 +80,7 @@ impl Side {
 
 impl Rule for Equals {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, latest: [None, None], open: Vec::new(), more: 0, done: false })
+        Box::new(Watching { rule: self, latest: Default::default(), open: Vec::new(), more: 0, done: false })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -99,9 +100,33 @@ struct Open {
     offset: u64,
 }
 
+/// The latest value of a source. Nearly every one is followed by another before anybody looks at it, so that a text is
+/// kept as it was written.
+#[derive(Default)]
+struct Latest {
+    /// A string with its quotes and escapes; empty when the value is none.
+    raw: String,
+    value: Option<Value>,
+}
+
+impl Latest {
+    fn set(&mut self, value: JsonView<'_>) {
+        self.raw.clear();
+        self.value = None;
+        match value {
+            JsonView::Scanned(node) if node.kind() == Kind::String => self.raw.push_str(node.raw()),
+            _ => self.value = Some(value.to_value().into_owned()),
+        }
+    }
+
+    fn get(&self) -> Option<Value> {
+        self.value.clone().or_else(|| serde_json::from_str(&self.raw).ok())
+    }
+}
+
 struct Watching<'r> {
     rule: &'r Equals,
-    latest: [Option<Value>; 2],
+    latest: [Latest; 2],
     open: Vec<Open>,
     more: u64,
     done: bool,
@@ -111,10 +136,11 @@ impl Watching<'_> {
     fn compare(&mut self, message: &Message<'_>) {
         let mut late = false;
         let mut values = [None, None];
+        let latest = self.latest.each_ref().map(Latest::get);
         for (index, side) in self.rule.sides.iter().enumerate() {
             values[index] = match side {
                 Side::Now(Subject::Message(pointer)) => pointer.get(message.value),
-                Side::Latest(_) => self.latest[index].as_ref().map(JsonView::Built),
+                Side::Latest(_) => latest[index].as_ref().map(JsonView::Built),
                 Side::Now(Subject::Fact(_)) | Side::Recorded(_) => {
                     late = true;
                     None
@@ -156,7 +182,7 @@ impl Watch for Watching<'_> {
                 let mut newest = None;
                 source.visit(message, &mut |value, _| newest = Some(value));
                 if let Some(value) = newest {
-                    *latest = Some(value.to_value().into_owned());
+                    latest.set(value);
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::super::condition::{Condition, Scope};
-use super::collector::hash;
+use super::hash::hash;
 use super::{
     Evidence, Fact, Facts, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Table, Watch,
     pointer,

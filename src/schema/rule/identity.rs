@@ -1,10 +1,8 @@
 //! `unique` and `same`: rules about values that name things.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
-
 use serde_json::Value;
 
+use super::hash::{ByHash, hash_bytes};
 use super::{
     Evidence, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Source, Table, Watch, excerpt,
 };
@@ -30,7 +28,7 @@ pub(super) fn load_same(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 
 impl Rule for Unique {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(UniqueWatching { source: &self.0, seen: HashMap::new(), hasher: RandomState::new() })
+        Box::new(UniqueWatching { source: &self.0, seen: ByHash::default() })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -53,19 +51,18 @@ const MOST: usize = 4 << 20;
 
 struct UniqueWatching<'r> {
     source: &'r Source,
-    seen: HashMap<u64, u64>,
-    hasher: RandomState,
+    seen: ByHash<u64>,
 }
 
 impl Watch for UniqueWatching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let Self { source, seen, hasher } = self;
+        let Self { source, seen } = self;
         source.visit(message, &mut |value, pointer| {
             let hash = match value.text() {
-                Some(text) => hasher.hash_one(text),
+                Some(text) => hash_bytes(text.as_bytes()),
                 None => match value {
-                    JsonView::Scanned(node) => folded(node.raw().as_bytes(), hasher.hash_one(0)),
-                    JsonView::Built(value) => hasher.hash_one(value.to_string()),
+                    JsonView::Scanned(node) => !hash_bytes(node.raw().as_bytes()),
+                    JsonView::Built(value) => !hash_bytes(value.to_string().as_bytes()),
                 },
             };
             if seen.len() >= MOST && !seen.contains_key(&hash) {
@@ -79,27 +76,6 @@ impl Watch for UniqueWatching<'_> {
             }
         });
     }
-}
-
-/// A hash of a long text at the speed of memory. Whoever makes two texts collide hides that one of them comes twice; the
-/// seed keeps that from being done ahead.
-fn folded(bytes: &[u8], seed: u64) -> u64 {
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mix = |hash: u64, word: u64| {
-        let hash = (hash ^ word).wrapping_mul(FACTOR);
-        hash ^ (hash >> 29)
-    };
-    // Four at a time, none of which waits for another.
-    let mut lanes = [seed ^ bytes.len() as u64, !seed, seed.rotate_left(21), seed.rotate_left(42)];
-    let mut rows = bytes.chunks_exact(32);
-    for row in &mut rows {
-        for (lane, word) in lanes.iter_mut().zip(row.chunks_exact(8)) {
-            *lane = mix(*lane, u64::from_le_bytes(word.try_into().unwrap_or_default()));
-        }
-    }
-    let rest = rows.remainder().iter().map(|byte| u64::from(*byte));
-    let [first, others @ ..] = lanes;
-    others.into_iter().chain(rest).fold(first, mix)
 }
 
 struct SameWatching<'r> {

@@ -10,6 +10,7 @@ mod during;
 mod equals;
 mod flushed;
 mod framing;
+mod hash;
 mod identity;
 mod implies;
 mod integers;
@@ -41,6 +42,7 @@ use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FramingProblem;
 use super::instance::Validator;
+use super::question::{Answers, Questions};
 use super::schemas::Schemas;
 use crate::document::{FileError, Item, Table};
 use crate::json::{JsonView, Pointer};
@@ -54,6 +56,8 @@ pub(crate) struct Message<'m> {
     pub(crate) value: JsonView<'m>,
     /// Index of its kind in the contract.
     pub(crate) kind: Option<usize>,
+    /// What selectors have asked of it.
+    pub(crate) answers: &'m Answers,
 }
 
 impl Message<'_> {
@@ -141,6 +145,7 @@ pub(crate) struct Names<'n> {
     pub(crate) trees: &'n [Option<Arc<FieldTree>>],
     pub(crate) schemas: &'n Schemas,
     pub(crate) validators: &'n HashMap<String, Arc<Validator>>,
+    pub(crate) questions: &'n Questions,
 }
 
 /// A rule that was read, or what is wrong with how the contract writes it.

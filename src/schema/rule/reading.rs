@@ -40,6 +40,11 @@ impl Reading {
         })
     }
 
+    /// Whether a value is compared as it is.
+    pub(super) fn is_plain(&self) -> bool {
+        self.split.is_none() && self.without.is_none() && !self.trim && !self.parse
+    }
+
     /// Shows the parts of a value: those of a text that is taken apart, else the value itself.
     pub(super) fn take_apart(&self, value: Value, show: &mut dyn FnMut(Value)) {
         let (Value::String(text), Some(split)) = (&value, self.split) else { return show(value) };

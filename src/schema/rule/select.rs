@@ -1,6 +1,7 @@
 //! Which messages, and which values in them, a rule looks at.
 
-use super::super::condition::{Condition, Scope, pointer};
+use super::super::condition::{Condition, Scope, Term, pointer};
+use super::super::question::Question;
 use super::{Message, Names, choice};
 use crate::document::{FileError, Item, Table};
 use crate::json::pointer::{Step, Trail};
@@ -13,16 +14,17 @@ pub(crate) enum Selector {
     All,
     /// For each kind whether it is one of those.
     Kinds(Vec<bool>),
-    /// A condition, and for each kind what is already known of its messages.
-    When(Condition, Vec<Known>),
+    When(Box<When>),
 }
 
-/// What the kind of a message says about a condition, so that most need not be looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
-    Yes,
-    No,
-    Ask,
+/// A condition, prepared for the kinds of message that there are.
+#[derive(Debug, Clone)]
+pub(crate) struct When {
+    condition: Condition,
+    /// What can be left to ask, when the kind of a message has answered the rest: alternatives of which one has to hold.
+    left: Vec<Vec<Vec<Question>>>,
+    /// For each kind, and last for messages of no kind, which of these.
+    by_kind: Vec<usize>,
 }
 
 impl Selector {
@@ -41,7 +43,7 @@ impl Selector {
                 // Nobody reads a longer list in the middle of a sentence.
                 (named.len() <= 2).then(|| named.join(" or "))
             }
-            Self::When(condition, _) => condition.only_type(),
+            Self::When(when) => when.condition.only_type(),
         }
     }
 
@@ -54,13 +56,7 @@ impl Selector {
         let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Item::is_table));
         if is_condition {
             let condition = Condition::load(node, Scope::Message)?;
-            let known = names.conditions.iter().map(|kind| match kind {
-                kind if condition.follows_from(kind) => Known::Yes,
-                kind if condition.excludes(kind) => Known::No,
-                _ => Known::Ask,
-            });
-            let known = known.collect();
-            return Ok(Self::When(condition, known));
+            return Ok(Self::When(Box::new(When::new(condition, names))));
         }
         let mut kinds = vec![false; names.kinds.len()];
         for name in node.strings()? {
@@ -77,11 +73,10 @@ impl Selector {
         match self {
             Self::All => true,
             Self::Kinds(kinds) => message.kind.is_some_and(|kind| kinds[kind]),
-            Self::When(condition, known) => match message.kind.map(|kind| known[kind]) {
-                Some(Known::Yes) => true,
-                Some(Known::No) => false,
-                Some(Known::Ask) | None => condition.holds(message.value),
-            },
+            Self::When(when) => {
+                let holds = |question: &Question| question.holds(message.value, message.answers);
+                when.left(message.kind).iter().any(|questions| questions.iter().all(holds))
+            }
         }
     }
 
@@ -89,9 +84,31 @@ impl Selector {
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         match self {
             Self::Kinds(kinds) => kind.is_some_and(|kind| kinds[kind]),
-            Self::When(_, known) => kind.is_none_or(|kind| known[kind] != Known::No),
+            Self::When(when) => !when.left(kind).is_empty(),
             Self::All => true,
         }
+    }
+}
+
+impl When {
+    fn new(condition: Condition, names: &Names<'_>) -> Self {
+        let ask = |terms: &[&Term]| terms.iter().map(|term| names.questions.ask(term)).collect::<Vec<_>>();
+        let mut left: Vec<Vec<Vec<Question>>> = Vec::new();
+        let mut place = |alternatives: Vec<Vec<Question>>| {
+            left.iter().position(|known| *known == alternatives).unwrap_or_else(|| {
+                left.push(alternatives);
+                left.len() - 1
+            })
+        };
+        let given = names.conditions.iter().map(|kind| condition.given(kind));
+        let whole = condition.alternatives().map(|terms| terms.iter().collect()).collect();
+        let by_kind = given.chain([whole]).map(|all: Vec<Vec<&Term>>| place(all.iter().map(|terms| ask(terms)).collect()));
+        let by_kind = by_kind.collect();
+        Self { by_kind, left, condition }
+    }
+
+    fn left(&self, kind: Option<usize>) -> &[Vec<Question>] {
+        &self.left[self.by_kind[kind.unwrap_or(self.by_kind.len() - 1)]]
     }
 }
 

@@ -1,8 +1,6 @@
 //! `sum`: a total that must be the sum of its parts, in one message or over many.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
-
+use super::hash::{ByHash, hash_bytes};
 use super::{
     Evidence, Facts, Loaded, Message, Names, Pick, Pointer, Rule, Selector, Sink, Source, Table, Watch,
     choice, pointer,
@@ -52,8 +50,7 @@ impl Rule for Sum {
         Box::new(Watching {
             rule: self,
             sum: 0.0,
-            latest: HashMap::new(),
-            hasher: RandomState::new(),
+            latest: ByHash::default(),
             open: None,
             done: false,
         })
@@ -71,8 +68,7 @@ struct Watching<'r> {
     rule: &'r Sum,
     sum: f64,
     /// What each message contributed, so that a repetition replaces it.
-    latest: HashMap<u64, f64>,
-    hasher: RandomState,
+    latest: ByHash<f64>,
     open: Option<Evidence>,
     done: bool,
 }
@@ -82,7 +78,7 @@ impl Watching<'_> {
         let mut part = 0.0;
         source.visit(message, &mut |value, _| part += value.float().unwrap_or(0.0));
         let id = self.rule.dedupe.as_ref().and_then(|id| id.get(message.value)?.text());
-        let id = id.map(|id| self.hasher.hash_one(id));
+        let id = id.map(|id| hash_bytes(id.as_bytes()));
         self.sum += part;
         if let Some(id) = id
             && (self.latest.len() < MOST || self.latest.contains_key(&id))

@@ -8,7 +8,8 @@
 use serde_json::Value;
 
 use super::super::condition::{Condition, Scope, pointer};
-use super::collector::{entries, hash_at};
+use super::collector::entries;
+use super::hash::hash_at;
 use super::reading::Reading;
 use super::select::{Elements, Selector};
 use super::{Fact, Facts, FileError, Item, JsonView, Names, Pointer, Table, choice};
@@ -223,6 +224,15 @@ impl Part {
     pub(super) fn key_in(&self, element: JsonView<'_>) -> Option<u64> {
         match &self.key {
             Some(Key::Element(at)) => Some(hash_at(Some(at), element)),
+            _ => None,
+        }
+    }
+
+    /// The place of its values in an element, when they are compared as they stand there: neither put together, nor taken
+    /// apart, nor read as something else.
+    pub(super) fn plain_place(&self) -> Option<&Pointer> {
+        match self.at.as_slice() {
+            [At::Value(place)] if self.join.is_none() && self.reading.is_plain() => Some(place),
             _ => None,
         }
     }

@@ -208,7 +208,7 @@ fn fits(by: By, value: &Picked, other: &Picked) -> bool {
     };
     match by {
         _ if other.is_open => true,
-        By::Equal => value.hash == other.hash,
+        By::Equal => value.equals(other),
         By::Part => holds(&other.value, &value.value),
         By::Whole => holds(&value.value, &other.value),
     }

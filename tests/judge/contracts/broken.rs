@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
 
-use crate::command::{ROOT, clawgate};
+use crate::command::{ROOT, clawgate, said};
 use crate::files::folder_with;
 
 const CONTRACT: &str = r#"[contract]
@@ -303,6 +303,35 @@ fn a_contract_that_includes_another_says_only_what_is_different() {
 }
 
 #[test]
+fn a_contract_can_take_over_a_section_alone() {
+    let volatile = "\n[[volatile]]\nas = \"ms\"\nfields = [\"took\"]\n";
+    let clause = &CONTRACT[CONTRACT.find("[[kind]]").unwrap()..];
+    let folder = folder_with(&[
+        ("mine/contract.toml", &format!("{CONTRACT}{volatile}")),
+        ("mine/answer.schema.json", SCHEMA),
+        (
+            "next/contract.toml",
+            &format!("{}{clause}", including("contract = \"mine\"\nonly = [\"volatile\"]")),
+        ),
+        ("next/answer.schema.json", SCHEMA),
+        (
+            "bare/contract.toml",
+            &including("contract = \"mine\"\nonly = [\"volatile\"]").replace("next", "bare"),
+        ),
+    ]);
+    let shown = |contract: &str| {
+        let (code, lines) =
+            said(clawgate(folder.path()).args(["contract", "show", contract, "--format", "json"]));
+        assert_eq!(code, Some(0), "{lines:?}");
+        lines
+    };
+    assert_eq!(shown("./next")[0]["volatile"], shown("./mine")[0]["volatile"]);
+    // Clauses are not taken over, nor are files.
+    let bare = clawgate(folder.path()).args(["contract", "show", "./bare"]).assert().code(2);
+    bare.stderr(predicate::str::contains("a contract needs at least one"));
+}
+
+#[test]
 fn what_is_wrong_with_an_include_is_said_at_its_line() {
     let of = |more: &str, mine: &str| {
         let folder = folder_with(&[
@@ -321,6 +350,11 @@ fn what_is_wrong_with_an_include_is_said_at_its_line() {
     );
     let text = of("contract = \"mine\"\nwithout = [\"shap\"]", CONTRACT);
     assert!(says(&text, "next/contract.toml:8: the contract that is included has no such clause"), "{text}");
+    let text = of("contract = \"mine\"\nonly = [\"volatil\"]", CONTRACT);
+    assert!(
+        says(&text, "next/contract.toml:8: the contract that is included has no section `volatil`"),
+        "{text}"
+    );
     // Two that include each other would go on for ever.
     let text = of("contract = \"mine\"", &format!("{CONTRACT}\n[include]\ncontract = \"next\"\n"));
     assert!(says(&text, "next/contract.toml:7: `mine` itself includes another contract"), "{text}");

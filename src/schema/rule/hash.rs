@@ -1,0 +1,130 @@
+//! Hashes of values, by which long texts are told apart without being kept.
+//!
+//! Whoever makes two texts collide hides that they differ, or that one comes twice; the seed, another in every process,
+//! keeps that from being done ahead.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
+use std::sync::LazyLock;
+
+use super::{JsonView, Pointer};
+use crate::json::Kind;
+
+/// What is kept for a value, by its hash.
+pub(super) type ByHash<T> = HashMap<u64, T, BuildHasherDefault<Hashed>>;
+
+/// The hasher of what is a hash already.
+#[derive(Default)]
+pub(super) struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = fold(bytes, self.0);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0));
+
+/// A hash of a text, at the speed of memory.
+pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
+    fold(bytes, *SEED)
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+    let hash = (hash ^ word).wrapping_mul(FACTOR);
+    hash ^ (hash >> 29)
+}
+
+fn fold(bytes: &[u8], seed: u64) -> u64 {
+    // Four at a time, none of which waits for another.
+    let mut lanes = [seed ^ bytes.len() as u64, !seed, seed.rotate_left(21), seed.rotate_left(42)];
+    let mut rows = bytes.chunks_exact(32);
+    for row in &mut rows {
+        for (lane, word) in lanes.iter_mut().zip(row.chunks_exact(8)) {
+            *lane = mix(*lane, u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        }
+    }
+    let mut words = rows.remainder().chunks_exact(8);
+    let [first, others @ ..] = lanes;
+    let mut hash = others.into_iter().fold(first, mix);
+    for word in &mut words {
+        hash = mix(hash, u64::from_le_bytes(word.try_into().unwrap_or_default()));
+    }
+    let rest = words.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+    mix(mix(hash, rest), seed)
+}
+
+pub(super) fn hash_at(pointer: Option<&Pointer>, value: JsonView<'_>) -> u64 {
+    pointer.and_then(|pointer| pointer.get(value)).map_or(0, hash)
+}
+
+/// The hash of a value that is this text.
+pub(super) fn hash_text(text: &str) -> u64 {
+    mix(mix(*SEED, Kind::String as u64), hash_bytes(text.as_bytes()))
+}
+
+/// The same for equal values: the order of members does not matter, nor how a number is written.
+pub(super) fn hash(value: JsonView<'_>) -> u64 {
+    let kind = value.kind();
+    let inner = match kind {
+        Kind::String => return hash_text(&value.text().unwrap_or_default()),
+        Kind::Boolean => u64::from(value.boolean() == Some(true)),
+        Kind::Array => value.items().fold(*SEED, |sum, item| mix(sum, hash(item))),
+        Kind::Object => {
+            let members = value.members();
+            members
+                .map(|(name, member)| mix(hash_bytes(name.as_bytes()), hash(member)))
+                .fold(0, u64::wrapping_add)
+        }
+        Kind::Null => 0,
+        _ => (value.float().unwrap_or_default() + 0.0).to_bits(),
+    };
+    mix(mix(*SEED, kind as u64), inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::json::Scanner;
+
+    #[test]
+    fn equal_values_have_one_hash_and_others_have_others() {
+        let text = r#"{"a":[1,2.0,"x\u0041",null,true],"b":{"c":-0.0}}"#;
+        let mut scanner = Scanner::default();
+        let document = scanner.scan(text).unwrap();
+        let built = json!({"b": {"c": 0}, "a": [1.0, 2, "xA", null, true]});
+        assert_eq!(hash(JsonView::Scanned(document.root())), hash((&built).into()));
+        let others = json!([
+            {"a": 1}, {"a": 2}, {"b": 1}, {"a": "1"}, {"a": 1, "b": 1}, [1, 2], [2, 1], [1], [[1], 2], [], {}, "", "[]",
+            null, false, true, 0, 1, "a", "b", {"a": "b"}, {"b": "a"}, "01234567", "012345678", "0123456", [null], [false]
+        ]);
+        let hashes: HashSet<_> = others.as_array().unwrap().iter().map(|value| hash(value.into())).collect();
+        assert_eq!(hashes.len(), others.as_array().unwrap().len());
+    }
+
+    #[test]
+    fn every_byte_of_a_text_counts() {
+        for length in 1..80 {
+            let text = vec![b'x'; length];
+            for place in 0..length {
+                let mut other = text.clone();
+                other[place] = b'y';
+                assert_ne!(hash_bytes(&text), hash_bytes(&other), "{length} {place}");
+            }
+            assert_ne!(hash_bytes(&text), hash_bytes(&text[1..]));
+        }
+    }
+}
