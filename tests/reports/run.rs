@@ -656,7 +656,7 @@ fn comparable(folder: &Path, name: &str) -> String {
     let text = read(folder, name);
     let text = regex::Regex::new(r"\b(one|s[123])/").unwrap().replace_all(&text, "OUT/").into_owned();
     let text =
-        regex::Regex::new("clawgate-[A-Za-z0-9]{6}\\b").unwrap().replace_all(&text, "ROOM").into_owned();
+        regex::Regex::new("clawgate-(room-)?[A-Za-z0-9]{6}\\b").unwrap().replace_all(&text, "ROOM").into_owned();
     let times = r#"\d+(\.\d+)? (ms|s)\b|time="[0-9.]+"|\d{4}-\d\d-\d\dT[0-9:.]+Z"#;
     regex::Regex::new(times).unwrap().replace_all(&text, "TIME").into_owned()
 }
