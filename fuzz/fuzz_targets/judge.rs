@@ -28,9 +28,11 @@ fn judge(protocol: Protocol, chunks: &[&[u8]], code: i32) -> Judgement {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let [head, code, bytes @ ..] = data else { return };
-    let cut = usize::from(*head).min(bytes.len());
-    let code = i32::from(*code);
+    let bytes = data;
+    // Both follow from the bytes, so that every capture is a seed as it is.
+    let sum: usize = bytes.iter().map(|byte| usize::from(*byte)).sum();
+    let cut = sum % (bytes.len() + 1);
+    let code = i32::from(sum % 3 == 1);
     let whole = judge(Protocol::ClaudeStream, &[bytes], code);
     let split = judge(Protocol::ClaudeStream, &[&bytes[..cut], &bytes[cut..]], code);
     let text = |judgement: &Judgement| judgement_json("x", judgement).expect("a judgement is serialisable");

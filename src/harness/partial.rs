@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::remove;
@@ -102,9 +103,11 @@ fn copy_one(from: &Path, to: &Path, masker: &Masker) -> io::Result<()> {
     if let Some(folder) = to.parent() {
         fs::create_dir_all(folder)?;
     }
-    // A new file, whatever the mode of the old one: whoever evaluates it reads it, and it can be removed.
-    let mut written = Masked::with(fs::File::open(from)?, masker.clone());
-    io::copy(&mut written, &mut fs::File::create(to)?).map(drop)
+    let source = fs::File::open(from)?;
+    let mode = source.metadata()?.permissions().mode();
+    io::copy(&mut Masked::with(source, masker.clone()), &mut fs::File::create(to)?)?;
+    // Whoever evaluates it reads it, and it can be removed.
+    fs::set_permissions(to, fs::Permissions::from_mode(mode | 0o600))
 }
 
 #[cfg(test)]

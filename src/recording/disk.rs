@@ -88,10 +88,9 @@ impl Recording {
         let read = || {
             let mut text = Vec::new();
             open(&path)?.read_to_end(&mut text)?;
-            Ok(text)
+            Ok(Masker::default().mask_bytes(text))
         };
         let text = read().map_err(|source| RecordingError::Io { path: path.clone(), source })?;
-        let text = Masker::default().mask_bytes(text);
         let facts = Facts::parse(&text).map_err(|source| RecordingError::Facts { path, source })?;
         Ok(Self::at(directory, facts))
     }
