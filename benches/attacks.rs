@@ -26,7 +26,7 @@ use tempfile::TempDir;
 
 const CLAWGATE: &str = env!("CARGO_BIN_EXE_clawgate");
 /// Every attack has this long.
-const WALL: Duration = Duration::from_millis(1000);
+const WALL: Duration = Duration::from_secs(1);
 /// From there to its end.
 const MOST_LATE: Duration = Duration::from_millis(200);
 const MOST_PEAK_KB: u64 = 64 << 10;
@@ -231,8 +231,13 @@ impl Scene {
     fn left_in_the_end(&self) -> (Duration, Vec<String>) {
         let since = Instant::now();
         loop {
-            let left: Vec<String> =
-                self.left().into_iter().filter(|name| !name.starts_with(".partial-")).collect();
+            // The room of a case whose supervisor had not heard of it is empty, and waits for the next start too.
+            let is_for_next = |name: &String| {
+                let room = self.ground.path().join(name);
+                name.starts_with(".partial-")
+                    || fs::read_dir(room).is_ok_and(|mut inside| inside.next().is_none())
+            };
+            let left: Vec<String> = self.left().into_iter().filter(|name| !is_for_next(name)).collect();
             if left.is_empty() || since.elapsed() > MOST_TO_VANISH {
                 return (since.elapsed(), left);
             }
@@ -385,6 +390,6 @@ fn main() -> ExitCode {
     for attack in ATTACKS {
         row(attack.name, &|mode| suffer(attack, mode));
     }
-    row("clawgate is killed, ten times; until nothing is left", &killed);
+    row("clawgate is killed, ten times; until nothing runs and no room is full", &killed);
     if all_kept { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -14,7 +14,7 @@ use crate::report::style::{FAINT, GOOD, NAME};
 use crate::shell::shell_word;
 use crate::text::{needs_escape, printable};
 
-/// Writes a starter configuration, an example scenario and a CI workflow
+/// Write a starter configuration, an example scenario and a CI workflow
 ///
 /// Files that are there are left as they are. Nothing is asked.
 #[derive(Debug, clap::Args)]
@@ -107,6 +107,24 @@ enum System {
     None,
 }
 
+/// What editors check the files by: the first line of each names its schema.
+const SCHEMAS: [(&str, &str); 8] = [
+    (".clawgate/config.schema.json", include_str!("../../schemas/clawgate/config.schema.json")),
+    (".clawgate/scenario.schema.json", include_str!("../../schemas/clawgate/files/scenario.schema.json")),
+    (".clawgate/target.schema.json", include_str!("../../schemas/clawgate/files/target.schema.json")),
+    (".clawgate/contract.schema.json", include_str!("../../schemas/clawgate/files/contract.schema.json")),
+    (".clawgate/eval.schema.json", include_str!("../../schemas/clawgate/files/eval.schema.json")),
+    (".clawgate/consumer.schema.json", include_str!("../../schemas/clawgate/files/consumer.schema.json")),
+    (
+        ".clawgate/known-failures.schema.json",
+        include_str!("../../schemas/clawgate/files/known-failures.schema.json"),
+    ),
+    (
+        ".clawgate/known-changes.schema.json",
+        include_str!("../../schemas/clawgate/files/known-changes.schema.json"),
+    ),
+];
+
 const CONFIG: &str = include_str!("starter/clawgate.toml");
 const EXAMPLE: &str = include_str!("starter/example.toml");
 const GITHUB: &str = include_str!("starter/github.yml");
@@ -136,7 +154,17 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
         System::Gitlab => files.push((".gitlab-ci.yml", &gitlab)),
         System::None => {}
     }
+    // They are clawgate's own, and as new as it is.
+    for (name, text) in SCHEMAS {
+        let path = args.folder.join(name);
+        let written = fs::create_dir_all(args.folder.join(".clawgate")).and_then(|()| fs::write(&path, text));
+        written.map_err(unwritable(&path))?;
+    }
     let mut out = Format::Human.stdout();
+    writeln!(
+        out,
+        "{GOOD}wrote{GOOD:#} .clawgate/*.schema.json {FAINT}(editors check your files by them){FAINT:#}"
+    )?;
     let mut kept_workflow = false;
     for (name, text) in files {
         match create(&args.folder.join(name), text) {

@@ -31,12 +31,11 @@ impl Waiting {
         new.examine(|_| true)?;
         let old = SnapshotFile::open(&snapshot).and_then(|old| old.difference(&new.head, &new.file));
         let has_old = old.is_ok();
-        let difference = match old {
-            Ok(found) => found,
-            Err(_) => {
-                let mut lines = LineReader::new(new.rewound()?);
-                difference(&mut || Ok(None), &mut || lines.next()).map_err(at(pending))?
-            }
+        let difference = if let Ok(found) = old {
+            found
+        } else {
+            let mut lines = LineReader::new(new.rewound()?);
+            difference(&mut || Ok(None), &mut || lines.next()).map_err(at(pending))?
         };
         Ok(Self { snapshot, shown, has_old, difference })
     }

@@ -56,8 +56,7 @@ impl SnapshotFile {
 
     /// Where it differed when it was accepted.
     pub(super) fn accepted(&self) -> Result<Vec<usize>, StoreError> {
-        let mut file = &self.file;
-        file.rewind().and_then(|()| accepted::of(file)).map_err(at(&self.path))
+        accepted::of(self.rewound()?).map_err(at(&self.path))
     }
 
     /// How what a run did differs from it, if it does.

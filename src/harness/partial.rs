@@ -74,7 +74,8 @@ impl Drop for Partial {
     }
 }
 
-/// Copies what a run wrote into its working directory, up to a limit and with its secrets masked.
+/// Copies what a run wrote into its working directory, up to a limit and with its secrets masked. What has a name that
+/// cannot be said again, by its bytes or by its length, is left out: the rest counts all the same.
 pub(super) fn copy_written(from: &Room, to: &Path, masker: &Masker) -> io::Result<()> {
     let mut left = MOST_KEPT_BYTES;
     for file in from.written() {
@@ -85,12 +86,48 @@ pub(super) fn copy_written(from: &Room, to: &Path, masker: &Masker) -> io::Resul
         }
         let Some(rest) = left.checked_sub(file.bytes) else { continue };
         left = rest;
-        let copy = to.join(masker.mask(name));
-        if let Some(folder) = copy.parent() {
-            fs::create_dir_all(folder)?;
+        match copy_one(&from.place(name), &to.join(masker.mask(name)), masker) {
+            Err(error)
+                if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename) =>
+            {
+                return Err(error);
+            }
+            _ => {}
         }
-        let mut written = Masked::with(fs::File::open(from.place(name))?, masker.clone());
-        io::copy(&mut written, &mut fs::File::create(&copy)?)?;
     }
     Ok(())
+}
+
+fn copy_one(from: &Path, to: &Path, masker: &Masker) -> io::Result<()> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    // A new file, whatever the mode of the old one: whoever evaluates it reads it, and it can be removed.
+    let mut written = Masked::with(fs::File::open(from)?, masker.clone());
+    io::copy(&mut written, &mut fs::File::create(to)?).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    #[test]
+    fn a_file_with_an_impossible_name_takes_no_other_with_it() {
+        let mut room = Room::new().unwrap();
+        room.furnish(None, &[]).unwrap();
+        fs::write(room.work().join(std::ffi::OsStr::from_bytes(b"no\xfftext")), "x").unwrap();
+        fs::write(room.work().join("plain.txt"), "kept").unwrap();
+        // As deep as a path may be here, and then deeper by where it is copied to.
+        let mut deep = room.work();
+        while deep.as_os_str().len() < 4000 {
+            deep.push("deep-inside");
+        }
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("file"), "x").unwrap();
+        let to = tempfile::tempdir().unwrap();
+        let far = to.path().join("a-folder-with-a-name-that-is-rather-long".repeat(4));
+        copy_written(&room, &far, &Masker::default()).unwrap();
+        assert_eq!(fs::read_to_string(far.join("plain.txt")).unwrap(), "kept");
+    }
 }

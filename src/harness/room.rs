@@ -21,9 +21,9 @@ const MOST_BYTES: u64 = 16 << 20;
 const FOLDERS: [&str; 3] = ["home", "work", "tmp"];
 /// More files are not listed, and more directories not looked into.
 const MOST_FILES: usize = 1000;
-const MOST_FOLDERS: usize = 10_000;
+const MOST_FOLDERS: usize = 2000;
 /// No more than this is read of all files together: a file can be large and take no space.
-const MOST_READ: u64 = 32 << 20;
+const MOST_READ: u64 = MOST_BYTES;
 /// What the directory of a room begins with.
 const PREFIX: &str = "clawgate-room-";
 

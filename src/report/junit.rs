@@ -38,25 +38,32 @@ pub(super) fn render(run: &RunReport, context: &Context) -> String {
         ];
         suites += &element("testsuite", &attributes, &inside);
     }
-    let stale: Vec<_> = run.finished.failing_entries().collect();
-    if let Some(first) = stale.first() {
-        let inside = stale.iter().map(|entry| stale_entry(entry)).collect::<String>();
+    let entries: Vec<&ListedFailure> = run.finished.failing_entries().collect();
+    let stale: Vec<String> = entries.iter().map(|entry| stale_entry(entry)).collect();
+    let lost = run.finished.snapshots.iter();
+    let lost: Vec<String> = lost.map(|told| beyond_cases("golden", "snapshot", "golden", told)).collect();
+    let list = entries.first().map_or("known-failures", |first| first.file.as_str());
+    for (name, tests) in [(list, &stale), ("golden snapshots", &lost)] {
+        if tests.is_empty() {
+            continue;
+        }
         let attributes: [(&str, &dyn Display); 6] = [
-            ("name", &printable(&first.file)),
-            ("tests", &stale.len()),
+            ("name", &printable(name)),
+            ("tests", &tests.len()),
             ("skipped", &0),
             ("errors", &0),
-            ("failures", &stale.len()),
+            ("failures", &tests.len()),
             ("time", &seconds(0.0)),
         ];
-        suites += &element("testsuite", &attributes, &format!("\n{inside}"));
+        suites += &element("testsuite", &attributes, &format!("\n{}", tests.concat()));
     }
+    let beyond = stale.len() + lost.len();
     let told = |case: &&CaseFinished| run.started.targets.iter().any(|info| info.target == case.target);
     let [tests, _, errors, failures] = counts(&run.cases.iter().filter(told).collect::<Vec<_>>());
     let attributes: [(&str, &dyn Display); 5] = [
         ("name", &"clawgate"),
-        ("tests", &(tests + stale.len())),
-        ("failures", &(failures + stale.len())),
+        ("tests", &(tests + beyond)),
+        ("failures", &(failures + beyond)),
         ("errors", &errors),
         ("time", &seconds(run.finished.duration_ms as f64)),
     ];
@@ -123,10 +130,15 @@ fn test_case(case: &CaseFinished, context: &Context) -> String {
 
 /// An entry of the list of known failures for which the run fails, as a test of its own.
 fn stale_entry(entry: &ListedFailure) -> String {
-    let (title, message) = (format!("{}:{}", entry.file, entry.line), printable(&entry.message));
-    let failure = element("failure", &[("message", &message), ("type", &"stale")], &escaped(&message));
+    beyond_cases("known-failures", &format!("{}:{}", entry.file, entry.line), "stale", &entry.message)
+}
+
+/// What fails a run and is no case's matter, as a test of its own.
+fn beyond_cases(class: &str, title: &str, kind: &str, message: &str) -> String {
+    let message = printable(message);
+    let failure = element("failure", &[("message", &message), ("type", &kind)], &escaped(&message));
     let attributes: [(&str, &dyn Display); 3] =
-        [("name", &printable(&title)), ("classname", &"known-failures"), ("time", &seconds(0.0))];
+        [("name", &printable(title)), ("classname", &class), ("time", &seconds(0.0))];
     element("testcase", &attributes, &failure)
 }
 

@@ -48,7 +48,11 @@ impl RunReport {
             0 => String::new(),
             count => format!(", {}", counted(count as u64, "stale known failure", "stale known failures")),
         };
-        format!("{}{entries}{interrupted}", counts(&self.finished).join(", "))
+        let snapshots = match self.finished.snapshots.len() {
+            0 => String::new(),
+            count => format!(", {}", counted(count as u64, "lost snapshot", "lost snapshots")),
+        };
+        format!("{}{entries}{snapshots}{interrupted}", counts(&self.finished).join(", "))
     }
 
     /// The targets with their versions.

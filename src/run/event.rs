@@ -27,6 +27,13 @@ use crate::schema::{self, Level};
 #[cfg(feature = "cli")]
 pub(crate) const SCHEMA_VERSION: u64 = 1;
 
+/// Why a case was not begun when somebody interrupted the run.
+#[cfg(feature = "cli")]
+pub(crate) const INTERRUPTED: &str = "not run: interrupted";
+/// Why a case was not begun when the first failure ended the run.
+#[cfg(feature = "cli")]
+pub(crate) const AFTER_FAILURE: &str = "not run after a failure (--fail-fast)";
+
 /// Something that happened in a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -197,6 +204,12 @@ impl CaseFinished {
     #[cfg(feature = "cli")]
     pub(crate) fn is_known(&self) -> bool {
         matches!(self.status, Status::Pass | Status::Flaky) && !self.known.is_empty()
+    }
+
+    /// Why it was not begun, when its run ended before its turn came.
+    #[cfg(feature = "cli")]
+    pub(crate) fn not_begun(&self) -> Option<&str> {
+        self.reason.as_deref().filter(|reason| [INTERRUPTED, AFTER_FAILURE].contains(reason))
     }
 
     /// The word for how it ended: its status, or `known`.
@@ -460,6 +473,9 @@ pub struct RunFinished {
     /// Entries of the list of known failures that matched nothing or have expired.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known_failures: Vec<ListedFailure>,
+    /// What is wrong with golden snapshots beyond the cases: no case has one, or somebody changed one during the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub snapshots: Vec<String>,
     /// What of the machine targets were not kept apart from, and why. Each is said once, however many cases it concerns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_isolated: Vec<String>,
@@ -516,6 +532,7 @@ impl RunFinished {
             (self.harness_failures > 0, exit_code::ENVIRONMENT),
             (self.failed > self.harness_failures, exit_code::FINDINGS),
             (self.failing_entries().next().is_some(), exit_code::FINDINGS),
+            (!self.snapshots.is_empty(), exit_code::FINDINGS),
         ];
         codes
             .into_iter()

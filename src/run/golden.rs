@@ -66,8 +66,6 @@ pub(crate) struct Written {
 pub(crate) struct GoldenSummary {
     pub same: usize,
     pub written: BTreeMap<PathBuf, Written>,
-    /// Those that somebody else changed while the run went on.
-    pub touched: Vec<PathBuf>,
 }
 
 /// Whether a text holds what looks like a credential, whoever printed it.
@@ -127,10 +125,15 @@ impl Golden {
     /// What became of the snapshots, once every case has ended.
     pub(crate) fn finish(&self) -> GoldenSummary {
         let notes = self.notes();
+        GoldenSummary { same: notes.same, written: notes.written.clone() }
+    }
+
+    /// What to say of each snapshot that somebody else changed while the run went on.
+    pub(super) fn touched(&self) -> Vec<String> {
         let is_other =
             |(path, known): &(&PathBuf, &Fingerprint)| Fingerprint::at(path).ok().as_ref() != Some(known);
-        let touched = notes.known.iter().filter(is_other).map(|(path, _)| path.clone()).collect();
-        GoldenSummary { same: notes.same, written: notes.written.clone(), touched }
+        let told = |(path, _): (&PathBuf, _)| StoreError::Touched { path: path.clone() }.to_string();
+        self.notes().known.iter().filter(is_other).map(told).collect()
     }
 
     /// What is wrong with a run; `as_expected` when nothing else is.

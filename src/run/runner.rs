@@ -10,8 +10,8 @@ use super::attempt::{Attempt, AttemptError, RunContext, milliseconds_since};
 use super::compare::{Failure, FailureKind};
 use super::contracts::ContractCache;
 use super::event::{
-    CaseFinished, CaseStarted, EarlierAttempt, Event, Finding, PlanInfo, RunFinished, RunStarted,
-    SCHEMA_VERSION, Status,
+    AFTER_FAILURE, CaseFinished, CaseStarted, EarlierAttempt, Event, Finding, INTERRUPTED, PlanInfo,
+    RunFinished, RunStarted, SCHEMA_VERSION, Status,
 };
 use super::known::{CaseName, Scope};
 use super::memory::LastRun;
@@ -35,6 +35,8 @@ pub(crate) struct RunOptions {
     pub plan: PlanInfo,
     /// What a list of known failures could be about.
     pub scope: Scope,
+    /// What is wrong with golden snapshots before the first case has begun.
+    pub snapshots: Vec<String>,
 }
 
 impl Default for RunOptions {
@@ -47,6 +49,7 @@ impl Default for RunOptions {
             started_at: String::new(),
             plan: PlanInfo::default(),
             scope: Scope::default(),
+            snapshots: Vec::new(),
         }
     }
 }
@@ -110,11 +113,7 @@ pub(crate) fn run(
             on_event(&event);
         }
     });
-    let reason = if context.recorder.stop.is_wanted() {
-        "not run: interrupted"
-    } else {
-        "not run after a failure (--fail-fast)"
-    };
+    let reason = if context.recorder.stop.is_wanted() { INTERRUPTED } else { AFTER_FAILURE };
     for planned in queue.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let case = match &no_thread {
             Some(error) => broken(&planned, error),
@@ -127,6 +126,8 @@ pub(crate) fn run(
         let has_run = |name: &CaseName| ran.contains(&(name.label.clone(), name.case.clone()));
         finished.known_failures = known.listed(&options.scope, &has_run);
     }
+    let touched = context.golden.as_ref().map_or(Vec::new(), super::golden::Golden::touched);
+    finished.snapshots = options.snapshots.iter().cloned().chain(touched).collect();
     finished.interrupted = context.recorder.stop.is_wanted();
     finished.duration_ms = milliseconds_since(started);
     finished.exit_code = finished.code();

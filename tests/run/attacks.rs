@@ -580,3 +580,17 @@ fn walkdir(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
     let below: Vec<_> = folders.iter().flat_map(|folder| walkdir(folder)).collect();
     folders.into_iter().chain(below).collect()
 }
+
+#[test]
+fn nobody_answers_in_the_place_of_a_supervisor() {
+    let folder = TempDir::new().unwrap();
+    let steals = "import ctypes, os\nkernel = ctypes.CDLL(None)\nholder = kernel.syscall(434, os.getppid(), 0)\n\
+                  print(kernel.syscall(438, holder, 0, 0))\n";
+    fs::write(folder.path().join("steals.py"), steals).unwrap();
+    let run = format!("exec python3 {}/steals.py", folder.path().display());
+    script(&folder, "steals", &run, "", "");
+    as_other_user(&folder, &["run", "steals.toml", "--network", "off", "--out", "out"]).unwrap();
+    let said = stdout(&folder, "steals");
+    // No python, or no answer of the kernel but a refusal.
+    assert!(said.is_empty() || said == "-1\n", "it has the socket: {said}");
+}

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 
+use crate::cli::CommandError;
 use crate::cli::cases::AllowMissingArg;
 use crate::cli::output::{note, tell};
-use crate::cli::{CommandError, complain};
-use crate::exit_code::Outcome;
 use crate::golden::{Mode, Store, StoreError};
 use crate::run::target::Located;
 use crate::run::{GOLDEN_FOLDER, Golden, GoldenOptions, Suite, is_secret, orphans};
@@ -103,15 +102,15 @@ impl GoldenArgs {
     }
 }
 
-/// Tells of snapshots that no case has. They fail a run that compares, unless that is allowed: nothing would ever look at
-/// them again, and nobody would notice that the case is gone.
-pub(crate) fn tell_orphans(
+/// What to say of snapshots that no case has. They fail a run that compares, unless that is allowed: nothing would ever
+/// look at them again, and nobody would notice that the case is gone.
+pub(crate) fn lost_cases(
     args: &GoldenArgs,
     suite: &Suite,
     targets: &[Arc<Located>],
-) -> Result<Outcome, CommandError> {
+) -> Result<Vec<String>, CommandError> {
     let (store, folder) = (args.dir.store(), args.dir.flag());
-    let mut outcome = Outcome::Ok;
+    let mut lost = Vec::new();
     for target in targets {
         let choice = &target.choice;
         // A target that has its file elsewhere is not found by its name.
@@ -129,16 +128,15 @@ pub(crate) fn tell_orphans(
             if args.golden == Some(What::Update) || args.missing.allow_missing {
                 note(&message);
             } else {
-                complain(&format!("{message}; --allow-missing accepts that its case is gone"));
-                outcome = Outcome::Findings;
+                lost.push(format!("{message}; --allow-missing accepts that its case is gone"));
             }
         }
     }
-    Ok(outcome)
+    Ok(lost)
 }
 
-/// Says what a run has done to its snapshots, and whether somebody else did something to them.
-pub(crate) fn tell_summary(golden: &Golden) -> Outcome {
+/// Says what a run has done to its snapshots.
+pub(crate) fn tell_summary(golden: &Golden) {
     let summary = golden.finish();
     let count = |replaced| summary.written.values().filter(|written| written.replaced == replaced).count();
     if golden.writes() {
@@ -158,10 +156,6 @@ pub(crate) fn tell_summary(golden: &Golden) -> Outcome {
     if summary.written.len() > MOST_NAMED {
         tell(format_args!("  and {} more", summary.written.len() - MOST_NAMED));
     }
-    for path in &summary.touched {
-        complain(&StoreError::Touched { path: path.clone() }.to_string());
-    }
-    Outcome::of_findings(!summary.touched.is_empty())
 }
 
 /// Snapshots that cannot even be looked through are an unreadable input, whatever is wrong with them.

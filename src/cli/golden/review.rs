@@ -105,7 +105,7 @@ impl Page {
     }
 
     fn what(&self) -> &'static str {
-        if self.waiting.has_old { "changed" } else { "new" }
+        if self.waiting.snapshot.exists() { "changed" } else { "new" }
     }
 
     /// Shows it, and returns what was shown.

@@ -11,7 +11,9 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open};
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open,
+};
 
 use super::channel::Channel;
 use super::descendants;
@@ -151,10 +153,24 @@ impl Server {
             return self.channel.send(&Report::not_started(&error), &[]);
         }
         let now = monotonic_ns();
-        match spawn(start, Stdios { stdin, stdout, stderr }) {
+        let started = self.spawn(start, Stdios { stdin, stdout, stderr });
+        match started {
             Err(error) => self.channel.send(&Report::not_started(&error), &[]),
             Ok(child) => self.watch(child, start, now),
         }
+    }
+
+    /// Starts something of the target.
+    fn spawn(&self, start: &Start, stdios: Stdios) -> Result<Child, SpawnError> {
+        let is_seen =
+            self.reach == Reach::Descendants && matches!(self.surroundings, Surroundings::Shared(_));
+        let be = |how| is_seen.then(|| rustix::process::set_dumpable_behavior(how).ok());
+        // What is not dumpable may not say how gladly it is ended when memory runs out.
+        be(DumpableBehavior::Dumpable);
+        let started = spawn(start, stdios);
+        // A target of the same user that sees this process could take its socket, and answer in its place.
+        be(DumpableBehavior::NotDumpable);
+        started
     }
 
     /// Runs what has to be run before; the error when it does not end well.
@@ -162,7 +178,7 @@ impl Server {
         let Some(args) = &start.first else { return Ok(Ok(())) };
         let first = Start { args: args.clone(), terminal: false, ..start.clone() };
         let quiet = || Stdios { stdin: Stdio::null(), stdout: Stdio::null(), stderr: Stdio::null() };
-        let mut child = match spawn(&first, quiet()) {
+        let mut child = match self.spawn(&first, quiet()) {
             Ok(child) => child,
             Err(error) => return Ok(Err(error)),
         };

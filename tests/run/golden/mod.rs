@@ -153,10 +153,22 @@ fn a_build_server_writes_nothing_and_refuses_orphans() {
     ci(&["run", ONE, "--golden", "update"]).code(2).stderr(contains("CI is set"));
     fs::write(&snapshot, &text).unwrap();
     fs::write(golden.join("reference/claude/gone.snap"), &text).unwrap();
-    ci(&["run", ONE]).code(100).stderr(contains("claude/gone.snap: no case has this snapshot"));
+    ci(&["run", ONE]).code(100).stdout(contains("claude/gone.snap: no case has this snapshot"));
+    // Every reader is told, not the exit code alone.
+    let args = ["run", ONE, "--format", "json", "--report", "junit=j.xml"];
+    let (_, events) = said(clawgate(folder.path()).args(args).env("CI", "true"));
+    assert_fit(&events, "run");
+    let end = events.last().unwrap();
+    assert_eq!(
+        (&end["exit_code"], end["snapshots"].as_array().map(Vec::len)),
+        (&100.into(), Some(1)),
+        "{end}"
+    );
+    let junit = fs::read_to_string(folder.path().join("j.xml")).unwrap();
+    assert!(junit.contains("failures=\"1\"") && junit.contains("no case has this snapshot"), "{junit}");
     // So it does at home, unless that is allowed; and it can be removed.
     let home = |args: &[&str]| clawgate(folder.path()).args(["run", ONE]).args(args).assert();
-    home(&[]).code(100).stderr(contains("--allow-missing accepts that its case is gone"));
+    home(&[]).code(100).stdout(contains("--allow-missing accepts that its case is gone"));
     for allowed in [["--golden=check", "--allow-missing"], ["--golden=update", "--keep=none"]] {
         home(&allowed)
             .success()
@@ -209,7 +221,7 @@ fn what_belongs_to_another_set_of_scenarios_is_never_pruned() {
     // A case that is gone from its file, and a file that is gone from the project, leave orphans.
     fs::rename(folder.path().join("away"), &others).unwrap();
     fs::write(&theirs, scenario("renamed")).unwrap();
-    run(&["run", ONE], "true").code(100).stderr(contains("theirs.snap: no case has this snapshot"));
+    run(&["run", ONE], "true").code(100).stdout(contains("theirs.snap: no case has this snapshot"));
     run(&["golden", "prune"], "").success().stdout(contains("pruned golden/reference/theirs.snap"));
     fs::remove_file(&ours).unwrap();
     run(&["golden", "prune"], "").success().stdout(contains("pruned golden/reference/ours.snap"));

@@ -182,5 +182,5 @@ fn a_target_cannot_change_what_it_is_compared_with() {
     let touched = clawgate(folder.path())
         .args(["run", "case.toml", "--target", "mine.toml", "--network", "off", "--golden", "check"])
         .assert();
-    touched.code(100).stderr(contains("golden/mine/mine.snap: was changed, removed or put there"));
+    touched.code(100).stdout(contains("golden/mine/mine.snap: was changed, removed or put there"));
 }
