@@ -159,12 +159,7 @@ fn the_action_has_the_form_that_github_asks_for() {
         assert!(input["description"].is_string() && input["default"].is_string(), "{name}");
     }
     for step in action["runs"]["steps"].as_array().unwrap() {
-        let Some(script) = step["run"].as_str() else {
-            // Whoever can move a tag of it could run in every gate.
-            let (_, commit) = step["uses"].as_str().unwrap().split_once('@').unwrap();
-            assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{step}");
-            continue;
-        };
+        let Some(script) = step["run"].as_str() else { continue };
         assert_eq!(step["shell"], "bash", "a composite step names its shell");
         // An input that is pasted into a script is code of whoever gives it.
         assert!(!script.contains("${{"), "{script}");
@@ -277,7 +272,15 @@ fn the_action_takes_a_released_archive() {
 fn the_action_installs_clawgate() {
     let action = action();
     let temp = TempDir::new().unwrap();
-    let output = Process::new(BASH[0])
+    let mut install = Process::new(BASH[0]);
+    // What cargo tells this test of the package makes it build again whatever asks for it, as ring does.
+    let told = std::env::vars().filter(|(name, _)| name.starts_with("CARGO_"));
+    told.filter(|(name, _)| !matches!(name.as_str(), "CARGO_HOME" | "CARGO_TARGET_DIR")).for_each(
+        |(name, _)| {
+            install.env_remove(name);
+        },
+    );
+    let output = install
         .args(&BASH[1..])
         .args(["-c", action["runs"]["steps"][2]["run"].as_str().unwrap()])
         .env("GITHUB_ACTION_PATH", env!("CARGO_MANIFEST_DIR"))
@@ -417,7 +420,7 @@ fn actions_are_pinned_and_get_no_credentials() {
             pinned += 1;
         }
     }
-    assert_eq!(pinned, 7);
+    assert_eq!(pinned, 8);
     for workflow in [yaml(&starter.replace("{install}", "x")), yaml(matrix)] {
         assert_eq!(workflow["permissions"], json!({"contents": "read"}));
         for job in workflow["jobs"].as_object().unwrap().values() {
