@@ -24,7 +24,9 @@ mod volatile;
 pub(crate) use accepted::Accepted;
 pub use error::FileError;
 use error::FilePlace;
-pub(crate) use input::{open, read, read_to_string};
+#[cfg(feature = "testing")]
+pub(crate) use input::read_to_string;
+pub(crate) use input::{open, read};
 #[cfg(feature = "cli")]
 pub(crate) use quoted::quoted;
 #[cfg(feature = "testing")]
