@@ -129,7 +129,6 @@ impl Bundle {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
         }
-        let mut found = found;
         if include::part_of(&self)?.is_some() {
             // They show much that a part does not ask for, and would prove nothing of it.
             found.files.retain(|name, _| !name.starts_with("fixtures/"));
