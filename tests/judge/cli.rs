@@ -199,7 +199,7 @@ fn regression_a_reader_that_left_early_turned_the_exit_code_into_0() {
         let diff = unread(&["diff", "--format", format, old_and_new[0], old_and_new[1]]);
         let read = clawgate(ROOT).args(["diff", "--format", format]).args(old_and_new).output().unwrap();
         assert_eq!(diff, read.status.code());
-        assert_eq!(unread(&["audit", "--min-score", "1.1", "--format", format, "claude-json"]), Some(100));
+        assert_eq!(unread(&["audit", "--min-score", "1", "--format", format, "claude-json"]), Some(100));
         assert_eq!(unread(&["contract", "list", "--format", format]), Some(0));
     }
     // What follows a log stops when nobody follows any more, and says what it saw.
@@ -228,7 +228,7 @@ fn a_reader_that_takes_one_line_learns_the_same_exit_code() {
         for (args, code) in [
             (vec!["judge", "tests/corpus/claude-2.1.197"], 100),
             (vec!["judge", "tests/corpus/claude-2.1.197/plain"], 0),
-            (vec!["audit", "--min-score", "1.1", "claw-2.0"], 100),
+            (vec!["audit", "--min-score", "1", "claw-2.0"], 100),
             (vec!["audit", "--min-score", "0.1", "claw-2.0"], 0),
             (vec!["diff", "tests/corpus/claw-rust-69c326c2", "tests/corpus/claw-rust-head"], 100),
             (

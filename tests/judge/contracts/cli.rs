@@ -50,7 +50,7 @@ fn the_catalogue_has_every_clause() {
 #[test]
 fn a_wrong_clause_is_one_sentence_with_a_next_step() {
     for (clause, wanted) in [
-        ("single", "`clawgate explain` lists them all"),
+        ("single", "near are single-document"),
         ("claw-stdout/single", "near are single-document"),
         ("claw-stdot/x", "did you mean `claw-stdout`?"),
     ] {
