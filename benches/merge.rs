@@ -81,7 +81,7 @@ fn report(events: &[Event], folder: &Path) {
     for event in events {
         sinks.on_event(event);
     }
-    let (_, lost) = sinks.finish();
+    let (_, lost, _) = sinks.finish();
     assert!(lost.is_empty(), "{lost:?}");
 }
 

@@ -1,13 +1,13 @@
 //! What happened in a run, of which there is nothing but its output.
 //!
-//! `cargo run --example judge_output -- samples/rate-limit.ndjson`
+//! `cargo run --example judge_output -- examples/streams/rate-limit.ndjson`
 
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
 use clawgate::judge::{self, Contracts, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::args().nth(1).unwrap_or_else(|| "samples/rate-limit.ndjson".into());
+    let path = std::env::args().nth(1).unwrap_or_else(|| "examples/streams/rate-limit.ndjson".into());
     let stdout = std::fs::read(&path)?;
     let judgement = judge::output(&stdout, &Contracts::built_in(), &Options::default())?;
 

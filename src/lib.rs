@@ -6,7 +6,7 @@
 //! use clawgate::judge::{self, Contracts, Options};
 //!
 //! // What a run printed, and how its process ended.
-//! let stdout = std::fs::read("samples/rate-limit.ndjson")?;
+//! let stdout = std::fs::read("examples/streams/rate-limit.ndjson")?;
 //! let options = Options::with_exit_code(1);
 //!
 //! let judgement = judge::output(&stdout, &Contracts::built_in(), &options)?;
@@ -39,6 +39,12 @@
 //! | [`exit_code`] | the exit codes of the command, which are API |
 //!
 //! The rest is private, and described in CONTRIBUTING.md.
+
+#[cfg(all(feature = "testing", not(target_os = "linux")))]
+compile_error!(
+    "running targets needs Linux: elsewhere take clawgate with default-features = false, features = [\"contracts\"], \
+     which reads and judges"
+);
 
 // What reads and classifies: a few small dependencies, no feature needed.
 pub mod classify;
@@ -89,3 +95,9 @@ mod report;
 #[cfg(feature = "contracts")]
 #[doc(hidden)]
 pub mod internals;
+
+/// What the pages show of Rust compiles.
+#[cfg(all(doctest, feature = "testing"))]
+#[doc = include_str!("../README.md")]
+#[doc = include_str!("../examples/README.md")]
+mod pages {}

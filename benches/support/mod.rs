@@ -194,7 +194,7 @@ fn tool_call(number: u64, description: &str, result: &str) -> String {
 }
 
 /// A real init line, which says that this is version 2.1.197.
-const START: &str = include_str!("../../samples/sub-agent.ndjson");
+const START: &str = include_str!("../../examples/streams/sub-agent.ndjson");
 
 /// Writes a stream of at least this many bytes; returns its size and its lines.
 pub(crate) fn write_stream(path: &Path, shape: Shape, bytes: u64) -> (u64, u64) {

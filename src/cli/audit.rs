@@ -12,6 +12,7 @@ use super::fail_on::FailOn;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::judge::{self, Contracts, Options};
+use crate::report::Progress;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
 use crate::schema::{Audit, Level, Sample, built_in};
 use crate::text::printable;
@@ -31,7 +32,7 @@ pub(super) struct AuditArgs {
     #[arg(value_name = "CONTRACT")]
     contracts: Vec<String>,
     /// Fail below this score, from 0 to 1
-    #[arg(long, value_name = "S", default_value_t = 0.0)]
+    #[arg(long, value_name = "S", default_value_t = 0.0, value_parser = score)]
     min_score: f64,
     /// What counts as noticed: a broken clause of this level, or of a graver one
     #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON", default_value_t = FailOn::Must)]
@@ -44,6 +45,11 @@ pub(super) struct AuditArgs {
     write_survivors: Option<PathBuf>,
     #[command(flatten)]
     format: FormatArg,
+}
+
+fn score(text: &str) -> Result<f64, String> {
+    let score = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
+    score.ok_or_else(|| "expected a score from 0 to 1, such as 0.95".into())
 }
 
 /// What a score of noticed runs does not say: how many of them pass all the same.
@@ -74,11 +80,14 @@ pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {
     };
     let mut audit = Audit::default();
     let mut out = args.format.format.stdout();
+    let progress = Progress::start(true, names.len());
     for name in &names {
+        progress.begin(name);
         let (contract, bundle) = open(name)?;
         let contracts = Contracts::only(name)?;
         let gate = |sample: &Sample| reasons(sample, &contracts);
         let part = Audit::run(contract, &bundle, args.seed, &gate)?.held_to(args.fail_on.level());
+        progress.end(name, false);
         if args.format.format == Format::Human {
             let (mutants, killed) = (part.mutants(), part.killed());
             let style = if killed == mutants { GOOD } else { BAD };

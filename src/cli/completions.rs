@@ -8,7 +8,7 @@ use super::output::raw_stdout;
 use super::{CommandError, definition};
 use crate::exit_code::Outcome;
 
-/// Prints completions for a shell
+/// Print completions for a shell
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -88,8 +88,9 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
     let known = known_text.as_ref().map(|(file, text)| KnownChanges::parse(file, text)).transpose()?;
     let project = Project::open()?;
     let (folder, mut session) = (Workspace::new(args.out.as_deref())?, None);
-    let mut side = |typed, name| side(typed, &folder.path().join(name), &args.cases, &project, &mut session);
-    let (old, new) = (side(&args.old, "old")?, side(&args.new, "new")?);
+    let mut side =
+        |typed, name, part| side(typed, &folder.path().join(name), &args.cases, &project, &mut session, part);
+    let (old, new) = (side(&args.old, "old", "1 of 2")?, side(&args.new, "new", "2 of 2")?);
     let mut drift = diff(&old, &new, &project.terms(args.contract.as_deref())?)?;
     if drift.compared == 0 {
         return Err(CommandError::NothingSelected(nothing(&drift)));
@@ -170,6 +171,7 @@ fn side(
     cases: &CaseArgs,
     project: &Project,
     session: &mut Option<Session>,
+    part: &str,
 ) -> Result<CaseSet, CommandError> {
     let path = Path::new(typed);
     if path.exists() {
@@ -192,7 +194,7 @@ fn side(
     if let (Some(version), None, Some(_)) = (&choice.version, &choice.program, &choice.target.npm) {
         install(&choice.target, version)?;
     }
-    cases.record(&choice.locate(variable, Demands::default())?, project, session, out)
+    cases.record(&choice.locate(variable, Demands::default())?, project, session, out, part)
 }
 
 /// Of recordings only the name is known.

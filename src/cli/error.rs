@@ -14,6 +14,7 @@ use crate::recording::RecordingError;
 use crate::report::merge::MergeError;
 use crate::run::target::{ChoiceError, LocateError, NpmError};
 use crate::run::{NoCase, RecordError, SuiteError};
+use crate::text::trouble;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CommandError {
@@ -117,16 +118,10 @@ impl CommandError {
 
 /// Says which input cannot be read.
 pub(super) fn unreadable(path: &Path) -> impl Fn(io::Error) -> CommandError {
-    move |error| {
-        let place = path.display();
-        CommandError::Usage(match error.kind() {
-            io::ErrorKind::IsADirectory => format!("{place}: this is a folder; name a file in it"),
-            _ => format!("{place}: {error}"),
-        })
-    }
+    move |error| CommandError::Usage(format!("{}: {}", path.display(), trouble(path, &error)))
 }
 
 /// Says which output cannot be written.
 pub(super) fn unwritable(path: &Path) -> impl Fn(io::Error) -> CommandError {
-    move |error| CommandError::Environment(format!("{}: {error}", path.display()))
+    move |error| CommandError::Environment(format!("{}: {}", path.display(), trouble(path, &error)))
 }

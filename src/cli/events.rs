@@ -44,8 +44,8 @@ struct TimelineArgs {
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
     /// The reading that the log is held to
-    #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = super::profile)]
-    profile: Profile,
+    #[arg(long, alias = "profile", value_name = "READING", default_value = "strict", value_parser = super::profile)]
+    reading: Profile,
     #[command(flatten)]
     format: FormatArg,
 }
@@ -65,8 +65,8 @@ struct WatchArgs {
     #[arg(long)]
     all: bool,
     /// The reading that the log is held to
-    #[arg(long, value_name = "PROFILE", default_value = "strict", value_parser = super::profile)]
-    profile: Profile,
+    #[arg(long, alias = "profile", value_name = "READING", default_value = "strict", value_parser = super::profile)]
+    reading: Profile,
     #[command(flatten)]
     format: FormatArg,
 }
@@ -99,7 +99,7 @@ fn files(log: &Path) -> Result<Vec<PathBuf>, CommandError> {
 fn timeline(args: &TimelineArgs) -> Result<Outcome, CommandError> {
     let set = ContractSet::open(EVENTS_CONTRACT)?;
     let mut timeline = Timeline::default();
-    let mut judge = EventJudge::new(&set, args.profile, Limits::default());
+    let mut judge = EventJudge::new(&set, args.reading, Limits::default());
     if args.log == Path::new("-") {
         judge.read(Masked::new(io::stdin().lock()), &mut timeline).map_err(unreadable(&args.log))?;
     } else {
@@ -132,7 +132,7 @@ fn watch(args: &WatchArgs) -> Result<Outcome, CommandError> {
         Some(Err(_)) => return Err(CommandError::Usage("--for: not a number of seconds".into())),
         None => None,
     };
-    let mut judge = EventJudge::new(&set, args.profile, Limits::default());
+    let mut judge = EventJudge::new(&set, args.reading, Limits::default());
     let mut screen = Screen { format: args.format.format, all: args.all, broken: false, trouble: None };
     let mut tail = Tail::open(&args.log)?;
     // When the log's clock stood where it stands now.

@@ -6,11 +6,12 @@ use clap::Args;
 use serde_json::json;
 
 use super::contract::{clause_json, not_judged, open};
+use super::output::note;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
-use crate::schema::{Bundle, Clause, Contract, Fixtures, Level, Sample, built_in};
-use crate::text::printable;
+use crate::schema::{Bundle, Clause, Contract, Fixtures, Level, Sample, built_in, part_of};
+use crate::text::{nearest, printable};
 
 /// Explain a clause: what it says, why, a good and a bad sample, how to fix it, how to waive it
 ///
@@ -56,20 +57,15 @@ fn catalogue(out: &mut impl Write, format: Format) -> Result<(), CommandError> {
 
 fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), CommandError> {
     let unknown = |reason: String| CommandError::Usage(format!("{}: {reason}", printable(id)));
-    let Some((name, wanted)) = id.rsplit_once('/') else {
-        return Err(unknown(
-            "a clause is named <contract>/<clause>; `clawgate explain` lists them all".into(),
-        ));
+    let (name, wanted) = match id.rsplit_once('/') {
+        Some((name, wanted)) => (name, wanted),
+        None => (holder(id)?, id),
     };
     let (contract, bundle) = open(name)?;
     let Some(clause) = contract.clauses().iter().find(|clause| clause.id == wanted) else {
-        let near = contract.clauses().iter().filter(|clause| {
-            wanted.split('-').any(|word| word.len() > 2 && clause.id.split('-').any(|known| known == word))
-        });
-        let near: Vec<_> = near.map(|clause| clause.id.as_str()).collect();
-        let hint = if near.is_empty() { String::new() } else { format!("; near are {}", near.join(", ")) };
+        let ids: Vec<&str> = contract.clauses().iter().map(|clause| clause.id.as_str()).collect();
         let name = contract.name();
-        return Err(unknown(format!("{name} has no clause `{}`{hint}", printable(wanted))));
+        return Err(unknown(format!("{name} has no clause `{}`{}", printable(wanted), near(wanted, &ids))));
     };
     let (good, bad) = samples(&bundle, clause)?;
     match format {
@@ -83,6 +79,47 @@ fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), Command
         }
     }
     Ok(())
+}
+
+/// The built-in contract that has a clause of this name; others that have it too are noted.
+fn holder(wanted: &str) -> Result<&'static str, CommandError> {
+    let (mut holders, mut ids) = (Vec::new(), Vec::new());
+    for name in built_in() {
+        for clause in open(name)?.0.clauses() {
+            if clause.id == wanted {
+                holders.push(name);
+            }
+            ids.push(clause.id.clone());
+        }
+    }
+    // A part of another contract has the clause from there.
+    holders.sort_by_key(|name| part_of(name).is_ok_and(|whole| whole.is_some()));
+    let Some((first, others)) = holders.split_first() else {
+        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+        let hint = match near(wanted, &ids) {
+            hint if hint.is_empty() => "; `clawgate explain` lists them all".to_owned(),
+            hint => hint,
+        };
+        return Err(CommandError::Usage(format!("no contract has a clause `{}`{hint}", printable(wanted))));
+    };
+    if !others.is_empty() {
+        let named: Vec<String> = others.iter().map(|name| format!("{name}/{wanted}")).collect();
+        note(&format!("there is also {}", named.join(", ")));
+    }
+    Ok(first)
+}
+
+/// `; did you mean …?`, else the clauses that share a word with it.
+fn near(wanted: &str, ids: &[&str]) -> String {
+    if let Some(id) = nearest(wanted, ids.iter().copied()) {
+        return format!("; did you mean `{id}`?");
+    }
+    let shares =
+        |id: &&&str| wanted.split('-').any(|word| word.len() > 2 && id.split('-').any(|known| known == word));
+    let mut near: Vec<&str> = ids.iter().filter(shares).copied().collect();
+    near.sort_unstable();
+    near.dedup();
+    if near.is_empty() { String::new() } else { format!("; near are {}", near.join(", ")) }
 }
 
 /// The first good and the first bad run of a clause.

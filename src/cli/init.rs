@@ -14,7 +14,7 @@ use crate::report::style::{FAINT, GOOD, NAME};
 use crate::shell::shell_word;
 use crate::text::{needs_escape, printable};
 
-/// Writes a starter configuration, an example scenario and a CI workflow
+/// Write a starter configuration, an example scenario and a CI workflow
 ///
 /// Files that are there are left as they are. Nothing is asked.
 #[derive(Debug, clap::Args)]
@@ -22,9 +22,11 @@ use crate::text::{needs_escape, printable};
 Examples:
   clawgate init                        # in the project's folder; GitHub Actions, or GitLab where it is used
   clawgate init --ci none              # clawgate.toml and the example only
+  clawgate init --install https://git.example/clawgate
   clawgate init --install '--git https://git.example/clawgate --tag v0.1.0 clawgate'
+  clawgate init --install https://git.example/releases/clawgate-0.1.0-x86_64-unknown-linux-gnu.tar.gz
 
-Exit codes: 0 done; 2 there is no such folder; 3 a file cannot be written.")]
+Exit codes: 0 done; 2 there is no such folder, or nobody said where --ci gets clawgate; 3 a file cannot be written.")]
 pub(super) struct InitArgs {
     /// The project's folder
     #[arg(value_name = "DIR", default_value = ".")]
@@ -32,25 +34,41 @@ pub(super) struct InitArgs {
     /// The workflow [default: gitlab where there is a .gitlab-ci.yml or .gitlab, else github]
     #[arg(long, value_enum, value_name = "SYSTEM")]
     ci: Option<System>,
-    /// What the workflow gives to `cargo install --locked` to get clawgate: a version that is published, or a
-    /// repository. Blanks part its words unless they are in quotes; nothing in it becomes code of the workflow
-    #[arg(long, value_name = "SOURCE", default_value_t = source(), value_parser = one_line, allow_hyphen_values = true)]
-    install: String,
+    /// Where the workflow gets clawgate from: the address of a released archive (.tar.gz) or of a repository, or what
+    /// `cargo install --locked` takes. Blanks part its words unless they are in quotes; nothing in it becomes code of the
+    /// workflow. Without it there is no workflow, unless the package says where it is published
+    #[arg(long, value_name = "SOURCE", value_parser = one_line, allow_hyphen_values = true)]
+    install: Option<String>,
 }
 
-/// Where this clawgate is published: its repository if the package names one, else the registry.
-fn source() -> String {
+/// Where this clawgate is published, if the package names a repository. In a registry it may be or not: nobody knows
+/// here.
+fn published() -> Option<String> {
     let (name, version) = (env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
     match env!("CARGO_PKG_REPOSITORY") {
-        "" => format!("{name}@{version}"),
-        repository => format!("--git {repository} --tag v{version} {name}"),
+        "" => None,
+        repository => Some(format!("--git {repository} --tag v{version} {name}")),
+    }
+}
+
+/// The command by which a CI system gets clawgate onto its `PATH`, of words as a shell takes them.
+fn installation(source: &str) -> String {
+    let is_address = source.contains("://") && !source.contains(' ');
+    match source {
+        // Where `cargo install` would put it, which is on the PATH there.
+        archive if is_address && archive.trim_end_matches('\'').ends_with(".tar.gz") => format!(
+            "curl --fail --silent --show-error --location {archive} | \
+             tar -xz --strip-components=1 -C \"${{CARGO_HOME:-$HOME/.cargo}}/bin\" --wildcards '*/clawgate'"
+        ),
+        repository if is_address => format!("cargo install --locked --git {repository} clawgate"),
+        words => format!("cargo install --locked {words}"),
     }
 }
 
 /// The words as a shell takes them, so that none of them is code.
 fn one_line(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.chars().any(needs_escape) {
-        return Err("expected one line, such as clawgate@0.1.0 or --git URL clawgate".into());
+        return Err("expected one line, such as https://git.example/clawgate or --git URL clawgate".into());
     }
     // GitHub puts the value of an expression there before a shell sees any quotes.
     if text.contains("${{") {
@@ -89,6 +107,24 @@ enum System {
     None,
 }
 
+/// What editors check the files by: the first line of each names its schema.
+const SCHEMAS: [(&str, &str); 8] = [
+    (".clawgate/config.schema.json", include_str!("../../schemas/clawgate/config.schema.json")),
+    (".clawgate/scenario.schema.json", include_str!("../../schemas/clawgate/files/scenario.schema.json")),
+    (".clawgate/target.schema.json", include_str!("../../schemas/clawgate/files/target.schema.json")),
+    (".clawgate/contract.schema.json", include_str!("../../schemas/clawgate/files/contract.schema.json")),
+    (".clawgate/eval.schema.json", include_str!("../../schemas/clawgate/files/eval.schema.json")),
+    (".clawgate/consumer.schema.json", include_str!("../../schemas/clawgate/files/consumer.schema.json")),
+    (
+        ".clawgate/known-failures.schema.json",
+        include_str!("../../schemas/clawgate/files/known-failures.schema.json"),
+    ),
+    (
+        ".clawgate/known-changes.schema.json",
+        include_str!("../../schemas/clawgate/files/known-changes.schema.json"),
+    ),
+];
+
 const CONFIG: &str = include_str!("starter/clawgate.toml");
 const EXAMPLE: &str = include_str!("starter/example.toml");
 const GITHUB: &str = include_str!("starter/github.yml");
@@ -99,8 +135,18 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
         let reason = "is not a folder: name the project's, or make it first";
         return Err(CommandError::Usage(format!("{} {reason}", args.folder.display())));
     }
-    let system = args.ci.unwrap_or_else(|| detected(&args.folder));
-    let workflow = |text: &str| text.replace("{install}", &args.install);
+    let source = args.install.clone().or_else(published);
+    let system = match (args.ci, &source) {
+        (Some(system), None) if system != System::None => {
+            let reason =
+                "--ci needs --install SOURCE: the address of clawgate's repository, or of a released archive";
+            return Err(CommandError::Usage(reason.into()));
+        }
+        (None, None) => System::None,
+        (asked, _) => asked.unwrap_or_else(|| detected(&args.folder)),
+    };
+    let install = installation(source.as_deref().unwrap_or_default());
+    let workflow = |text: &str| text.replace("{install}", &install);
     let (github, gitlab) = (workflow(GITHUB), workflow(GITLAB));
     let mut files = vec![("clawgate.toml", CONFIG), ("scenarios/example.toml", EXAMPLE)];
     match system {
@@ -108,7 +154,17 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
         System::Gitlab => files.push((".gitlab-ci.yml", &gitlab)),
         System::None => {}
     }
+    // They are clawgate's own, and as new as it is.
+    for (name, text) in SCHEMAS {
+        let path = args.folder.join(name);
+        let written = fs::create_dir_all(args.folder.join(".clawgate")).and_then(|()| fs::write(&path, text));
+        written.map_err(unwritable(&path))?;
+    }
     let mut out = Format::Human.stdout();
+    writeln!(
+        out,
+        "{GOOD}wrote{GOOD:#} .clawgate/*.schema.json {FAINT}(editors check your files by them){FAINT:#}"
+    )?;
     let mut kept_workflow = false;
     for (name, text) in files {
         match create(&args.folder.join(name), text) {
@@ -131,12 +187,17 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
         out,
         "\nNext: {NAME}clawgate run example{NAME:#}, then set `target` in clawgate.toml to what you test."
     )?;
-    if system != System::None {
-        writeln!(
-            out,
-            "{FAINT}CI gets clawgate by `cargo install --locked {}`; --install says another source.{FAINT:#}",
-            printable(&args.install)
-        )?;
+    let note = match system {
+        System::None if args.ci.is_none() => {
+            "No workflow was written: `clawgate init --install SOURCE` writes one, SOURCE being the address of clawgate's \
+             repository or of a released archive."
+                .to_owned()
+        }
+        System::None => String::new(),
+        System::Github | System::Gitlab => format!("CI gets clawgate by `{}`.", printable(&install)),
+    };
+    if !note.is_empty() {
+        writeln!(out, "{FAINT}{note}{FAINT:#}")?;
     }
     writeln!(out, "{FAINT}clawgate-out/ holds recordings and reports; it belongs into .gitignore.{FAINT:#}")?;
     Ok(Outcome::Ok)

@@ -1,7 +1,11 @@
 //! `clawgate judge`: what happened in a run, from a file, a recording or a pipe.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use clap::Args;
 
@@ -11,8 +15,8 @@ use crate::events::Profile;
 use crate::exit_code::Outcome;
 use crate::judge::{Contracts, Judgement, Options, Source, find};
 use crate::recording::{Exit, STDERR_HEAD};
-use crate::report::style::FAINT;
-use crate::report::{judgement_json, live_line, write_judgement};
+use crate::report::style::{BAD, FAINT, GOOD};
+use crate::report::{Progress, judgement_json, live_line, write_judgement};
 use crate::run::{CaseName, KnownFailures, Process};
 use crate::stream_json::Line;
 use crate::text::Masked;
@@ -20,8 +24,14 @@ use crate::text::Masked;
 use super::error::unreadable;
 use super::fail_on::FailOnArg;
 use super::output::tell;
+use super::typed::whole;
 use super::{CommandError, Format, complain};
 use crate::time;
+
+/// Fewer lines of one input are read before anybody could look.
+const MANY_LINES: u64 = 20_000;
+/// Clauses named in a summary.
+const MOST_CLAUSES: usize = 12;
 
 /// Say what happened in a run, whose fault it was, and on what evidence
 ///
@@ -34,7 +44,7 @@ Examples:
   claude -p 'say hi' --output-format stream-json --verbose | clawgate judge -
   clawgate judge run.ndjson --exit-code 1 --stderr run.stderr
   clawgate judge recordings/ --format json | jq .verdict.class
-  clawgate judge --contract claws-events --profile origin .claws/events
+  clawgate judge --contract claws-events --reading origin .claws/events
 
 Exit codes: 0 every verdict is ok (or allowed) and no clause is broken that --fail-on names; 100 otherwise; 2 an input cannot be read;
 4 there was nothing to judge.")]
@@ -49,10 +59,10 @@ pub(super) struct JudgeArgs {
     /// The reading that an event log is held to: the document by its letter, any reading that its text supports, or
     /// what the published server does
     /// [default: as recorded, else strict]
-    #[arg(long, value_name = "PROFILE", value_parser = super::profile)]
-    profile: Option<Profile>,
+    #[arg(long, alias = "profile", value_name = "READING", value_parser = super::profile)]
+    reading: Option<Profile>,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-1..=255))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| whole(text, -1_i32, 255))]
     exit_code: Option<i32>,
     /// The standard error that goes with a bare file
     #[arg(long, value_name = "FILE")]
@@ -101,16 +111,33 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
     let options = args.options()?;
     let known = args.known_failures.as_deref().map(|path| read_known(path, &contracts)).transpose()?;
     let mut out = args.format.format.stdout();
+    let mut summary = Summary::default();
+    let (progress, lines) = (Progress::start(!args.quiet, inputs.len()), Arc::new(AtomicU64::new(0)));
+    let read = Arc::clone(&lines);
+    progress.note(move || match read.load(Ordering::Relaxed) {
+        lines if lines < MANY_LINES => String::new(),
+        lines => format!("line {lines}"),
+    });
     for (i, input) in inputs.iter().enumerate() {
-        let show =
-            matches!(input.source, Source::Stdin) && !args.quiet && args.format.format == Format::Human;
+        let is_stdin = matches!(input.source, Source::Stdin);
+        if !is_stdin {
+            progress.begin(&input.name);
+        }
+        let show = is_stdin && !args.quiet && args.format.format == Format::Human;
         let mut watch = |line: &Line<'_>| {
+            lines.store(line.number(), Ordering::Relaxed);
             if show && let Some(text) = live_line(line) {
                 tell(format_args!("{FAINT}{text}{FAINT:#}"));
             }
         };
         // One unreadable input does not hide what is wrong with the others.
-        match input.judge(&contracts, &options, &mut watch) {
+        let judged = input.judge(&contracts, &options, &mut watch);
+        lines.store(0, Ordering::Relaxed);
+        if !is_stdin {
+            progress
+                .end(&input.name, judged.as_ref().is_ok_and(|judged| args.outcome(judged) != Outcome::Ok));
+        }
+        match judged {
             Ok(mut judgement) => {
                 if let Some(known) = &known {
                     let (target, version, scenario) = input.origin();
@@ -127,16 +154,69 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
                     }
                 }
                 out.flush()?;
+                summary.add(&judgement, args.outcome(&judgement) == Outcome::Ok);
                 outcome.add(args.outcome(&judgement));
             }
             Err(error) => outcome.add(CommandError::from(error).told()),
         }
+    }
+    drop(progress);
+    if inputs.len() > 1 && args.format.format == Format::Human {
+        writeln!(out, "\n{summary}")?;
+        out.flush()?;
     }
     for complaint in known.iter().flat_map(KnownFailures::complaints) {
         complain(&complaint.to_string());
         outcome.add(Outcome::Findings);
     }
     Ok(outcome)
+}
+
+/// What became of several inputs.
+#[derive(Default)]
+struct Summary {
+    inputs: usize,
+    fine: usize,
+    classes: BTreeMap<String, usize>,
+    /// In how many inputs each must clause is broken.
+    clauses: BTreeMap<String, usize>,
+}
+
+impl Summary {
+    fn add(&mut self, judgement: &Judgement, fine: bool) {
+        self.inputs += 1;
+        self.fine += usize::from(fine);
+        if let Some(verdict) = &judgement.verdict {
+            *self.classes.entry(verdict.class.to_string()).or_default() += 1;
+        }
+        let broken = judgement.findings.iter().filter(|finding| finding.fails());
+        for clause in broken.map(|finding| &finding.clause).collect::<BTreeSet<_>>() {
+            *self.clauses.entry(clause.clone()).or_default() += 1;
+        }
+    }
+}
+
+/// `12 inputs: 10 fine, 2 not · ok 10, rate_limit 2`, then the clauses that most of them break.
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bad = self.inputs - self.fine;
+        let style = if bad == 0 { GOOD } else { BAD };
+        write!(f, "{style}{} inputs{style:#}: {} fine, {bad} not", self.inputs, self.fine)?;
+        let classes = self.classes.iter().map(|(class, count)| format!("{class} {count}"));
+        let classes = classes.collect::<Vec<_>>().join(", ");
+        if !classes.is_empty() {
+            write!(f, " · {classes}")?;
+        }
+        let mut clauses: Vec<_> = self.clauses.iter().collect();
+        clauses.sort_by_key(|(clause, count)| (std::cmp::Reverse(**count), clause.as_str()));
+        for (clause, count) in clauses.iter().take(MOST_CLAUSES) {
+            write!(f, "\n  {count:>4} break {clause}")?;
+        }
+        if clauses.len() > MOST_CLAUSES {
+            write!(f, "\n       {FAINT}and {} more clauses{FAINT:#}", clauses.len() - MOST_CLAUSES)?;
+        }
+        Ok(())
+    }
 }
 
 /// How the target of an input was started and how it ended, as far as that is known.
@@ -170,12 +250,12 @@ impl JudgeArgs {
         let flag = self.env.iter().rev().find(|(name, _)| name == "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
         options.heuristics = !self.no_heuristics;
         options.background_disabled = flag.map(|(_, value)| value == "1");
-        options.profile = self.profile;
+        options.profile = self.reading;
         options.exit = self.exit_code.map(Exit::with_code);
         if let Some(path) = &self.stderr {
             let mut stderr = Vec::new();
-            let file = Masked::new(document::open(path).map_err(unreadable(path))?);
-            file.take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(unreadable(path))?;
+            let file = document::open(path).map_err(unreadable(path))?;
+            Masked::new(file).take(STDERR_HEAD as u64).read_to_end(&mut stderr).map_err(unreadable(path))?;
             options.stderr = Some(stderr);
         }
         Ok(options)

@@ -14,6 +14,7 @@ use crate::run::target::Located;
 use crate::run::{KnownFailures, contracts_of};
 use crate::shell::shell_word;
 use crate::text::printable;
+use crate::text::trouble;
 use crate::time;
 
 /// The list that is written where none is named.
@@ -57,8 +58,9 @@ impl KnownFailuresArgs {
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let message = format!(
-                    "{}: {error}; write one with: clawgate run --update-known-failures",
-                    path.display()
+                    "{}: {}; write one with: clawgate run --update-known-failures",
+                    path.display(),
+                    trouble(&path, &error)
                 );
                 return Err(CommandError::Usage(message));
             }

@@ -9,7 +9,7 @@ use super::output::raw_stdout;
 use super::{CommandError, definition};
 use crate::exit_code::Outcome;
 
-/// Prints the manual page, or writes a page for each command into a folder
+/// Print the manual page, or write a page for each command into a folder
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

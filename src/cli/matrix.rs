@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::cases::{CaseArgs, Workspace, install, start};
 use super::output::say;
 use super::project::{Project, variable};
+use super::typed::whole;
 use super::{CommandError, Format, FormatArg, complain};
 use crate::drift::{CaseSet, Effect, Lookup, RecordedVersions, matrix};
 use crate::exit_code::Outcome;
@@ -39,7 +40,7 @@ pub(super) struct MatrixArgs {
     #[arg(value_name = "TARGET@A..B|DIR", required = true)]
     what: Vec<String>,
     /// How many versions are looked at first, evenly
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 2, u16::MAX))]
     sample: u16,
     /// How many more are looked at to find the version of a change
     #[arg(long, value_name = "N", default_value_t = 8)]
@@ -71,8 +72,14 @@ pub(super) fn run(args: &MatrixArgs) -> Result<Outcome, CommandError> {
         }
     };
     let terms = project.terms(args.contract.as_deref())?;
-    let mut versions =
-        Versions { source, looked: Vec::new(), folder: folder.path(), project: &project, args };
+    let mut versions = Versions {
+        source,
+        looked: Vec::new(),
+        most: order.len().min(args.sample.into()),
+        folder: folder.path(),
+        project: &project,
+        args,
+    };
     let mut found = matrix(&order, args.sample.into(), args.bisect.into(), &mut versions, &terms)?;
     let mut looked = versions.looked;
     looked.sort_by(|a, b| version::compare(a, b));
@@ -134,6 +141,8 @@ struct Versions<'a> {
     source: Source,
     /// Those that could be had.
     looked: Vec<String>,
+    /// How many are looked at, unless something has to be narrowed down.
+    most: usize,
     folder: &'a Path,
     project: &'a Project,
     args: &'a MatrixArgs,
@@ -177,8 +186,10 @@ impl Versions<'_> {
         let folder = cache_folder(variable).map(|cache| installed(&cache, &target.name, version));
         let was_there = folder.as_ref().is_some_and(|folder| folder.exists());
         install(target, version)?;
+        let part = format!("version {} of up to {}", self.looked.len() + 1, self.most);
         let located = target.clone().at_version(version).locate(variable, Demands::default())?;
-        let cases = self.args.cases.record(&located, self.project, session, &self.folder.join(version));
+        let cases =
+            self.args.cases.record(&located, self.project, session, &self.folder.join(version), &part);
         if let Some(folder) = folder.filter(|_| self.args.discard && !was_there) {
             // What cannot be removed is only in the way.
             _ = std::fs::remove_dir_all(folder);

@@ -7,10 +7,11 @@ use super::error::unwritable;
 use super::out::OutFolder;
 use super::reports::{ReportArgs, finish};
 use crate::exit_code::Outcome;
+use crate::report::Progress;
 use crate::report::merge::{Log, MergeError, folders, merge};
 use crate::run::{Event, LastRun};
 
-/// Puts the results of shards together, as if one run had made them
+/// Put the results of shards together, as if one run had made them
 ///
 /// Each shard leaves plain files in its --out folder; carry them to one place by whatever means there is. A whole run
 /// can be given too, to make further reports of it.
@@ -55,10 +56,13 @@ pub(super) fn run(args: &MergeArgs) -> Result<Outcome, CommandError> {
 }
 
 fn read(args: &MergeArgs) -> Result<Vec<Event>, MergeError> {
-    let mut logs = Vec::new();
+    let (mut logs, progress) = (Vec::new(), Progress::start(true, 0));
     for path in &args.folders {
         for folder in folders(path, &args.out)? {
+            let name = folder.display().to_string();
+            progress.begin(&name);
             logs.push(Log::read(&folder)?);
+            progress.end(&name, false);
         }
     }
     merge(logs, &args.out)

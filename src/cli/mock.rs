@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::output::{data, tell, typed};
 use super::project::Project;
+use super::typed::whole;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code;
 use crate::harness::mock::fault;
@@ -23,7 +24,7 @@ use crate::run::scenario::Scenario;
 use crate::run::scenario::library;
 use crate::text::printable;
 
-/// Serves a scripted Anthropic API on loopback until Ctrl-C, then says what was asked of it.
+/// Serve a scripted Anthropic API on loopback until Ctrl-C, then say what was asked of it
 ///
 /// The first line on standard output is the base URL: point `ANTHROPIC_BASE_URL` at it. Requests are listed on standard
 /// error as they come; with --format json they are lines of standard output. A program that starts it holds it by
@@ -36,7 +37,7 @@ pub(super) struct Args {
     #[arg(default_value = "plain")]
     scenario: String,
     /// The port on 127.0.0.1; a free one by default.
-    #[arg(long, value_name = "N", env = "CLAWGATE_MOCK_PORT")]
+    #[arg(long, value_name = "N", env = "CLAWGATE_MOCK_PORT", value_parser = |text: &str| whole(text, 0, u16::MAX))]
     port: Option<u16>,
     /// Misbehave: `name:key=value,…`, instead of the scenario's own faults in the turns it selects. Repeatable: the
     /// faults of a turn follow each other, attempt by attempt. See the list under --help.
@@ -48,14 +49,14 @@ pub(super) struct Args {
     /// Exit with 100 when a request matched nothing or was invalid, or a turn was never asked for.
     #[arg(long)]
     strict: bool,
-    /// Does not list the requests as they come.
+    /// Do not list the requests as they come
     #[arg(long, short)]
     quiet: bool,
-    /// Is held by standard input: a line asks for a summary so far, which comes once no answer is being written; the
+    /// Be held by standard input: a line asks for a summary so far, which comes once no answer is being written; the
     /// end of it stops, as Ctrl-C does.
     #[arg(long)]
     stdin: bool,
-    /// Gives the whole body of each request too, as its `content`; what looks like a credential is masked. Needs
+    /// Give the whole body of each request too, as its `content`; what looks like a credential is masked. Needs
     /// --format json.
     #[arg(long)]
     bodies: bool,

@@ -11,6 +11,7 @@ mod events;
 mod explain;
 mod fail_on;
 mod golden;
+mod help;
 mod init;
 mod judge;
 mod known_failures;
@@ -27,11 +28,12 @@ mod reports;
 mod run;
 mod sweep;
 mod target;
+mod typed;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::events::Profile;
 use crate::harness::supervise::{self, Containment};
@@ -42,8 +44,11 @@ use output::{Format, FormatArg, complain};
 
 /// Proves that an agent command line keeps its JSON contract, and says why when it does not.
 #[derive(Debug, Parser)]
-#[command(version, about, propagate_version = true)]
+#[command(version, about, propagate_version = true, disable_help_subcommand = true)]
 struct Cli {
+    /// Whether what is for people is coloured; auto follows the terminal and `NO_COLOR`
+    #[arg(long, global = true, display_order = 900, value_enum, value_name = "WHEN", default_value_t = Color::Auto, env = "CLAWGATE_COLOR")]
+    color: Color,
     #[command(subcommand)]
     command: Command,
 }
@@ -68,6 +73,26 @@ enum Command {
     Init(init::InitArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
+    Help(help::HelpArgs),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    /// From here on everything for people is written so.
+    fn choose(self) {
+        let choice = match self {
+            Self::Auto => return,
+            Self::Always => anstream::ColorChoice::Always,
+            Self::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
 }
 
 /// The strongest containment: whatever this program is called, it is clawgate.
@@ -77,7 +102,7 @@ fn containment() -> Containment {
 
 /// The whole command line, for what is made from its definition.
 fn definition() -> clap::Command {
-    Cli::command()
+    help::arranged(Cli::command())
 }
 
 /// A profile of event logs by its name.
@@ -95,7 +120,15 @@ pub fn main() -> ExitCode {
     if let Ok(role) = std::env::var(reference::ACT_AS) {
         return reference::main(&role);
     }
-    let result = match Cli::parse().command {
+    let typed = definition().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    let command = match typed {
+        Ok(cli) => {
+            cli.color.choose();
+            cli.command
+        }
+        Err(error) => typed::explained(error, &definition(), |name| std::env::var(name).ok()).exit(),
+    };
+    let result = match command {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
         Command::Diff(args) => diff::run(&args),
@@ -114,6 +147,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
+        Command::Help(args) => help::run(&args),
     };
     let outcome = result.unwrap_or_else(|error| error.told());
     ExitCode::from(u8::from(outcome))

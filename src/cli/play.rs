@@ -11,7 +11,7 @@ use super::output::raw_stdout;
 use crate::exit_code::Outcome;
 use crate::recording::{Facts, Recording};
 
-/// Acts as the recorded command line: its bytes, its pace, its channels and its exit status
+/// Act as the recorded command line: its bytes, its pace, its channels and its exit status
 ///
 /// Arguments after `--` are accepted and ignored, so that it can stand in for the program: a script of one line that
 /// calls it is a double of the recorded run.

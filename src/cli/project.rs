@@ -15,7 +15,7 @@ use crate::harness::supervise::Demands;
 use crate::run::Suite;
 use crate::run::scenario::Scenario;
 use crate::run::scenario::library;
-use crate::run::target::{Choice, Located, TARGETS, Target};
+use crate::run::target::{Choice, Located, TARGETS, Target, own_names};
 use crate::text::nearest;
 
 /// Where recordings go unless something else is said.
@@ -127,17 +127,8 @@ impl Project {
 
     /// The names of all targets: those that are built in, then the project's own.
     pub(super) fn target_names(&self) -> Vec<String> {
-        let mut own: Vec<String> = Vec::new();
-        for entry in
-            self.target_folder().and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten()
-        {
-            let path = entry.path();
-            let name = path.file_stem().and_then(|name| name.to_str());
-            let is_target = path.extension().is_some_and(|extension| extension == "toml");
-            own.extend(name.filter(|_| is_target).map(str::to_owned));
-        }
+        let mut own = own_names(self.target_folder());
         own.retain(|name| TARGETS.iter().all(|(known, _)| known != name));
-        own.sort();
         let built_in = TARGETS.iter().map(|(name, _)| (*name).to_owned());
         built_in.chain(own).collect()
     }

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 
+use super::output::say;
 use super::{CommandError, Format};
 use crate::document;
 use crate::exit_code::Outcome;
@@ -11,13 +12,11 @@ use crate::report::{
     Baseline, Context, Kind, Options, ReportRequest, Sinks, Terminal, Verbosity, columns_of,
 };
 use crate::run::{RecordedFolder, Tested};
-
-/// Columns where nobody looks at a terminal.
-const COLUMNS: usize = 100;
+use crate::text::trouble;
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct ReportArgs {
-    /// A report: terminal, json, junit, sarif, github, gitlab, markdown, html or conformance. PATH may be `-`; without
+    /// A report: terminal, json, junit, tap, sarif, github, gitlab, markdown, html or conformance. PATH may be `-`; without
     /// it the report goes to its usual file in --out, or to standard output (terminal, json, github). Several at once
     #[arg(
         long,
@@ -174,7 +173,12 @@ fn percent(text: &str) -> Result<f64, String> {
 
 /// Ends the reports, tells of those that are lost, and answers with the outcome that follows from that alone.
 pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> Outcome {
-    let (report, lost) = sinks.finish();
+    let (report, lost, written) = sinks.finish();
+    // The events are ours, and every run has them.
+    let told = written.iter().filter(|path| path.file_name().is_none_or(|name| name != EVENTS_FILE));
+    for path in told {
+        say(&format!("wrote {}", path.display()));
+    }
     let mut outcome = Outcome::Ok;
     if let (Some(wanted), Ok(here)) = (args.min_coverage, std::env::current_dir()) {
         let (judged, exercised) = Tested::of(&report.cases, &here).clauses();
@@ -198,14 +202,14 @@ pub(super) fn finish(args: &ReportArgs, sinks: Sinks) -> Outcome {
 fn baseline(path: &Path) -> Result<Baseline, String> {
     let at = |reason: String| format!("{}: {reason}", path.display());
     let text = document::read(path).map_err(|error| {
-        at(format!("{error}; --baseline takes what an earlier --report sarif=PATH wrote"))
+        at(format!("{}; --baseline takes what an earlier --report sarif=PATH wrote", trouble(path, &error)))
     })?;
     Baseline::parse(&text).map_err(at)
 }
 
-/// How wide what people see may be.
-fn columns() -> usize {
+/// How wide what people see may be; none where nobody says so and no terminal is there to be looked at.
+fn columns() -> Option<usize> {
+    let said = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let stdout = io::stdout();
-    let of_terminal = if stdout.is_terminal() { columns_of(&stdout) } else { None };
-    of_terminal.unwrap_or(COLUMNS)
+    said.or_else(|| if stdout.is_terminal() { columns_of(&stdout) } else { None })
 }

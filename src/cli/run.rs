@@ -14,23 +14,26 @@ use super::golden::advice::SnapshotAdvice;
 use super::golden::flag::{tell_orphans, tell_summary, unreadable_snapshot};
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
 use super::out::OutFolder;
+use super::output::note;
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
+use super::typed::whole;
 use super::{CommandError, Format, complain};
+use crate::classify::Class;
 use crate::config::{self, Profile};
 use crate::exit_code::Outcome;
 use crate::harness::supervise::{Demands, NetworkMode};
 use crate::report::{Context, Progress};
 use crate::run::target::Located;
 use crate::run::{
-    Event, Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Scope, Shard, Suite, Touched, cut,
-    idle_filter, plan, run as run_cases, select,
+    Event, Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Scope, Shard, Suite, Touched, contracts_of,
+    cut, idle_filter, left_out, plan, run as run_cases, select,
 };
 use crate::schema;
-use crate::text::{nearest, printable};
+use crate::text::{nearest, printable, trouble};
 use crate::time;
 
-/// Runs scenarios on targets, records what happens, and judges it
+/// Run scenarios on targets, record what happens, and judge it
 ///
 /// Without a target the whole built-in suite runs on `reference`, an agent command line inside clawgate.
 #[derive(Debug, Clone, clap::Args)]
@@ -61,10 +64,10 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "SECONDS", env = "CLAWGATE_TIMEOUT", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Try a case that failed so many times again; one that then passes is flaky [default: 0]
-    #[arg(long, value_name = "N", env = "CLAWGATE_RETRIES")]
+    #[arg(long, value_name = "N", env = "CLAWGATE_RETRIES", value_parser = |text: &str| whole(text, 0, u32::MAX))]
     retries: Option<u32>,
     /// Run each case so many times [default: 1]
-    #[arg(long, value_name = "N", env = "CLAWGATE_REPEAT", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", env = "CLAWGATE_REPEAT", value_parser = |text: &str| whole(text, 1, u32::MAX))]
     repeat: Option<u32>,
     /// Only what failed the last time
     #[arg(long, value_enum, value_name = "WHICH")]
@@ -143,7 +146,7 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().filter(|seconds| *seconds > 0.0);
     seconds
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| "expected seconds, such as 30".into())
+        .ok_or_else(|| "expected seconds as a number without a unit, such as 30 or 0.5".into())
 }
 
 /// Runs the command.
@@ -208,6 +211,16 @@ impl RunArgs {
         if let Some(complaint) = mistyped_contract(&suite, &targets) {
             return Err(CommandError::Usage(complaint));
         }
+        if let Some(complaint) = mistyped_clause(&planned, &targets)? {
+            return Err(CommandError::Usage(complaint));
+        }
+        if let Some(complaint) = unanswered(&planned) {
+            return Err(CommandError::Usage(complaint));
+        }
+        if args.out().exists() && !args.out().is_dir() {
+            let message = format!("--out {}: is a file, and a directory is expected", args.out().display());
+            return Err(CommandError::Usage(message));
+        }
         if let Some(file) = args.idle_file(&planned) {
             let on = args.target.join(", ");
             return none(format!("{file}: no case of it runs on {on}, which promises other contracts"));
@@ -240,6 +253,9 @@ impl RunArgs {
         scope.cut(&planned);
         if args.list {
             return list(&planned, args.reports.format());
+        }
+        for target in &targets {
+            tell_left_out(&suite, target);
         }
         let golden = args.golden.options(&targets)?;
         let mut outcome = match &golden {
@@ -362,7 +378,7 @@ impl RunArgs {
         options.retries = self.retries.unwrap_or(0);
         options.fail_fast = self.fail_fast;
         options.started_at = time::rfc3339(time::now());
-        let progress = Progress::start(self.reports.shows_progress());
+        let progress = Progress::start(self.reports.shows_progress(), 0);
         let snapshots = SnapshotAdvice::new(self.golden.folder(), project);
         let finished = run_cases(planned, &context, &options, last, &mut |event| {
             let mut event = event.clone();
@@ -373,7 +389,7 @@ impl RunArgs {
         });
         drop(progress);
         if let Err(error) = last.save(self.out()) {
-            complain(&format!("{}: {error}", self.out().display()));
+            complain(&format!("{}: {}", self.out().display(), trouble(self.out(), &error)));
         }
         let mut outcome = Outcome::from(finished.exit_code);
         outcome.add(context.golden.as_ref().map_or(Outcome::Ok, tell_summary));
@@ -430,4 +446,54 @@ fn mistyped_contract(suite: &Suite, targets: &[Arc<Located>]) -> Option<String> 
             source.file, source.line, case.contract
         ))
     })
+}
+
+/// What to say of a finding that a scenario expects and no contract has: it could only ever be stale.
+fn mistyped_clause(planned: &[Planned], targets: &[Arc<Located>]) -> Result<Option<String>, CommandError> {
+    let contracts = contracts_of(targets)?;
+    let is_known = |clause: &str| contracts.iter().any(|contracts| contracts.has_clause(clause));
+    let expected =
+        planned.iter().flat_map(|case| case.expect.findings.iter().map(move |clause| (case, clause)));
+    let Some((case, clause)) = expected.into_iter().find(|(_, clause)| !is_known(clause)) else {
+        return Ok(None);
+    };
+    let place = case.case.source.as_ref().map_or_else(String::new, |at| format!("{}:{}: ", at.file, at.line));
+    let known = contracts.iter().flat_map(|contracts| contracts.clauses_of(&case.case.contract));
+    let known: Vec<String> = known.collect();
+    let hint = match nearest(clause, known.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("clawgate contract show {} lists its clauses", case.case.contract),
+    };
+    Ok(Some(format!("{place}{}: expects a finding of an unknown clause `{clause}`; {hint}", case.case.name)))
+}
+
+/// What to say of a scenario of the user's that asks a question which no turn answers.
+fn unanswered(planned: &[Planned]) -> Option<String> {
+    planned.iter().find_map(|case| {
+        let source = case.case.source.as_ref()?;
+        let asks = case.run.whole_prompt().is_some() && case.expect.verdict == Class::Ok;
+        let is_answered = !case.script.turns.is_empty() || case.expect.requests.is_some_and(|asked| asked.min == 0);
+        (asks && !is_answered).then(|| {
+            format!(
+                "{}:{}: {} asks a question and has no turn that answers it; write [[api.turns]], name a script with \
+                 api = \"plain\", or say requests = 0 in [expect]",
+                source.file, source.line, case.case.name
+            )
+        })
+    })
+}
+
+/// Says which cases a target is spared, since it does not claim what they need.
+fn tell_left_out(suite: &Suite, target: &Located) {
+    let counts = left_out(suite, target);
+    let total: u64 = counts.values().sum();
+    if total > 0 {
+        let parts: Vec<String> = counts.iter().map(|(ability, count)| format!("{ability} {count}")).collect();
+        let (cases, they) = if total == 1 { ("case is", "it needs") } else { ("cases are", "they need") };
+        note(&format!(
+            "{total} {cases} left out on {}, which does not claim what {they}: {} (`can` in its file claims it)",
+            target.choice,
+            parts.join(", ")
+        ));
+    }
 }

@@ -7,17 +7,19 @@ use tokio::sync::Semaphore;
 
 use super::output::data;
 use super::project::Project;
+use super::typed::whole;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::harness::mock::Script;
 use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
 use crate::harness::threads;
+use crate::report::Progress;
 use crate::run::scenario::Scenario;
 use crate::shell::shell_word;
 use crate::text::printable;
 
-/// Derives every cut point times every fault from a healthy scenario, and shows each on the wire.
+/// Derive every cut point times every fault from a healthy scenario, and show each on the wire
 ///
 /// Each case is played on a server of its own by a raw client, and what came is compared with what the fault promises,
 /// byte for byte. The id of a case names it for ever: --case ID plays it again, and the command beside it serves it to
@@ -26,17 +28,17 @@ use crate::text::printable;
 pub(super) struct Args {
     /// A scenario file, or the name of a built-in scenario.
     scenario: String,
-    /// Only lists the cases.
+    /// List the cases and stop
     #[arg(long)]
     list: bool,
-    /// Only the case of this id. Repeatable.
+    /// Only these cases: the id of one, or its beginning
     #[arg(long, value_name = "ID")]
     case: Vec<String>,
     /// Only cases whose id contains this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
-    /// How many cases are played at once.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// How many cases run at a time
+    #[arg(long, short, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 1_u16, 64))]
     jobs: u16,
     #[command(flatten)]
     format: FormatArg,
@@ -59,13 +61,13 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CommandError> {
 fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandError> {
     let all = cases(&scenario.name, &scenario.script);
     for id in &args.case {
-        if !all.iter().any(|case| case.id == *id) {
+        if !all.iter().any(|case| case.id.starts_with(id.as_str())) {
             let message = format!("{} has no case {id}; --list lists them", args.scenario);
             return Err(CommandError::Usage(message));
         }
     }
     let chosen = |case: &SweepCase| {
-        (args.case.is_empty() || args.case.contains(&case.id))
+        (args.case.is_empty() || args.case.iter().any(|id| case.id.starts_with(id.as_str())))
             && args.filter.as_ref().is_none_or(|text| case.id.contains(text.as_str()))
     };
     let selected: Vec<SweepCase> = all.into_iter().filter(chosen).collect();
@@ -90,6 +92,8 @@ async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outc
         }));
     }
     let (mut outcome, mut passed, mut failed, mut skipped) = (Outcome::Ok, 0, 0, 0);
+    let progress = Progress::start(true, running.len());
+    progress.note(|| "playing faults".to_owned());
     for task in running {
         let (case, played) = match task.await {
             Ok(done) => done,
@@ -98,6 +102,7 @@ async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outc
                 continue;
             }
         };
+        progress.end("", matches!(played, Ok(Played { mismatch: Some(_), .. })));
         match &played {
             Ok(Played { mismatch: None, .. }) => passed += 1,
             Ok(_) => {
@@ -107,8 +112,9 @@ async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outc
             Err(PlayError::Unreachable(_)) => skipped += 1,
             Err(_) => outcome.add(Outcome::Environment),
         }
-        show(args, &case, Some(&played));
+        progress.aside(|| show(args, &case, Some(&played)));
     }
+    drop(progress);
     if passed == 0 && outcome == Outcome::Ok {
         outcome = CommandError::NothingSelected("no case could be played".into()).told();
     }

@@ -11,11 +11,11 @@ use super::{CommandError, Format};
 use crate::exit_code::Outcome;
 use crate::harness::supervise::Demands;
 use crate::reference::MISBEHAVIOURS;
-use crate::run::target::Located;
+use crate::run::target::{Located, cache_folder, installed_versions};
 use crate::run::{LastRun, RunOptions, cases_on, run as run_cases};
 use crate::text::printable;
 
-/// Lists, installs and examines targets
+/// List, install and examine targets
 #[derive(Debug, clap::Args)]
 pub(super) struct TargetArgs {
     #[command(subcommand)]
@@ -24,7 +24,7 @@ pub(super) struct TargetArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum TargetCommand {
-    /// The targets there are, and where each is found
+    /// List the targets, and where each is found
     List {
         /// Also how the reference target can be told to misbehave
         #[arg(long)]
@@ -32,7 +32,7 @@ enum TargetCommand {
         #[command(flatten)]
         format: super::FormatArg,
     },
-    /// Installs a version of a target through npm into the cache: claude@2.1.197
+    /// Install a version of a target through npm into the cache: claude@2.1.197, or claude@latest
     ///
     /// Exactly that version, and nothing of it is executed. Older versions of the Claude CLI are scripts, for which Node.js
     /// is needed. The cache is `CLAWGATE_CACHE`, else clawgate in the user's cache; a folder in it can be removed at any time.
@@ -41,7 +41,7 @@ enum TargetCommand {
         #[arg(value_name = "TARGET@VERSION")]
         what: String,
     },
-    /// Whether a target is found, says its version, starts, and answers over loopback
+    /// Examine whether a target is found, says its version, starts, and answers over loopback
     Doctor {
         /// The targets to examine [default: all]
         #[arg(value_name = "T")]
@@ -67,6 +67,8 @@ fn list(format: Format) -> Result<Outcome, CommandError> {
         let description = choice.target.description.clone();
         let contracts: Vec<String> =
             choice.target.speaks.iter().map(|speaks| speaks.contract.clone()).collect();
+        let installed =
+            cache_folder(variable).map(|cache| installed_versions(&cache, &name)).unwrap_or_default();
         let found = choice.locate(variable, Demands::default());
         let (program, version) = match &found {
             Ok(located) => (Some(located.program.display().to_string()), located.version.clone()),
@@ -76,7 +78,7 @@ fn list(format: Format) -> Result<Outcome, CommandError> {
             Format::Json => {
                 let value = json!({
                     "type": "target", "target": name, "description": description, "contracts": contracts,
-                    "program": program, "version": version,
+                    "program": program, "version": version, "installed": installed,
                 });
                 writeln!(out, "{value}")?;
             }
@@ -84,6 +86,11 @@ fn list(format: Format) -> Result<Outcome, CommandError> {
                 let place = program.map_or("not installed".into(), |program| format!("{program} {version}"));
                 writeln!(out, "{name:<10} {}", printable(&description))?;
                 writeln!(out, "{:<10} {} · {}", "", printable(place.trim_end()), contracts.join(", "))?;
+                if !installed.is_empty() {
+                    let versions = installed.iter().map(|version| format!("{name}@{version}"));
+                    let versions = versions.collect::<Vec<_>>().join(", ");
+                    writeln!(out, "{:<10} installed: {}", "", printable(&versions))?;
+                }
             }
         }
     }
@@ -108,7 +115,7 @@ fn list_misbehaviours(format: Format) -> Result<Outcome, CommandError> {
 fn install(what: &str) -> Result<Outcome, CommandError> {
     let Some((name, version)) = what.split_once('@') else {
         return Err(CommandError::Usage(format!(
-            "{what}: expected a target and its version, such as claude@2.1.197"
+            "{what}: expected a target and its version, such as claude@2.1.197 or claude@latest"
         )));
     };
     let program = super::cases::install(&Project::open()?.target(name)?.target, version)?;

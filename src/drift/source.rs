@@ -14,7 +14,7 @@ use crate::golden::{
 use crate::judge::{InputError, Source, find};
 use crate::recording::{Recording, RecordingError};
 use crate::schema::FileError;
-use crate::text::Masked;
+use crate::text::{Masked, trouble};
 
 /// The cases of one side.
 #[derive(Debug, Clone, Default)]
@@ -43,7 +43,7 @@ pub enum SourceError {
     #[error(transparent)]
     Recording(#[from] RecordingError),
     /// A file cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file that cannot be read.
         path: PathBuf,

@@ -26,7 +26,7 @@ use super::spec::{Kind, Spec, digest};
 use super::transcript;
 use super::trial::{Arm, Status, Trial, TrialId};
 use crate::harness::sweep_partial;
-use crate::text::{Masker, printable_json};
+use crate::text::{Masker, printable_json, trouble};
 
 const TRIAL_FILE: &str = "trial.json";
 const ITERATION_FILE: &str = "iteration.json";
@@ -111,7 +111,7 @@ fn outcome(settings: &Value) -> Value {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         path: PathBuf,
         /// What the operating system said.

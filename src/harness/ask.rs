@@ -18,13 +18,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// More of an answer is not read.
 const MOST_BYTES: usize = 4096;
 
-/// The beginning of what a program prints when it is started with these arguments.
+/// The beginning of what a program prints when it is started with these arguments, and how it failed if it did.
 pub(crate) fn ask(
     pool: &Pool,
     demands: Demands,
     program: &Path,
     args: &[String],
-) -> Result<Vec<u8>, RecordError> {
+) -> Result<Answer, RecordError> {
     let mut room = Room::new()?;
     let prepared = pool.prepare(demands, room.root(), memory::bytes_for_a_room())?;
     let Place { room: inside, .. } = prepared.place;
@@ -56,23 +56,39 @@ pub(crate) fn ask(
         requests: None,
         cancel: stop.as_fd(),
     };
-    let mut answer = Answer(Vec::new());
-    if let Err(error) = capture::watch(&mut supervisor, outlets, watch, &mut answer) {
-        supervisor.give_up(room.root());
-        return Err(error.into());
+    let mut answer = Answer::default();
+    match capture::watch(&mut supervisor, outlets, watch, &mut answer) {
+        Ok(captured) => {
+            let exit = captured.exit;
+            answer.failure = (exit.code != Some(0)).then(|| exit.to_string());
+            Ok(answer)
+        }
+        Err(error) => {
+            supervisor.give_up(room.root());
+            Err(error.into())
+        }
     }
-    Ok(answer.0)
 }
 
-struct Answer(Vec<u8>);
+/// What a program said to a question.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) stdout: Vec<u8>,
+    /// Its beginning.
+    pub(crate) stderr: Vec<u8>,
+    /// How it ended, if not with exit code 0.
+    pub(crate) failure: Option<String>,
+}
 
 impl Sink for Answer {
     fn stdout(&mut self, bytes: &[u8], _: Instant) -> io::Result<()> {
-        self.0.extend_from_slice(bytes);
+        self.stdout.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn stderr(&mut self, _: &[u8]) -> io::Result<()> {
+    fn stderr(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let room = MOST_BYTES.saturating_sub(self.stderr.len());
+        self.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
         Ok(())
     }
 }

@@ -68,6 +68,14 @@ impl<'v> JsonView<'v> {
         }
     }
 
+    /// Whether this is a string without any characters.
+    pub(crate) fn is_empty_text(self) -> bool {
+        match self {
+            Self::Scanned(node) => node.is_text(""),
+            Self::Built(value) => value.as_str().is_some_and(str::is_empty),
+        }
+    }
+
     #[inline]
     pub(crate) fn boolean(self) -> Option<bool> {
         match self {

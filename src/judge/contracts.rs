@@ -142,6 +142,17 @@ impl Contracts {
         named.flat_map(Contract::clauses).find(|known| known.id == clause)
     }
 
+    /// The clauses that a run of this contract is held to, as findings name them.
+    #[cfg(feature = "cli")]
+    pub(crate) fn clauses_of(&self, contract: &str) -> Vec<String> {
+        let sets = self.chosen.iter().chain(self.get(contract)).filter(|set| set.name() == contract);
+        let named = |known: &Contract| {
+            let name = known.name().to_owned();
+            known.clauses().iter().map(move |clause| format!("{name}/{}", clause.id)).collect::<Vec<_>>()
+        };
+        sets.flat_map(ContractSet::contracts).flat_map(named).collect()
+    }
+
     /// What `clawgate explain` finds a clause by: as findings name it, and one of the user's by the path of its contract.
     #[cfg(feature = "testing")]
     pub(crate) fn place_of(&self, id: &str) -> String {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::events::segments;
 use crate::recording::{Recording, RecordingError};
+use crate::text::trouble;
 
 /// One thing to judge.
 #[derive(Debug, Clone)]
@@ -57,7 +58,7 @@ pub enum Source {
 #[non_exhaustive]
 pub enum InputError {
     /// A file or directory cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file or directory.
         path: PathBuf,

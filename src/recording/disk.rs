@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::input::Input;
 use super::{Facts, FactsError};
-use crate::text::{Masked, Masker};
+use crate::text::{Masked, Masker, trouble};
 
 /// The file that makes a directory a recording.
 pub const FACTS_FILE: &str = "recording.json";
@@ -58,7 +58,7 @@ fn open(path: &Path) -> io::Result<File> {
 #[non_exhaustive]
 pub enum RecordingError {
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file that could not be used.
         path: PathBuf,

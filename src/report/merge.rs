@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::run::{CaseFinished, Event, ListedFailure, RunFinished, RunStarted, SCHEMA_VERSION};
+use crate::text::trouble;
 
 /// The file with a run's events in its output folder.
 pub const EVENTS_FILE: &str = "events.ndjson";
@@ -26,7 +27,7 @@ pub struct Log {
 #[non_exhaustive]
 pub enum MergeError {
     /// A file cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file of the shard.
         path: PathBuf,

@@ -3,6 +3,7 @@
 //! A run is told by one stream of events. [`Sinks`] passes each of them to every report that is wished for; reports
 //! that are one document are rendered from the `RunReport` when the run is over.
 
+mod cause;
 mod conformance;
 mod context;
 mod document;
@@ -28,8 +29,10 @@ mod run_report;
 mod sarif;
 mod sinks;
 pub(crate) mod style;
+mod tap;
 mod terminal;
 pub(crate) mod timeline;
+mod wrap;
 
 pub use context::Context;
 pub(crate) use drift::{drift_markdown, drift_text, effect_style, matrix_text};

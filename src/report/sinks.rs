@@ -10,10 +10,10 @@ use super::document::{self, RenderError};
 use super::run_report::RunReport;
 use super::sarif::Baseline;
 use super::terminal::Terminal;
-use super::{conformance, github, gitlab, html, junit, markdown, sarif};
+use super::{conformance, github, gitlab, html, junit, markdown, sarif, tap};
 use crate::run::Event;
 use crate::run::Recorded;
-use crate::text::{Masker, nearest, printable_json};
+use crate::text::{Masker, nearest, printable_json, trouble};
 
 /// A kind of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,8 @@ pub enum Kind {
     Json,
     /// XML for the test tab of a CI system.
     Junit,
+    /// Lines of the Test Anything Protocol.
+    Tap,
     /// JSON for code scanning.
     Sarif,
     /// Annotations and a step summary for GitHub Actions.
@@ -41,10 +43,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of the documentation.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Terminal,
         Self::Json,
         Self::Junit,
+        Self::Tap,
         Self::Sarif,
         Self::Github,
         Self::Gitlab,
@@ -59,6 +62,7 @@ impl Kind {
             Self::Terminal => "terminal",
             Self::Json => "json",
             Self::Junit => "junit",
+            Self::Tap => "tap",
             Self::Sarif => "sarif",
             Self::Github => "github",
             Self::Gitlab => "gitlab",
@@ -73,6 +77,7 @@ impl Kind {
         match self {
             Self::Terminal | Self::Json | Self::Github => None,
             Self::Junit => Some("junit.xml"),
+            Self::Tap => Some("report.tap"),
             Self::Sarif => Some("report.sarif"),
             Self::Gitlab => Some("gl-code-quality-report.json"),
             Self::Markdown => Some("report.md"),
@@ -250,8 +255,8 @@ impl Sinks {
         }
     }
 
-    /// Writes what is written at the end, and says which reports are lost.
-    pub fn finish(mut self) -> (RunReport, Vec<LostReport>) {
+    /// Writes what is written at the end, and says which reports are lost and which files are there.
+    pub fn finish(mut self) -> (RunReport, Vec<LostReport>, Vec<PathBuf>) {
         for sink in &mut self.all {
             if sink.error.is_some() || sink.stream.is_some() {
                 continue;
@@ -260,12 +265,18 @@ impl Sinks {
                 sink.error = Some(reason);
             }
         }
+        let written =
+            self.all.iter().filter(|sink| sink.error.is_none()).filter_map(|sink| match &sink.destination {
+                Destination::File { path, .. } => Some(path.clone()),
+                Destination::Stdout | Destination::Stderr => None,
+            });
+        let written = written.collect();
         let lost = self.all.into_iter().filter_map(|sink| {
             let (reason, unread) = sink.error?;
             Some(LostReport { kind: sink.kind, destination: sink.destination.name(), reason, unread })
         });
         let lost = lost.collect();
-        (self.report, lost)
+        (self.report, lost, written)
     }
 }
 
@@ -296,7 +307,11 @@ impl Sink {
     fn fail(&mut self, error: &io::Error) {
         let unread =
             error.kind() == io::ErrorKind::BrokenPipe && matches!(self.destination, Destination::Stdout);
-        self.error = Some((error.to_string(), unread));
+        let reason = match &self.destination {
+            Destination::File { path, .. } => trouble(path, error),
+            Destination::Stdout | Destination::Stderr => error.to_string(),
+        };
+        self.error = Some((reason, unread));
     }
 
     fn write(&self, run: &RunReport, context: &Context, options: &Options) -> Result<(), (String, bool)> {
@@ -313,14 +328,15 @@ impl Sink {
                 io::stderr().lock().write_all(text.as_bytes()).map_err(|error| told(&error))?;
             }
             Destination::File { path, .. } => {
-                document::write(path, &text).map_err(|error| (error.to_string(), false))?;
+                document::write(path, &text).map_err(|error| (trouble(path, &error), false))?;
             }
         }
         if self.kind == Kind::Github
             && let Some(summary) = &options.step_summary
         {
             let text = markdown::render(run, context).map_err(|error| (error.to_string(), false))?;
-            append(summary, &text).map_err(|error| (format!("{}: {error}", summary.display()), false))?;
+            append(summary, &text)
+                .map_err(|error| (format!("{}: {}", summary.display(), trouble(summary, &error)), false))?;
         }
         Ok(())
     }
@@ -328,6 +344,7 @@ impl Sink {
     fn render(&self, run: &RunReport, context: &Context, options: &Options) -> Result<String, RenderError> {
         match self.kind {
             Kind::Junit => Ok(junit::render(run, context)),
+            Kind::Tap => Ok(tap::render(run)),
             Kind::Sarif => {
                 Ok(printable_json(&sarif::render(run, context, options.baseline.as_ref())).into_owned())
             }

@@ -1,26 +1,34 @@
 //! A run for people: a line a case, what is wrong as soon as it is known, and at the end what matters first.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::path::Path;
 
 use unicode_width::UnicodeWidthStr as _;
 
+use super::cause::{Cause, causes, reasons};
 use super::context::Context;
 use super::evidence::{Printed, printed, versus};
+use super::merge::EVENTS_FILE;
 use super::numbers::counted;
-use super::quote::{Quote, first_columns};
+use super::quote::Quote;
 use super::run_report::counts;
 use super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
+use super::wrap::{broken, cut};
 use crate::run::{CaseFinished, Event, FailureKind, Finding, Process, RunFinished, RunStarted, Status};
 use crate::shell::shell_word;
-use crate::text::{line_of_ours, printable};
+use crate::text::printable;
 
-/// Failures told in full at the end; of the rest the names are enough.
+/// Causes told in full at the end; of the rest the names are enough.
 const MOST_TOLD: usize = 12;
+/// Cases named of one cause.
+const MOST_NAMED: usize = 20;
 /// Lines shown of a difference from a snapshot.
 const MOST_LINES: usize = 14;
 /// Reasons told of one failure.
 const MOST_REASONS: usize = 6;
+/// Columns of a paragraph where nobody says how many there are.
+const COLUMNS: usize = 100;
 
 /// The target of a run that names none.
 const REFERENCE: &str = "reference";
@@ -40,17 +48,22 @@ pub enum Verbosity {
 /// Tells people of a run, event by event.
 #[derive(Debug, Default)]
 pub struct Terminal {
+    /// Where paragraphs are broken.
     columns: usize,
+    /// Where lines are cut; none where nothing but a person's screen would need it.
+    cut: Option<usize>,
     verbosity: Verbosity,
     failed: Vec<CaseFinished>,
+    /// How many cases were not run, by the reason.
+    not_run: BTreeMap<String, u64>,
     started: RunStarted,
-    done: usize,
 }
 
 impl Terminal {
-    /// For a terminal of so many columns.
-    pub fn new(columns: usize, verbosity: Verbosity) -> Self {
-        Self { columns: columns.clamp(40, 400), verbosity, ..Self::default() }
+    /// For a terminal of so many columns; none where the output goes to a file or a pipe, and lines stay whole.
+    pub fn new(columns: Option<usize>, verbosity: Verbosity) -> Self {
+        let cut = columns.map(|columns| columns.clamp(40, 400));
+        Self { columns: cut.unwrap_or(COLUMNS), cut, verbosity, ..Self::default() }
     }
 
     /// Writes what an event means.
@@ -83,9 +96,12 @@ impl Terminal {
     }
 
     fn case(&mut self, out: &mut dyn Write, case: &CaseFinished) -> io::Result<()> {
-        self.done += 1;
         if case.status == Status::Fail {
             self.failed.push(case.clone());
+        }
+        if let Some(reason) = case.not_begun() {
+            *self.not_run.entry(reason.to_owned()).or_default() += 1;
+            return Ok(());
         }
         if self.verbosity == Verbosity::Quiet && case.status != Status::Fail {
             return Ok(());
@@ -98,13 +114,16 @@ impl Terminal {
             Status::Skipped => (FAINT, "skip"),
         };
         let mut reason = case.reason.clone().unwrap_or_else(|| case.outcome());
+        if case.status == Status::Fail && reason == case.expected {
+            reason = reasons(case).join(", ");
+        }
         if let Some(first) = case.known.first().filter(|_| case.is_known()) {
             let (count, why) = (case.known.len(), first.known.as_deref().unwrap_or_default());
             let failures = counted(count as u64, "known failure", "known failures");
             reason = format!("{reason} · {failures}: {why}");
         }
         // " pass     48 ms  " is 17 columns; the name has to stand whole, the rest is cut.
-        let room = self.columns.saturating_sub(17);
+        let room = self.room(17);
         let name = cut(&printable(&case.title()), room);
         let rest = format!("{} · {}", printable(&case.target), printable(&reason));
         let rest = match room.saturating_sub(name.width() + 1) {
@@ -118,10 +137,7 @@ impl Terminal {
         )?;
         if case.status == Status::Fail {
             for failure in case.failures.iter().take(2) {
-                let text = cut(
-                    &printable(&format!("{}: {}", failure.kind, failure.message)),
-                    self.columns.saturating_sub(17),
-                );
+                let text = cut(&printable(&format!("{}: {}", failure.kind, failure.message)), self.room(17));
                 writeln!(out, "{:17}{CAUTION}{text}{CAUTION:#}", "")?;
             }
         }
@@ -151,23 +167,15 @@ impl Terminal {
             lines.push(format!("recording {recording}"));
         }
         for line in lines {
-            let text = cut(&printable(&line), self.columns.saturating_sub(17));
+            let text = cut(&printable(&line), self.room(17));
             writeln!(out, "{:17}{FAINT}{text}{FAINT:#}", "")?;
         }
         Ok(())
     }
 
     fn end(&self, out: &mut dyn Write, finished: &RunFinished, context: &Context) -> io::Result<()> {
-        for case in self.failed.iter().take(MOST_TOLD) {
-            writeln!(out)?;
-            self.failure(out, case, context)?;
-        }
-        if self.failed.len() > MOST_TOLD {
-            writeln!(out, "\n{BAD}and {} more{BAD:#}", self.failed.len() - MOST_TOLD)?;
-            for case in self.failed.iter().skip(MOST_TOLD) {
-                let text = cut(&printable(&format!("{} on {}", case.title(), case.target)), self.columns - 2);
-                writeln!(out, "  {text}")?;
-            }
+        for (at, cause) in causes(&self.failed).iter().enumerate() {
+            self.cause(out, cause, at < MOST_TOLD, context)?;
         }
         writeln!(out)?;
         for entry in finished.failing_entries() {
@@ -178,6 +186,10 @@ impl Terminal {
                 printable(&place),
                 printable(&entry.message)
             )?;
+        }
+        for (reason, count) in &self.not_run {
+            let cases = counted(*count, "case", "cases");
+            writeln!(out, "{CAUTION}{cases}{CAUTION:#} {}", printable(reason))?;
         }
         if let Some(note) = finished.isolation_note() {
             writeln!(out, "{FAINT}note: {}{FAINT:#}", printable(&note))?;
@@ -216,6 +228,46 @@ impl Terminal {
         Ok(())
     }
 
+    /// What several cases fail for: one of them in full, then the others with what only they fail for.
+    fn cause(
+        &self,
+        out: &mut dyn Write,
+        cause: &Cause<'_>,
+        in_full: bool,
+        context: &Context,
+    ) -> io::Result<()> {
+        let Some((first, others)) = cause.cases.split_first() else { return Ok(()) };
+        writeln!(out)?;
+        if !others.is_empty() {
+            let cases = counted(cause.cases.len() as u64, "case", "cases");
+            writeln!(out, "{BAD}{cases}{BAD:#}: {NAME}{}{NAME:#}", printable(&cause.name))?;
+        }
+        let mut told = Vec::new();
+        let named = if in_full {
+            self.failure(out, first, context)?;
+            told = reasons(first);
+            if !others.is_empty() {
+                writeln!(out, "  {CAUTION}and{CAUTION:#}")?;
+            }
+            others
+        } else {
+            told.push(cause.name.clone());
+            &cause.cases
+        };
+        for case in named.iter().take(MOST_NAMED) {
+            let more: Vec<String> =
+                reasons(case).into_iter().filter(|reason| !told.contains(reason)).collect();
+            let more = if more.is_empty() { String::new() } else { format!(": {}", more.join(", ")) };
+            let text = format!("{} on {}{more}", case.title(), case.target);
+            writeln!(out, "    {}", cut(&printable(&text), self.room(4)))?;
+        }
+        if named.len() > MOST_NAMED {
+            let more = named.len() - MOST_NAMED;
+            writeln!(out, "    {FAINT}and {more} more, each a FAIL line above{FAINT:#}")?;
+        }
+        Ok(())
+    }
+
     /// One failure in full: the verdict, the clauses in words, expected against seen, and how to see it again.
     fn failure(&self, out: &mut dyn Write, case: &CaseFinished, context: &Context) -> io::Result<()> {
         writeln!(
@@ -231,16 +283,22 @@ impl Terminal {
             self.process(out, process)?;
         }
         self.verdict(out, case)?;
-        let mut told = 0;
-        for failure in
-            case.other_failures().filter(|failure| failure.kind != FailureKind::Verdict).take(MOST_REASONS)
-        {
+        let (mut told, mut more) = (0, 0);
+        for failure in case.other_failures().filter(|failure| failure.kind != FailureKind::Verdict) {
+            if told >= MOST_REASONS {
+                more += 1;
+                continue;
+            }
             told += 1;
             self.labelled(out, &failure.kind.to_string(), &failure.message)?;
             self.difference(out, &failure.diff)?;
         }
+        if more > 0 {
+            let events = Path::new(&self.started.out).join(EVENTS_FILE).display().to_string();
+            copied(out, &format!("and {}", counted(more, "more reason", "more reasons")), &events)?;
+        }
         let mut clauses: Vec<&str> = Vec::new();
-        let mut more = 0;
+        (told, more) = (0, 0);
         for finding in case.failing_findings() {
             // One of a kind is enough to see what is wrong.
             if clauses.contains(&finding.clause.as_str()) || told >= MOST_REASONS {
@@ -259,7 +317,11 @@ impl Terminal {
                     &format!("and {findings}"),
                     &format!("clawgate judge {} --format json", shell_word(recording)),
                 )?,
-                None => self.labelled(out, "", &format!("and {findings}; --report json=FILE lists them"))?,
+                None => copied(
+                    out,
+                    &format!("and {findings}"),
+                    &Path::new(&self.started.out).join(EVENTS_FILE).display().to_string(),
+                )?,
             }
         }
         for earlier in &case.earlier {
@@ -281,7 +343,7 @@ impl Terminal {
                 // A line of a target's making never stands at the beginning of ours: a CI system would obey it.
                 "stderr" => {
                     let label = if label == before { "" } else { label };
-                    let text = cut(&printable(text), self.columns.saturating_sub(14));
+                    let text = cut(&printable(text), self.room(14));
                     writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#} {FAINT}│{FAINT:#} {text}")?;
                 }
                 _ => self.labelled(out, label, text)?,
@@ -299,7 +361,7 @@ impl Terminal {
                 Some('+') => GOOD,
                 _ => FAINT,
             };
-            let text = cut(&printable(line), self.columns.saturating_sub(13));
+            let text = cut(&printable(line), self.room(13));
             writeln!(out, "             {style}{text}{style:#}")?;
         }
         let more = lines.len().saturating_sub(MOST_LINES);
@@ -375,10 +437,15 @@ impl Terminal {
         )
     }
 
+    /// What is left of a line after so many columns.
+    fn room(&self, taken: usize) -> usize {
+        self.cut.map_or(usize::MAX, |columns| columns.saturating_sub(taken))
+    }
+
     /// A label, and a text beside it that is broken into lines.
     fn labelled(&self, out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
         let label = printable(label);
-        let text = cut(&printable(text), self.columns * 4);
+        let text = cut(&printable(text), self.cut.map_or(usize::MAX, |columns| columns * 4));
         let mut lines = broken(&text, self.columns.saturating_sub(13)).into_iter();
         let colon = if label.is_empty() { ' ' } else { ':' };
         let first = lines.next().unwrap_or_default();
@@ -400,40 +467,6 @@ impl Terminal {
 /// A label, and what is there to be copied: it is not broken into lines.
 fn copied(out: &mut dyn Write, label: &str, text: &str) -> io::Result<()> {
     writeln!(out, "  {CAUTION}{label:>9}{CAUTION:#}: {}", printable(text))
-}
-
-/// As much as fits, with an ellipsis when there is more.
-fn cut(text: &str, columns: usize) -> String {
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    first_columns(text, columns.saturating_sub(1)).0 + "…"
-}
-
-/// The lines of a text, broken at blanks where there are any.
-fn broken(text: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(20);
-    let mut lines = Vec::new();
-    let mut line = String::new();
-    for word in text.split(' ') {
-        if !line.is_empty() && line.width() + 1 + word.width() > columns {
-            lines.push(std::mem::take(&mut line));
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        while line.width() > columns {
-            let (head, _) = first_columns(&line, columns);
-            line.drain(..head.len().max(1));
-            lines.push(head);
-        }
-    }
-    lines.push(line);
-    for line in &mut lines {
-        *line = line_of_ours(line).into_owned();
-    }
-    lines
 }
 
 fn milliseconds(ms: f64) -> String {

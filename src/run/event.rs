@@ -27,6 +27,13 @@ use crate::schema::{self, Level};
 #[cfg(feature = "cli")]
 pub(crate) const SCHEMA_VERSION: u64 = 1;
 
+/// Why a case was not begun when somebody interrupted the run.
+#[cfg(feature = "cli")]
+pub(crate) const INTERRUPTED: &str = "not run: interrupted";
+/// Why a case was not begun when the first failure ended the run.
+#[cfg(feature = "cli")]
+pub(crate) const AFTER_FAILURE: &str = "not run after a failure (--fail-fast)";
+
 /// Something that happened in a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
@@ -197,6 +204,12 @@ impl CaseFinished {
     #[cfg(feature = "cli")]
     pub(crate) fn is_known(&self) -> bool {
         matches!(self.status, Status::Pass | Status::Flaky) && !self.known.is_empty()
+    }
+
+    /// Why it was not begun, when its run ended before its turn came.
+    #[cfg(feature = "cli")]
+    pub(crate) fn not_begun(&self) -> Option<&str> {
+        self.reason.as_deref().filter(|reason| [INTERRUPTED, AFTER_FAILURE].contains(reason))
     }
 
     /// The word for how it ended: its status, or `known`.

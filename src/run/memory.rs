@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::event::Status;
 use crate::document;
+use crate::text::trouble;
 
 const FILE: &str = "last-run.json";
 
@@ -41,7 +42,8 @@ impl LastRun {
     /// none would not fit the others.
     pub(crate) fn read_file(path: &Path) -> Result<Self, String> {
         let text = document::read(path).map_err(|error| {
-            format!("{}: {error}; every run leaves its durations in OUT/{FILE}", path.display())
+            let reason = trouble(path, &error);
+            format!("{}: {reason}; every run leaves its durations in OUT/{FILE}", path.display())
         })?;
         let read = Self::parse(&text);
         if read.is_known() {

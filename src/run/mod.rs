@@ -68,6 +68,8 @@ pub(crate) use memory::LastRun;
 #[cfg(feature = "cli")]
 pub(crate) use orphans::orphans;
 pub(crate) use plan::Planned;
+#[cfg(feature = "cli")]
+pub(crate) use plan::left_out;
 pub(crate) use plan::plan;
 pub(crate) use process::Process;
 #[cfg(feature = "cli")]

@@ -1,5 +1,7 @@
 //! Which scenario runs on which target.
 
+#[cfg(feature = "cli")]
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 #[cfg(feature = "cli")]
@@ -52,8 +54,12 @@ pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<
     for target in targets {
         for (case, script) in suite.cases() {
             let Some(speaks) = target.choice.target.speaking(&case.contract) else { continue };
+            if target.choice.target.lacks(&case.tags).is_some() {
+                continue;
+            }
             let version = target.version_for(speaks);
             let version = (!version.is_empty()).then_some(version);
+            let case = &held_to(case, &speaks.contract);
             let differs = case.for_target(&target.choice.target.name, version.as_deref());
             let (run, expect) =
                 differs.map_or((&case.run, &case.expect), |differs| (&differs.run, &differs.expect));
@@ -69,6 +75,27 @@ pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<
         }
     }
     planned
+}
+
+/// The case, held to the part of its contract that a target promises.
+fn held_to(case: &Arc<Case>, contract: &str) -> Arc<Case> {
+    if case.contract == contract {
+        return Arc::clone(case);
+    }
+    Arc::new(Case { contract: contract.to_owned(), ..(**case).clone() })
+}
+
+/// How many cases are left out since a target does not claim what they need, by that.
+#[cfg(feature = "cli")]
+pub(crate) fn left_out(suite: &Suite, target: &Located) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    let target = &target.choice.target;
+    for (case, _) in suite.cases().iter().filter(|(case, _)| target.speaking(&case.contract).is_some()) {
+        if let Some(ability) = target.lacks(&case.tags) {
+            *counts.entry(ability.to_owned()).or_default() += 1;
+        }
+    }
+    counts
 }
 
 /// The targets of some cases, in their order.

@@ -10,8 +10,8 @@ use super::attempt::{Attempt, AttemptError, RunContext, milliseconds_since};
 use super::compare::{Failure, FailureKind};
 use super::contracts::ContractCache;
 use super::event::{
-    CaseFinished, CaseStarted, EarlierAttempt, Event, Finding, PlanInfo, RunFinished, RunStarted,
-    SCHEMA_VERSION, Status,
+    AFTER_FAILURE, CaseFinished, CaseStarted, EarlierAttempt, Event, Finding, INTERRUPTED, PlanInfo,
+    RunFinished, RunStarted, SCHEMA_VERSION, Status,
 };
 use super::known::{CaseName, Scope};
 use super::memory::LastRun;
@@ -110,11 +110,7 @@ pub(crate) fn run(
             on_event(&event);
         }
     });
-    let reason = if context.recorder.stop.is_wanted() {
-        "not run: interrupted"
-    } else {
-        "not run after a failure (--fail-fast)"
-    };
+    let reason = if context.recorder.stop.is_wanted() { INTERRUPTED } else { AFTER_FAILURE };
     for planned in queue.into_inner().unwrap_or_else(PoisonError::into_inner) {
         let case = match &no_thread {
             Some(error) => broken(&planned, error),

@@ -9,6 +9,7 @@ use super::scenario::library::SCENARIOS;
 use super::scenario::{Case, Scenario};
 use crate::document::{self, FileError};
 use crate::harness::mock::Script;
+use crate::text::trouble;
 
 /// Cases, each with the script of its API.
 #[derive(Debug, Default)]
@@ -20,7 +21,7 @@ pub(crate) struct Suite {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SuiteError {
     /// A file cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file or directory.
         path: PathBuf,
@@ -31,8 +32,14 @@ pub(crate) enum SuiteError {
     #[error(transparent)]
     Document(#[from] FileError),
     /// Two cases have the same name.
-    #[error("two cases are named `{0}`")]
-    Twice(String),
+    #[error("two cases are named `{name}`: in {one} and in {other}; rename one of them")]
+    Twice {
+        name: String,
+        /// Where the first is written.
+        one: String,
+        /// Where the second is written.
+        other: String,
+    },
 }
 
 impl Suite {
@@ -52,8 +59,9 @@ impl Suite {
     pub(crate) fn add(&mut self, scenario: Scenario) -> Result<(), SuiteError> {
         let script = Arc::new(scenario.script);
         for case in scenario.cases {
-            if self.cases.iter().any(|(known, _)| known.name == case.name) {
-                return Err(SuiteError::Twice(case.name));
+            if let Some((known, _)) = self.cases.iter().find(|(known, _)| known.name == case.name) {
+                let (one, other) = (place(known), place(&case));
+                return Err(SuiteError::Twice { name: case.name, one, other });
             }
             self.cases.push((Arc::new(case), Arc::clone(&script)));
         }
@@ -83,4 +91,10 @@ impl Suite {
     pub(crate) fn cases(&self) -> &[(Arc<Case>, Arc<Script>)] {
         &self.cases
     }
+}
+
+/// Where a case is written.
+fn place(case: &Case) -> String {
+    let built_in = || "the scenarios that are built in".to_owned();
+    case.source.as_ref().map_or_else(built_in, |source| format!("{}:{}", source.file, source.line))
 }

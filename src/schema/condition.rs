@@ -531,6 +531,7 @@ pub(crate) fn regex(node: &Item<'_>) -> Result<Regex, FileError> {
 #[cfg(test)]
 mod tests {
     use crate::document::Document;
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -560,6 +561,59 @@ mod tests {
             assert!(condition(text).holds((&good).into()), "{text} should hold for {good}");
             assert!(!condition(text).holds((&bad).into()), "{text} should fail for {bad}");
         }
+    }
+
+    proptest! {
+        #[test]
+        fn a_message_of_a_kind_meets_what_is_left_of_a_condition_when_it_meets_the_whole(
+            whole in any_condition(),
+            kind in any_condition(),
+            a in any_word(),
+            b in any_word(),
+        ) {
+            let mut message = json!({});
+            for (name, word) in [("a", a), ("b", b)] {
+                if word != Value::Bool(false) {
+                    message[name] = word;
+                }
+            }
+            let (whole, kind) = (condition(&whole), condition(&kind));
+            prop_assume!(kind.holds((&message).into()));
+            let left = whole.given(&kind);
+            let holds = |term: &&Term| term.of_message((&message).into()) == Some(true);
+            prop_assert_eq!(left.iter().any(|terms| terms.iter().all(holds)), whole.holds((&message).into()));
+        }
+    }
+
+    fn any_word() -> impl Strategy<Value = Value> {
+        prop::sample::select(vec![json!("x"), json!("y"), json!("z"), json!(null), json!(1), json!(false)])
+    }
+
+    /// A condition on the members `a` and `b`, as a contract writes it.
+    fn any_condition() -> impl Strategy<Value = String> {
+        let test = prop::sample::select(vec![
+            r#""x""#,
+            r#""y""#,
+            r#"["x", "y"]"#,
+            r#"["x", 1]"#,
+            "1",
+            r#"{ not = "x" }"#,
+            r#"{ not = ["x", "y"] }"#,
+            r#"{ is = "string" }"#,
+            r#"{ is = "null" }"#,
+            "{ present = true }",
+            "{ present = false }",
+            r#"{ matches = "^[xz]" }"#,
+        ]);
+        let term = (prop::sample::select(vec!["/a", "/b"]), test);
+        let table = prop::collection::vec(term, 1..3).prop_map(|terms| {
+            let mut terms: Vec<_> =
+                terms.into_iter().map(|(at, test)| format!("\"{at}\" = {test}")).collect();
+            terms.sort();
+            terms.dedup_by_key(|term| term[..4].to_owned());
+            format!("{{ {} }}", terms.join(", "))
+        });
+        prop::collection::vec(table, 1..4).prop_map(|tables| format!("[{}]", tables.join(", ")))
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A contract in memory: what it is, its message kinds and its clauses.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -10,6 +11,7 @@ use super::finding::Level;
 use super::frame::Root;
 use super::invocation::Invocation;
 use super::policy::Policy;
+use super::program::Program;
 use super::rule::Check;
 use super::schemas::Schemas;
 use crate::document::{FileError, VolatileEntry};
@@ -44,9 +46,11 @@ pub struct Contract {
     pub(crate) invocation: Invocation,
     pub(crate) kinds: Kinds,
     pub(crate) clauses: Vec<Clause>,
-    pub(crate) schemas: Schemas,
+    pub(crate) schemas: Arc<Schemas>,
     /// For each kind, and last for messages of no kind, the clauses that look at them.
     pub(crate) by_kind: Vec<Vec<usize>>,
+    /// For each of these the schemas that they are held against, made when the first such message comes.
+    pub(crate) programs: Vec<OnceLock<Program>>,
     /// How many different questions its selectors ask of messages.
     pub(crate) questions: usize,
 }
@@ -274,6 +278,15 @@ impl Contract {
         (0..=kinds.names.len()).map(of_kind).collect()
     }
 
+    /// The schemas that messages of a kind are held against; the last is for messages of no kind.
+    pub(crate) fn program(&self, kind: usize) -> &Program {
+        self.programs[kind].get_or_init(|| {
+            let known = (kind < self.kinds.names.len()).then_some(kind);
+            let schema = |place: &usize| Some((*place, self.clauses[*place].check.rule.schema_of(known)?));
+            Program::new(self.by_kind[kind].iter().filter_map(schema))
+        })
+    }
+
     /// The kind of a message.
     #[cfg(feature = "cli")]
     pub(crate) fn kind(&self, message: &Value, run: &Run, exit: Option<&Exit>) -> Option<&str> {
@@ -302,6 +315,7 @@ impl Contract {
     pub fn without(mut self, clause: &str) -> Self {
         self.clauses.retain(|known| known.id != clause);
         self.by_kind = Self::index(&self.kinds, &self.clauses);
+        self.programs.iter_mut().for_each(|program| *program = OnceLock::new());
         self
     }
 }

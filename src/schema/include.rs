@@ -4,6 +4,7 @@
 //! [include]
 //! contract = "claw-1.0"                                # beside it, or a built-in one
 //! without = ["schema-version"]                         # clauses that it does not take over
+//! clauses = ["line-is-json"]                           # or: the clauses that it takes over, and none of the fixtures
 //! edit = [{ set = "/schema_version", to = "2.0" }]     # what the fixtures of the other have to be changed in
 //! ```
 //!
@@ -33,6 +34,8 @@ struct Other<'t> {
     top: Table<'t>,
     /// The clauses that are not taken over.
     without: Vec<Item<'t>>,
+    /// The clauses that are taken over, where the contract is a part of the other.
+    clauses: Option<Vec<Item<'t>>>,
     /// What its fixtures have to be changed in to be good ones of the contract that includes it.
     edits: Vec<Item<'t>>,
     /// The sections that are taken over, where that is not everything.
@@ -43,8 +46,13 @@ struct Other<'t> {
 
 /// The name of the contract that another one includes, where it says so, and whether it takes over its files too.
 pub(super) fn included(bundle: &Bundle) -> Result<Option<(String, FileError, bool)>, FileError> {
-    let label = bundle.label(CONTRACT_FILE);
-    let Some(node) = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?.get("include") else {
+    let (label, text) = (bundle.label(CONTRACT_FILE), bundle.text(CONTRACT_FILE)?);
+    // To read a file takes far longer than to see that it has no such section.
+    let is_named = |line: &str| line.trim_start_matches(['[', ' ', '\t', '"', '\'']).starts_with("include");
+    if !text.lines().any(is_named) {
+        return Ok(None);
+    }
+    let Some(node) = Document::parse(&label, text)?.get("include") else {
         return Ok(None);
     };
     let fields = node.table()?;
@@ -76,6 +84,7 @@ impl<'t> Other<'t> {
         fields.need("contract")?;
         let list = |key| fields.get(key).map_or(Ok(Vec::new()), |node| node.list());
         let (without, edits) = (list("without")?, list("edit")?);
+        let clauses = fields.get("clauses").map(|node| node.list()).transpose()?;
         let only =
             fields.get("only").map(|node| node.list()?.iter().map(Item::text).collect()).transpose()?;
         let only: Option<Vec<String>> = only;
@@ -87,10 +96,31 @@ impl<'t> Other<'t> {
         if let (Some(_), Some(node)) = (&only, without.first().or(edits.first())) {
             return Err(node.complain("`only` takes over no clauses and no fixtures"));
         }
-        let other = Self { top, without, edits, only, line: node.line() };
+        if clauses.is_some() && !(without.is_empty() && edits.is_empty() && only.is_none()) {
+            return Err(node.complain("either `clauses`, or `without` and `edit`, or `only`"));
+        }
+        let other = Self { top, without, clauses, edits, only, line: node.line() };
         fields.finish()?;
         Ok(other)
     }
+}
+
+impl Other<'_> {
+    /// Whether a clause is taken over.
+    fn takes(&self, clause: &str) -> bool {
+        let names = |list: &[Item<'_>]| list.iter().any(|node| node.str().is_ok_and(|name| name == clause));
+        self.clauses.as_deref().map_or_else(|| !names(&self.without), names)
+    }
+}
+
+/// The contract that this one is a part of: it takes over some clauses of it, and adds nothing that the other does not ask.
+pub(super) fn part_of(bundle: &Bundle) -> Result<Option<String>, FileError> {
+    let label = bundle.label(CONTRACT_FILE);
+    let Some(node) = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?.get("include") else {
+        return Ok(None);
+    };
+    let fields = node.table()?;
+    Ok(if fields.get("clauses").is_some() { Some(fields.need("contract")?.text()?) } else { None })
 }
 
 impl<'t> Sections<'t> {
@@ -118,7 +148,7 @@ impl<'t> Sections<'t> {
         if let Some(other) = self.other.as_ref().filter(|other| other.only.is_none()) {
             let theirs = list(&other.top)?;
             let ids = theirs.iter().map(id).collect::<Result<Vec<_>, _>>()?;
-            for node in &other.without {
+            for node in other.without.iter().chain(other.clauses.iter().flatten()) {
                 if !ids.contains(&node.text()?) {
                     return Err(node.complain("the contract that is included has no such clause"));
                 }
@@ -128,7 +158,7 @@ impl<'t> Sections<'t> {
                 if let Some(place) = own_ids.iter().position(|own| *own == name) {
                     own_ids.remove(place);
                     clauses.push(placed(own.remove(place)));
-                } else if !other.without.iter().any(|node| node.str().is_ok_and(|left| left == name)) {
+                } else if other.takes(&name) {
                     clauses.push((node, other.line));
                 }
             }

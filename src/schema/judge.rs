@@ -28,9 +28,9 @@ struct ContractState<'c> {
     contract: &'c Contract,
     facts: Facts,
     states: Vec<ClauseState<'c>>,
-    /// For each kind, and last for messages of no kind, the clauses that look at them and can still apply; made when the
-    /// first such message comes.
-    open_by_kind: Vec<Option<Vec<usize>>>,
+    /// For each kind, and last for messages of no kind, the clauses that look at them and can still apply, each with its
+    /// bit in the program of the kind; made when the first such message comes.
+    open_by_kind: Vec<Option<Vec<(usize, u64)>>>,
     answers: Answers,
     seen_kinds: Vec<bool>,
     messages: u64,
@@ -252,11 +252,18 @@ impl<'c> ContractState<'c> {
         let message = Message { line, offset, value, kind, answers: &self.answers };
         let kind = kind.unwrap_or(self.seen_kinds.len());
         let (all, states) = (&self.contract.by_kind[kind], &mut self.states);
-        let open = self.open_by_kind[kind]
-            .get_or_insert_with(|| all.iter().copied().filter(|index| states[*index].open).collect());
-        for index in open {
+        let program = self.contract.program(kind);
+        let open = self.open_by_kind[kind].get_or_insert_with(|| {
+            let open = all.iter().copied().filter(|index| states[*index].open);
+            open.map(|index| (index, program.bit(index))).collect()
+        });
+        let doubts = program.doubts(value);
+        for (index, bit) in open {
+            // A watch begins also for a clause that the program clears: it was looked at.
             let (watch, sink) = states[*index].watch();
-            watch.message(&message, sink);
+            if *bit == 0 || doubts & *bit != 0 {
+                watch.message(&message, sink);
+            }
         }
     }
 

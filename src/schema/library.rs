@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::contract::{Contract, Detect, Family, Protocol};
 use super::facts::Run;
+#[cfg(feature = "testing")]
+use super::include;
 use super::judge::Judge;
 use super::load::{Bundle, CONTRACT_FILE, detect_of};
 use crate::document::FileError;
@@ -34,17 +36,24 @@ pub fn bundle(name: &str) -> Result<Bundle, FileError> {
 /// The files of a built-in contract, without those of one that it includes.
 pub(super) fn built_in_files(name: &str) -> Result<Bundle, FileError> {
     if built_in().any(|known| known == name) {
-        let inside = |(path, bytes): &(&str, &[u8])| {
+        let inside = |(path, bytes): &(&'static str, &'static [u8])| {
             let path = path.strip_prefix(name)?.strip_prefix('/')?;
-            Some((path.to_string(), bytes.to_vec()))
+            Some((path, *bytes))
         };
-        return Ok(Bundle::new(format!("schemas/{name}"), FILES.iter().filter_map(inside)));
+        return Ok(Bundle::built_in(format!("schemas/{name}"), FILES.iter().filter_map(inside)));
     }
     let known: Vec<_> = built_in().collect();
     Err(FileError::whole(
         name,
         format_args!("neither a built-in contract nor a directory{}", did_you_mean(name, &known)),
     ))
+}
+
+/// The contract that this one is a part of, by the name or path of the part: whoever keeps the whole keeps the part, so that
+/// cases of the whole can be run on who promises the part.
+#[cfg(feature = "testing")]
+pub(crate) fn part_of(name: &str) -> Result<Option<String>, FileError> {
+    include::part_of(&bundle(name)?)
 }
 
 /// A contract together with those that it extends, ready to judge with.
@@ -124,7 +133,7 @@ impl Detector {
     pub(crate) fn new() -> Result<Self, FileError> {
         let mut known = Vec::new();
         for name in built_in() {
-            let (family, detect) = detect_of(&bundle(name)?)?;
+            let (family, detect) = detect_of(&built_in_files(name)?.head().with_included(None)?.head())?;
             known.push((name, family, detect));
         }
         Ok(Self { known })
@@ -190,4 +199,25 @@ fn detector() -> Result<&'static Detector, FileError> {
     }
     let read = Detector::new()?;
     Ok(DETECTOR.get_or_init(|| read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A schema in the binary is compiled when it is asked, so that nobody else would notice one that cannot be.
+    #[test]
+    fn every_schema_that_is_built_in_compiles() {
+        for name in built_in() {
+            Contract::load(&bundle(name).unwrap().unchecked()).unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    #[test]
+    fn a_contract_is_recognised_by_the_start_of_its_file() {
+        for (name, family, detect) in &Detector::new().unwrap().known {
+            let whole = detect_of(&bundle(name).unwrap()).unwrap();
+            assert_eq!(format!("{:?}", (family, detect)), format!("{:?}", (&whole.0, &whole.1)), "{name}");
+        }
+    }
 }

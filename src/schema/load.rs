@@ -1,9 +1,10 @@
 //! Loading a contract from its files, with every complaint at its line.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::condition::{Condition, Scope, pointer};
 use super::contract::{Clause, Contract, Detect, Family, Kinds, Protocol};
@@ -13,12 +14,13 @@ use super::frame::Root;
 use super::include::{self, Sections, Texts};
 use super::invocation::Invocation;
 use super::policy::Policy;
-use super::rule::choice;
 use super::question::Questions;
+use super::rule::choice;
 use super::rule::{Check, Names};
 use super::schemas::Schemas;
 use crate::document::{self, FileError, Item, Table, VolatileEntry};
 use crate::events::Profile;
+use crate::text::trouble;
 use crate::version::VersionRange;
 
 /// The file that makes a directory a contract.
@@ -34,15 +36,46 @@ pub struct Bundle {
     label: String,
     /// The name of the directory, where it is the contract's too.
     directory: Option<String>,
-    files: BTreeMap<String, Vec<u8>>,
+    files: BTreeMap<String, Cow<'static, [u8]>>,
     /// The files of the contract that this one includes: what is not here is there.
     included: Option<Box<Bundle>>,
+    is_built_in: bool,
 }
 
 impl Bundle {
     /// Files that are already in memory, by their path inside the contract's directory.
     pub fn new(label: impl Into<String>, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
-        Self { label: label.into(), files: files.into_iter().collect(), ..Self::default() }
+        let files = files.into_iter().map(|(name, bytes)| (name, bytes.into()));
+        Self { label: label.into(), files: files.collect(), ..Self::default() }
+    }
+
+    /// Files that are part of this binary. Our tests have compiled every schema of theirs, so that a schema is compiled
+    /// only when somebody asks for it.
+    pub(super) fn built_in(
+        label: String,
+        files: impl Iterator<Item = (&'static str, &'static [u8])>,
+    ) -> Self {
+        let files = files.map(|(name, bytes)| (name.to_owned(), bytes.into()));
+        Self { label, files: files.collect(), is_built_in: true, ..Self::default() }
+    }
+
+    /// The same as if they were a user's: every schema is compiled at once.
+    #[cfg(test)]
+    pub(super) fn unchecked(self) -> Self {
+        Self { is_built_in: false, ..self }
+    }
+
+    /// The start of the contract's file alone: all that says how it is recognised.
+    pub(super) fn head(mut self) -> Self {
+        const CLAUSES: &[u8] = b"\n[[clause]]";
+        self.files.retain(|name, _| name == CONTRACT_FILE);
+        if let Some(Cow::Borrowed(text)) = self.files.get_mut(CONTRACT_FILE)
+            && let Some(end) = memchr::memmem::find(text, CLAUSES)
+        {
+            *text = &text[..=end];
+        }
+        self.included = self.included.map(|included| Box::new(included.head()));
+        self
     }
 
     /// The same files in a directory of whatever name, such as an old version that stands aside to be compared.
@@ -96,6 +129,11 @@ impl Bundle {
             let reason = format!("`{name}` itself includes another contract: include that one");
             return Err(place.saying(reason));
         }
+        let mut found = found;
+        if include::part_of(&self)?.is_some() {
+            // They show much that a part does not ask for, and would prove nothing of it.
+            found.files.retain(|name, _| !name.starts_with("fixtures/"));
+        }
         Ok(Self { included: Some(Box::new(found)), ..self })
     }
 
@@ -110,7 +148,9 @@ impl Bundle {
     }
 
     fn add(&mut self, directory: &Path, prefix: &str, depth: usize) -> Result<(), FileError> {
-        let trouble = |error: std::io::Error| FileError::whole(directory.display().to_string(), error);
+        let trouble = |error: std::io::Error| {
+            FileError::whole(directory.display().to_string(), trouble(directory, &error))
+        };
         for entry in fs::read_dir(directory).map_err(trouble)? {
             let entry = entry.map_err(trouble)?;
             let path = entry.path();
@@ -132,7 +172,7 @@ impl Bundle {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
             let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
-            self.files.insert(name, bytes);
+            self.files.insert(name, bytes.into());
         }
         Ok(())
     }
@@ -147,7 +187,7 @@ impl Bundle {
 
     pub(crate) fn bytes(&self, name: &str) -> Option<&[u8]> {
         let included = || self.included.as_ref()?.bytes(name);
-        self.files.get(name).map(Vec::as_slice).or_else(included)
+        self.files.get(name).map(|bytes| &**bytes).or_else(included)
     }
 
     pub(crate) fn text(&self, name: &str) -> Result<&str, FileError> {
@@ -171,10 +211,14 @@ impl Contract {
         let top = &sections.own;
         let head = top.need("contract")?.table()?;
         let protocol = choice(&head.need("protocol")?, &Protocol::NAMES)?;
-        let schemas = read_schemas(bundle)?;
+        let schemas = Arc::new(read_schemas(bundle)?);
         let kinds = load_kinds(sections.get("kind"), protocol, &schemas)?;
         let questions = Questions::default();
-        let clauses = load_clauses(sections.clauses()?, &kinds, &schemas, &questions)?;
+        let nodes = sections.clauses()?;
+        if !bundle.is_built_in {
+            schemas.compile(&references(&nodes)?)?;
+        }
+        let clauses = load_clauses(nodes, &kinds, &schemas, &questions)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         let invocation = load_invocation(&sections)?;
         let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
@@ -194,6 +238,7 @@ impl Contract {
             volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
             by_kind: Self::index(&kinds, &clauses),
+            programs: (0..=kinds.names.len()).map(|_| OnceLock::new()).collect(),
             questions: questions.count(),
             kinds,
             clauses,
@@ -304,38 +349,30 @@ fn load_kinds(nodes: Option<Item<'_>>, protocol: Protocol, schemas: &Schemas) ->
     Ok(Kinds::new(kinds))
 }
 
-fn load_clauses(
-    nodes: Vec<(Item<'_>, usize)>,
-    kinds: &Kinds,
-    schemas: &Schemas,
-    questions: &Questions,
-) -> Result<Vec<Clause>, FileError> {
+/// The schemas that clauses name.
+fn references(nodes: &[(Item<'_>, usize)]) -> Result<Vec<String>, FileError> {
     let mut references = Vec::new();
-    for (node, _) in &nodes {
+    for (node, _) in nodes {
         if let Some(reference) = node.table()?.need("check")?.table()?.get("schema") {
-            let name = reference.text()?;
-            schemas.part(&name).map_err(|reason| reference.complain(reason))?;
-            references.push(name);
+            references.push(reference.text()?);
         }
     }
     references.sort_unstable();
     references.dedup();
-    let validators: HashMap<_, _> = schemas
-        .compile(&references)?
-        .into_iter()
-        .map(|(name, validator)| (name, Arc::new(validator)))
-        .collect();
+    Ok(references)
+}
+
+fn load_clauses(
+    nodes: Vec<(Item<'_>, usize)>,
+    kinds: &Kinds,
+    schemas: &Arc<Schemas>,
+    questions: &Questions,
+) -> Result<Vec<Clause>, FileError> {
     let tree =
         |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
     let trees: Vec<_> = kinds.schemas.iter().map(tree).collect();
-    let names = Names {
-        kinds: &kinds.names,
-        conditions: &kinds.conditions,
-        trees: &trees,
-        schemas,
-        validators: &validators,
-        questions,
-    };
+    let names =
+        Names { kinds: &kinds.names, conditions: &kinds.conditions, trees: &trees, schemas, questions };
     let mut clauses: Vec<Clause> = Vec::new();
     for (node, line) in nodes {
         let fields = node.table()?;

@@ -32,7 +32,9 @@ mod load;
 mod named;
 mod pass;
 pub(crate) mod policy;
+mod program;
 mod question;
+mod quick;
 mod rule;
 mod schemas;
 
@@ -62,6 +64,8 @@ pub(crate) use judge::Judge;
 pub(crate) use learn::{Fit, LEARNED, Learner};
 #[cfg(feature = "cli")]
 pub(crate) use library::Detector;
+#[cfg(feature = "testing")]
+pub(crate) use library::part_of;
 pub(crate) use library::{asked_for, detect, family_of};
 #[cfg(feature = "cli")]
 pub(crate) use load::Bundle;

@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
-use jsonschema::{Draft, PatternOptions, Registry, ValidationError};
+use jsonschema::{Draft, PatternOptions, Registry, Retrieve, ValidationError, ValidationOptions};
 use serde_json::{Map, Value, json};
 
 use super::condition::{kind_of, listed};
@@ -22,6 +23,10 @@ use crate::text::did_you_mean;
 #[derive(Debug, Default)]
 pub(crate) struct Schemas {
     files: BTreeMap<String, SchemaFile>,
+    /// A schema in them says what it is called.
+    name_themselves: bool,
+    /// The files as the compiler knows them, made ready when the first schema is compiled.
+    registry: OnceLock<Registry<'static>>,
 }
 
 #[derive(Debug)]
@@ -48,6 +53,11 @@ impl<'s> SchemaNode<'s> {
     /// The schema as it is written; none when it is `true` or `false`.
     pub(crate) fn map(self) -> Option<&'s Map<String, Value>> {
         self.value.as_object()
+    }
+
+    /// Whether it is written as this value.
+    pub(crate) fn is(self, value: &Value) -> bool {
+        self.value == value
     }
 
     /// The schema that a keyword holds.
@@ -112,6 +122,7 @@ impl Schemas {
                 let at = before.sum::<usize>() + error.column().saturating_sub(1);
                 Document { file: &label, text: &text }.error(at..at, "", format_args!("not JSON: {reason}"))
             })?;
+            schemas.name_themselves |= names_itself(&value);
             schemas.files.insert(name, SchemaFile { label, text, value });
         }
         for (name, file) in &schemas.files {
@@ -133,6 +144,11 @@ impl Schemas {
     pub(crate) fn node(&self, reference: &str) -> Option<SchemaNode<'_>> {
         let (file, _) = self.files.get_key_value(reference.split('#').next().unwrap_or_default())?;
         Some(SchemaNode { schemas: self, file, value: self.part(reference).ok()? })
+    }
+
+    /// Whether a schema in them says what it is called, so that references may lead elsewhere than into its file.
+    pub(crate) fn name_themselves(&self) -> bool {
+        self.name_themselves
     }
 
     /// The files by name, as values.
@@ -159,6 +175,30 @@ impl Schemas {
 
     /// Compiles each of the references that the contract's clauses use, in one go.
     pub(crate) fn compile(&self, references: &[String]) -> Result<HashMap<String, Validator>, FileError> {
+        let registry = self.registry()?;
+        // Every file is compiled once for itself, so that the complaint names the right one.
+        for file in self.files.values() {
+            options(registry)
+                .with_base_uri(uri(self.name_of(file)))
+                .build(&file.value)
+                .map_err(|error| file.refuse(&error))?;
+        }
+        references.iter().map(|reference| Ok((reference.clone(), self.compile_one(reference)?))).collect()
+    }
+
+    /// Compiles what one reference names.
+    fn compile_one(&self, reference: &str) -> Result<Validator, FileError> {
+        let name = reference.split('#').next().unwrap_or_default();
+        let label = self.files.get(name).map_or(name, |file| &file.label);
+        options(self.registry()?)
+            .build(&json!({"$ref": uri(reference)}))
+            .map_err(|error| FileError::whole(label, format_args!("not a schema: {error}")))
+    }
+
+    fn registry(&self) -> Result<&Registry<'static>, FileError> {
+        if let Some(registry) = self.registry.get() {
+            return Ok(registry);
+        }
         let mut registry = Registry::new().draft(Draft::Draft202012);
         for (name, file) in &self.files {
             registry = registry
@@ -169,31 +209,7 @@ impl Schemas {
             Some(file) => FileError::whole(&file.label, format_args!("not a schema: {error}")),
             None => FileError::whole("contract", format_args!("not a schema: {error}")),
         })?;
-        let options = jsonschema::options_for::<Messages>()
-            .with_draft(Draft::Draft202012)
-            .with_registry(&registry)
-            .with_pattern_options(PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20))
-            .should_validate_formats(true)
-            .should_ignore_unknown_formats(false)
-            .offline();
-        // Every file is compiled once for itself, so that the complaint names the right one.
-        for file in self.files.values() {
-            options
-                .clone()
-                .with_base_uri(uri(self.name_of(file)))
-                .build(&file.value)
-                .map_err(|error| file.refuse(&error))?;
-        }
-        let mut compiled = HashMap::new();
-        for reference in references {
-            let name = reference.split('#').next().unwrap_or_default();
-            let build = || options.build(&json!({"$ref": uri(reference)}));
-            let label = self.files.get(name).map_or(name, |file| &file.label);
-            let validator =
-                build().map_err(|error| FileError::whole(label, format_args!("not a schema: {error}")))?;
-            compiled.insert(reference.clone(), validator);
-        }
-        Ok(compiled)
+        Ok(self.registry.get_or_init(|| registry))
     }
 
     /// A file as one document: what it refers to in other files is copied into it, for tools that read only one.
@@ -299,6 +315,57 @@ impl Schemas {
     }
 }
 
+fn options<'r>(registry: &'r Registry<'static>) -> ValidationOptions<'r, Arc<dyn Retrieve>, Messages> {
+    jsonschema::options_for::<Messages>()
+        .with_draft(Draft::Draft202012)
+        .with_registry(registry)
+        .with_pattern_options(PatternOptions::regex().size_limit(1 << 20).dfa_size_limit(1 << 20))
+        .should_validate_formats(true)
+        .should_ignore_unknown_formats(false)
+        .offline()
+}
+
+/// A schema of a contract that is compiled when somebody asks it: a run concerns few of them.
+#[derive(Debug)]
+pub(crate) struct LateValidator {
+    schemas: Arc<Schemas>,
+    reference: String,
+    compiled: OnceLock<Result<Validator, FileError>>,
+}
+
+impl LateValidator {
+    /// The schema that `reference` names, which has to be there.
+    pub(crate) fn new(schemas: &Arc<Schemas>, reference: String) -> Self {
+        Self { schemas: schemas.clone(), reference, compiled: OnceLock::new() }
+    }
+
+    fn get(&self) -> &Result<Validator, FileError> {
+        self.compiled.get_or_init(|| self.schemas.compile_one(&self.reference))
+    }
+
+    /// Whether a value is valid. Nothing is, if the schema is none.
+    pub(crate) fn is_valid(&self, value: JsonView<'_>) -> bool {
+        self.get().as_ref().is_ok_and(|validator| validator.is_valid(value))
+    }
+
+    /// What is wrong with a value that is not valid.
+    pub(crate) fn evidence(&self, value: JsonView<'_>, base: &str) -> Vec<Evidence> {
+        match self.get() {
+            Ok(validator) => evidence(validator, value, base),
+            Err(error) => vec![Evidence { message: error.to_string(), ..Evidence::default() }],
+        }
+    }
+}
+
+/// Whether a schema or one inside it says what it is called.
+fn names_itself(schema: &Value) -> bool {
+    match schema {
+        Value::Object(map) => map.iter().any(|(key, inner)| key == "$id" || names_itself(inner)),
+        Value::Array(list) => list.iter().any(names_itself),
+        _ => false,
+    }
+}
+
 /// Points every reference at the copy of its file under `$defs`.
 #[cfg(feature = "cli")]
 fn rewrite(schema: &mut Value, file: &str) {
@@ -369,7 +436,7 @@ fn uri(reference: &str) -> String {
 }
 
 /// The schema errors of a value as evidence. `base` is where the value stands in its message.
-pub(crate) fn evidence(validator: &Validator, value: JsonView<'_>, base: &str) -> Vec<Evidence> {
+fn evidence(validator: &Validator, value: JsonView<'_>, base: &str) -> Vec<Evidence> {
     // Each error has its value. Of one in memory it is no copy; a large one is copied once and not with every error.
     let built = value.to_value();
     validator.iter_errors(JsonView::Built(&built)).take(20).map(|error| explain(&error, base)).collect()

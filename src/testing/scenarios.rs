@@ -14,7 +14,7 @@ use crate::run::{
     SuiteError, contracts_of, plan,
 };
 use crate::schema::FileError;
-use crate::text::printable;
+use crate::text::{printable, trouble};
 use crate::time;
 
 /// A directory of scenario files, each case a test.
@@ -46,7 +46,7 @@ pub(super) enum ScenariosError {
     #[error(transparent)]
     Target(#[from] Error),
     /// The list of known failures cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Unreadable {
         /// The list.
         path: PathBuf,

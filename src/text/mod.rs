@@ -1,16 +1,16 @@
 //! Texts: patterns with wildcards, the word that somebody meant, bytes in digits, what a terminal may show, what nobody may
-//! see, and cutting to a length.
+//! see, cutting to a length, and what is wrong with a path.
 
 mod clip;
 #[cfg(feature = "testing")]
 mod glob;
 #[cfg(feature = "testing")]
 mod hex;
-#[cfg(feature = "contracts")]
 mod nearest;
 #[cfg(feature = "testing")]
 mod printable;
 mod secrets;
+mod trouble;
 
 pub(crate) use clip::{clip, head, tail};
 #[cfg(feature = "testing")]
@@ -28,3 +28,4 @@ pub(crate) use printable::{has_command, needs_escape, printable, visible};
 #[cfg(feature = "cli")]
 pub(crate) use printable::{line_of_ours, printable_json};
 pub(crate) use secrets::{Masked, Masker};
+pub(crate) use trouble::trouble;

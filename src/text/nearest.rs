@@ -16,6 +16,7 @@ pub(crate) fn nearest_within<'w>(
 }
 
 /// What to say after "unknown …": `, did you mean …?` when a known word is near, else all of them.
+#[cfg(any(feature = "contracts", test))]
 pub(crate) fn did_you_mean(typed: &str, known: &[&str]) -> String {
     match (nearest(typed, known.iter().copied()), known) {
         (Some(word), _) => format!(", did you mean `{word}`?"),

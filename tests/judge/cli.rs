@@ -17,7 +17,7 @@ const OK: &str = include_str!("../corpus/claude-2.1.197/plain/stdout");
 
 #[test]
 fn the_sample_of_the_readme_is_explained_in_one_screen() {
-    let output = clawgate(ROOT).args(["judge", "samples/rate-limit.ndjson"]).output().unwrap();
+    let output = clawgate(ROOT).args(["judge", "examples/streams/rate-limit.ndjson"]).output().unwrap();
     assert_eq!(output.status.code(), Some(100));
     insta::assert_snapshot!(String::from_utf8(output.stdout).unwrap());
 }

@@ -125,10 +125,15 @@ fn with_format(path: &str, found: &mut BTreeSet<String>) {
     if help.lines().any(|line| line.trim_start().starts_with("--format")) {
         found.insert(path.to_owned());
     }
-    let below = help.lines().skip_while(|line| *line != "Commands:").skip(1);
-    for line in below.take_while(|line| line.starts_with("  ")) {
+    // The commands as a whole stand in groups, up to what else can be asked for.
+    let (from, until) = match path {
+        "" => ("Judge and run:", "Files that you write:"),
+        _ => ("Commands:", ""),
+    };
+    let below = help.lines().skip_while(|line| *line != from).take_while(|line| *line != until);
+    for line in below.filter(|line| line.starts_with("  ") && !line.starts_with("   ")) {
         let name = line[2..].split(' ').next().unwrap_or_default();
-        if !matches!(name, "" | "help") {
+        if name != "help" {
             with_format(format!("{path} {name}").trim_start(), found);
         }
     }
@@ -146,8 +151,10 @@ fn no_command_and_no_schema_is_left_out() {
         .collect();
     let known = pairs.iter().map(|(command, _)| *command).chain([FOR_PEOPLE]);
     assert_eq!(commands, known.map(str::to_owned).collect::<BTreeSet<_>>());
-    let files = fs::read_dir(schemas()).unwrap().map(|entry| {
-        let name = entry.unwrap().file_name().into_string().unwrap();
+    // What people write is in a folder of its own.
+    let entries = fs::read_dir(schemas()).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file());
+    let files = entries.map(|entry| {
+        let name = entry.file_name().into_string().unwrap();
         name.trim_end_matches(".schema.json").to_owned()
     });
     let used: BTreeSet<String> =

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
 
+mod causes;
 #[path = "../support/command.rs"]
 mod command;
 mod commands;

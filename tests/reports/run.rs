@@ -107,7 +107,7 @@ fn a_hostile_target_cannot_command_the_terminal_or_the_ci_system() {
         assert!(!stdout.contains("##["), "a command of the old form");
         for line in stdout.lines() {
             assert!(!line.trim_start().starts_with("::"), "a workflow command: {line}");
-            assert!(line.chars().count() <= 200, "a line of {} characters", line.chars().count());
+            assert!(line.chars().count() <= 2000, "a line of {} characters", line.chars().count());
         }
     }
 }
@@ -214,10 +214,10 @@ fn a_report_that_cannot_be_written_loses_neither_the_others_nor_the_verdict() {
     let folder = TempDir::new().unwrap();
     fs::create_dir(folder.path().join("folder")).unwrap();
     for (kind, path, reason) in [
-        ("junit", "/dev/full", "No space left"),
-        ("html", "/dev/full", "No space left"),
-        ("json", "/dev/full", "No space left"),
-        ("markdown", "missing/m.md", "No such file"),
+        ("junit", "/dev/full", "no space left"),
+        ("html", "/dev/full", "no space left"),
+        ("json", "/dev/full", "no space left"),
+        ("markdown", "missing/m.md", "there is no folder `missing`"),
         ("sarif", "folder", ""),
         ("gitlab", "/proc/version", ""),
     ] {
@@ -587,7 +587,7 @@ fn shown(columns: usize, verbosity: Verbosity) -> String {
         json!({"type": "run-finished", "passed": 1, "failed": 1, "flaky": 1, "skipped": 1, "harness_failures": 0,
             "interrupted": false, "duration_ms": 3600, "exit_code": 100}),
     ];
-    let mut terminal = Terminal::new(columns, verbosity);
+    let mut terminal = Terminal::new(Some(columns), verbosity);
     let context = Context::new(folder.path().to_owned());
     let mut out = anstream::StripStream::new(Vec::new());
     for event in events {
@@ -655,8 +655,10 @@ fn a_terminal_gets_colour_and_progress_that_never_wraps() {
 fn comparable(folder: &Path, name: &str) -> String {
     let text = read(folder, name);
     let text = regex::Regex::new(r"\b(one|s[123])/").unwrap().replace_all(&text, "OUT/").into_owned();
-    let text =
-        regex::Regex::new("clawgate-(room-)?[A-Za-z0-9]{6}\\b").unwrap().replace_all(&text, "ROOM").into_owned();
+    let text = regex::Regex::new("clawgate-(room-)?[A-Za-z0-9]{6}\\b")
+        .unwrap()
+        .replace_all(&text, "ROOM")
+        .into_owned();
     let times = r#"\d+(\.\d+)? (ms|s)\b|time="[0-9.]+"|\d{4}-\d\d-\d\dT[0-9:.]+Z"#;
     regex::Regex::new(times).unwrap().replace_all(&text, "TIME").into_owned()
 }

@@ -38,7 +38,7 @@ fn plain(node: &Yaml<'_>) -> Value {
     }
 }
 
-/// A machine of a CI system: a scratch folder, and a PATH on which `cargo install` and `clawgate` are found. What is
+/// A machine of a CI system: a scratch folder, and a PATH on which `cargo install`, `curl` and `clawgate` are found. What is
 /// installed is the clawgate under test, and it runs fourteen cases instead of all.
 struct Machine {
     folder: TempDir,
@@ -59,7 +59,9 @@ impl Machine {
              while [ $# -gt 0 ]; do [ \"$1\" = --root ] && mkdir -p \"$2/bin\" && cp '{0}/bin/clawgate' \"$2/bin\"; shift; done\n",
             folder.path().display()
         );
-        for (name, text) in [("clawgate", clawgate), ("cargo", cargo)] {
+        // Not every machine has the real one.
+        let curl = "#!/bin/sh\nfor address; do :; done\nexec cat \"${address#file://}\"\n".to_owned();
+        for (name, text) in [("clawgate", clawgate), ("cargo", cargo), ("curl", curl)] {
             // By another process: a file that this one has open for writing cannot be run, and its other threads fork.
             let draft = folder.path().join(name);
             fs::write(&draft, text).unwrap();
@@ -92,6 +94,17 @@ impl Machine {
         let output = self.step(shell, script, environment);
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{script}\n{out}{err}");
+    }
+
+    /// Its clawgate, packed as a release is.
+    fn archive(&self) -> PathBuf {
+        let folder = self.path().join("clawgate-0.1.0-x86_64-unknown-linux-gnu");
+        fs::create_dir(&folder).unwrap();
+        fs::copy(self.path().join("bin/clawgate"), folder.join("clawgate")).unwrap();
+        let mut tar = Process::new("tar");
+        tar.args(["-czf", "release.tar.gz"]).arg(folder.file_name().unwrap()).current_dir(self.path());
+        assert!(tar.status().unwrap().success());
+        self.path().join("release.tar.gz")
     }
 
     /// What `cargo install` was asked for.
@@ -146,8 +159,13 @@ fn the_action_has_the_form_that_github_asks_for() {
         assert!(input["description"].is_string() && input["default"].is_string(), "{name}");
     }
     for step in action["runs"]["steps"].as_array().unwrap() {
+        let Some(script) = step["run"].as_str() else {
+            // Whoever can move a tag of it could run in every gate.
+            let (_, commit) = step["uses"].as_str().unwrap().split_once('@').unwrap();
+            assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{step}");
+            continue;
+        };
         assert_eq!(step["shell"], "bash", "a composite step names its shell");
-        let script = step["run"].as_str().unwrap();
         // An input that is pasted into a script is code of whoever gives it.
         assert!(!script.contains("${{"), "{script}");
     }
@@ -172,6 +190,9 @@ fn act(machine: &Machine, given: &[(&str, &str)]) -> Output {
     let runner = [
         pair("GITHUB_ACTION_PATH", env!("CARGO_MANIFEST_DIR")),
         pair("RUNNER_TEMP", machine.path().join("temp").to_str().unwrap()),
+        pair("RUNNER_OS", "Linux"),
+        pair("RUNNER_ARCH", "X64"),
+        pair("GITHUB_OUTPUT", machine.path().join("output").to_str().unwrap()),
         pair("GITHUB_STEP_SUMMARY", machine.path().join("summary.md").to_str().unwrap()),
         pair("GITHUB_ACTIONS", "true"),
         pair("CI", "true"),
@@ -179,8 +200,9 @@ fn act(machine: &Machine, given: &[(&str, &str)]) -> Output {
     let steps = action["runs"]["steps"].as_array().unwrap();
     let mut last = None;
     for step in steps {
+        let Some(script) = step["run"].as_str() else { continue };
         let environment = [&runner[..], &environment(step, &values)].concat();
-        let output = machine.step(BASH, step["run"].as_str().unwrap(), &environment);
+        let output = machine.step(BASH, script, &environment);
         let fine = output.status.success();
         last = Some(output);
         if !fine {
@@ -197,8 +219,14 @@ fn the_action_runs_the_gate_and_fails_with_it() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.contains("14 passed"), "{said}");
-    let root = format!("install --locked --quiet --path {} --root ", env!("CARGO_MANIFEST_DIR"));
+    let root =
+        format!("install --locked --quiet --features net --path {} --root ", env!("CARGO_MANIFEST_DIR"));
     assert!(machine.installed()[0].starts_with(&root), "{:?}", machine.installed());
+    // The folder that was built into is the one that is kept, by a name that changes with what is built.
+    let kept = action()["runs"]["steps"][1]["with"]["path"].as_str().map(str::to_owned);
+    assert_eq!(kept.as_deref(), Some("${{ runner.temp }}/clawgate"));
+    let key = fs::read_to_string(machine.path().join("output")).unwrap();
+    assert!(key.starts_with("key=clawgate-Linux-X64-") && key.trim().len() == 87, "{key}");
     let action = action();
     for output in action["outputs"].as_object().unwrap().values() {
         let file = expressed(output["value"].as_str().unwrap(), &|_| Some("clawgate-out".into()));
@@ -227,6 +255,20 @@ fn the_action_runs_the_gate_and_fails_with_it() {
     assert!(!machine.path().join("owned").exists());
     let output = act(&machine, &[("profile", "nope")]);
     assert_eq!(output.status.code(), Some(2));
+    assert_eq!(machine.installed().len(), 1, "what is in the cache is not built again");
+}
+
+#[test]
+fn the_action_takes_a_released_archive() {
+    let machine = Machine::new();
+    let archive = machine.archive();
+    let output = act(&machine, &[("archive", &format!("file://{}", archive.display()))]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(machine.installed(), Vec::<String>::new());
+    // One that is not there is no reason to build something else.
+    let machine = Machine::new();
+    assert!(!act(&machine, &[("archive", "file:///no/such.tar.gz")]).status.success());
+    assert_eq!(machine.installed(), Vec::<String>::new());
 }
 
 /// As the action does it, with the real `cargo install`; quick only where a release build is there already.
@@ -237,7 +279,7 @@ fn the_action_installs_clawgate() {
     let temp = TempDir::new().unwrap();
     let output = Process::new(BASH[0])
         .args(&BASH[1..])
-        .args(["-c", action["runs"]["steps"][0]["run"].as_str().unwrap()])
+        .args(["-c", action["runs"]["steps"][2]["run"].as_str().unwrap()])
         .env("GITHUB_ACTION_PATH", env!("CARGO_MANIFEST_DIR"))
         .env("RUNNER_TEMP", temp.path())
         .output()
@@ -254,7 +296,7 @@ fn init(machine: &Machine, args: &[&str]) {
 #[test]
 fn the_workflow_of_init_runs_on_github() {
     let machine = Machine::new();
-    init(&machine, &["--ci", "github"]);
+    init(&machine, &["--ci", "github", "--install", "https://git.example/x"]);
     let text = fs::read_to_string(machine.path().join(".github/workflows/clawgate.yml")).unwrap();
     let workflow = yaml(&text);
     assert!(workflow["on"].is_object() && workflow["permissions"]["contents"] == "read");
@@ -270,7 +312,7 @@ fn the_workflow_of_init_runs_on_github() {
         }
     }
     assert_eq!(ran, 2);
-    assert_eq!(machine.installed(), [concat!("install --locked clawgate@", env!("CARGO_PKG_VERSION"))]);
+    assert_eq!(machine.installed(), ["install --locked --git https://git.example/x clawgate"]);
     let kept = job["steps"].as_array().unwrap().last().unwrap();
     assert!(machine.path().join(kept["with"]["path"].as_str().unwrap()).join("report.html").is_file());
 }
@@ -302,7 +344,35 @@ fn the_job_of_init_runs_on_gitlab_from_whatever_source_is_named() {
         .args(["init", "--install", "a\nb"])
         .assert()
         .code(2)
-        .stderr(contains("expected one line").and(contains("clawgate@0.1.0")));
+        .stderr(contains("expected one line").and(contains("--git URL clawgate")));
+}
+
+#[test]
+fn the_workflow_of_init_takes_a_released_archive() {
+    let machine = Machine::new();
+    let archive = format!("file://{}", machine.archive().display());
+    init(&machine, &["--ci", "gitlab", "--install", &archive]);
+    // Where `cargo install` puts programs; a runner has it on its PATH.
+    let home = machine.path().join("cargo-home");
+    fs::create_dir_all(home.join("bin")).unwrap();
+    let job = &yaml(&fs::read_to_string(machine.path().join(".gitlab-ci.yml")).unwrap())["clawgate"];
+    machine.passes(SH, job["script"][0].as_str().unwrap(), &[pair("CARGO_HOME", home.to_str().unwrap())]);
+    assert!(home.join("bin/clawgate").is_file());
+    assert_eq!(machine.installed(), Vec::<String>::new());
+}
+
+/// clawgate need not be in a registry, and a workflow that asks one for it would fail.
+#[test]
+fn without_a_source_there_is_no_workflow() {
+    let machine = Machine::new();
+    let told = clawgate(machine.path()).arg("init").assert().success();
+    told.stdout(contains("No workflow was written").and(contains("--install SOURCE")));
+    assert!(machine.path().join("clawgate.toml").is_file() && !machine.path().join(".github").exists());
+    clawgate(machine.path())
+        .args(["init", "--ci", "github"])
+        .assert()
+        .code(2)
+        .stderr(contains("--ci needs --install SOURCE"));
 }
 
 #[test]
@@ -384,7 +454,8 @@ fn the_github_matrix_runs_in_parts_and_is_merged() {
         };
         for step in shard["steps"].as_array().unwrap() {
             if let Some(script) = step["run"].as_str() {
-                machine.passes(BASH, &expressed(script, &values), &environment(step, &values));
+                let set = [environment(&workflow, &values), environment(step, &values)].concat();
+                machine.passes(BASH, &expressed(script, &values), &set);
             } else if step["uses"].as_str().unwrap().starts_with("actions/upload-artifact@") {
                 // What one machine puts up another takes down, each artifact in a folder of its name.
                 let name = expressed(step["with"]["name"].as_str().unwrap(), &values);
@@ -405,6 +476,8 @@ fn the_github_matrix_runs_in_parts_and_is_merged() {
         }
     });
     assert!(machine.path().join("clawgate-merged/report.html").is_file());
+    let source = "install --locked --git https://git.example/clawgate clawgate";
+    assert_eq!(machine.installed(), [source; 3]);
 }
 
 #[test]
@@ -413,7 +486,11 @@ fn the_parallel_jobs_of_gitlab_are_merged() {
     let machine = Machine::new();
     let total = pipeline["shard"]["parallel"].as_u64().unwrap();
     for index in 1..=total {
-        let node = [pair("CI_NODE_INDEX", &index.to_string()), pair("CI_NODE_TOTAL", &total.to_string())];
+        let node = [
+            pair("CI_NODE_INDEX", &index.to_string()),
+            pair("CI_NODE_TOTAL", &total.to_string()),
+            pair("CLAWGATE_SOURCE", pipeline["variables"]["CLAWGATE_SOURCE"].as_str().unwrap()),
+        ];
         for line in pipeline["shard"]["script"].as_array().unwrap() {
             machine.passes(SH, line.as_str().unwrap(), &node);
         }
@@ -423,8 +500,8 @@ fn the_parallel_jobs_of_gitlab_are_merged() {
     for report in pipeline["merge"]["artifacts"]["reports"].as_object().unwrap().values() {
         assert!(machine.path().join(report.as_str().unwrap()).is_file(), "{report}");
     }
-    let version = concat!("install --locked clawgate@", env!("CARGO_PKG_VERSION"));
-    assert!(machine.installed().iter().all(|asked| asked == version), "{:?}", machine.installed());
+    let source = "install --locked --git https://git.example/clawgate clawgate";
+    assert_eq!(machine.installed(), [source; 3]);
 }
 
 #[test]
@@ -468,6 +545,6 @@ fn the_files_of_examples_are_all_tested_here() {
     let mut names: Vec<PathBuf> =
         fs::read_dir("examples/ci").unwrap().map(|entry| entry.unwrap().path()).collect();
     names.sort();
-    let expected = ["github-matrix.yml", "gitlab.yml", "kubernetes.yaml"];
+    let expected = ["README.md", "github-matrix.yml", "gitlab.yml", "kubernetes.yaml"];
     assert_eq!(names, expected.map(|name| Path::new("examples/ci").join(name)));
 }

@@ -23,7 +23,11 @@ fn listed(command: &mut Command) -> Vec<String> {
 fn init_gives_a_gate_that_runs_and_overwrites_nothing() {
     let folder = TempDir::new().unwrap();
     let root = folder.path();
-    clawgate(root).arg("init").assert().success().stdout(contains("wrote .github/workflows/clawgate.yml"));
+    clawgate(root)
+        .args(["init", "--install", "https://git.example/clawgate"])
+        .assert()
+        .success()
+        .stdout(contains("wrote .github/workflows/clawgate.yml"));
     clawgate(root).args(["run", "example"]).assert().success().stdout(contains("example/greeting"));
     clawgate(root).args(["run", "example", "--profile", "ci"]).assert().success();
     assert!(root.join("clawgate-out/junit.xml").is_file() && root.join("clawgate-out/report.html").is_file());
@@ -37,7 +41,7 @@ fn init_sees_which_ci_system_there_is() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join(".gitlab-ci.yml"), "test:\n  script: x\n").unwrap();
     clawgate(folder.path())
-        .arg("init")
+        .args(["init", "--install", "https://git.example/clawgate"])
         .assert()
         .success()
         .stdout(contains("kept  .gitlab-ci.yml").and(contains("add this job")).and(contains("codequality")));

@@ -9,12 +9,15 @@ mod cli;
 #[path = "../support/command.rs"]
 mod command;
 mod containment;
+mod documented;
+mod file_schemas;
 #[path = "../support/files.rs"]
 mod files;
 mod gate;
 mod golden;
 mod known_failures;
 mod misbehaviours;
+mod own_agent;
 mod own_files;
 mod recordings;
 #[path = "../support/scenario.rs"]
@@ -27,3 +30,4 @@ mod testing;
 #[path = "../support/tree.rs"]
 mod tree;
 mod versions;
+mod wrong_inputs;

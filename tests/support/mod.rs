@@ -7,7 +7,7 @@ use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
 /// How the variables begin that clawgate would listen to. A test sets those it means.
-const SETTINGS: [&str; 5] = ["ANTHROPIC_", "CI", "CLAWGATE_", "GITHUB_", "NO_COLOR"];
+const SETTINGS: [&str; 6] = ["ANTHROPIC_", "CI", "CLAWGATE_", "COLUMNS", "GITHUB_", "NO_COLOR"];
 
 /// A clawgate in that folder, whatever the surroundings of the tests have set.
 pub(crate) fn process(folder: impl AsRef<Path>) -> Command {

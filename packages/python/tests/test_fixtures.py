@@ -1,4 +1,7 @@
-"""What the fixtures fail, and how. A plugin that cannot fail would be worse than none."""
+"""What the fixtures fail, and how: a plugin that cannot fail would be worse than none.
+
+The plugin is found as its users find it, installed; ``.ci/packages`` does that.
+"""
 
 import subprocess
 import sys
@@ -27,7 +30,7 @@ def post(api, *said):
 
 def outcomes(pytester, body, **expected):
     pytester.makepyfile(f"{POST}\ndef test_it(clawgate_api, clawgate_run, judge):\n    {body}\n")
-    result = pytester.runpytest("-p", "clawgate.pytest_plugin")
+    result = pytester.runpytest()
     result.assert_outcomes(**expected)
     return str(result.stdout)
 

@@ -14,6 +14,7 @@ use crate::exit_code::Outcome;
 use crate::report::style::{BAD, CAUTION, FAINT, GOOD, NAME};
 use crate::schema::{Bundle, CONTRACT_FILE, Diff, Effect, FileError, bundle};
 use crate::text::printable;
+use crate::text::trouble;
 
 /// Compare two contracts, or two directories of JSON Schemas: each change as breaking, additive or undecided
 ///
@@ -96,15 +97,15 @@ fn open(name: &str) -> Result<Bundle, FileError> {
         return bundle(name).map(Bundle::aside);
     }
     let mut files = Vec::new();
-    let trouble = |error: std::io::Error| FileError::whole(name, error);
-    for entry in fs::read_dir(path).map_err(trouble)? {
-        let path = entry.map_err(trouble)?.path();
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |error: std::io::Error| FileError::whole(path.display().to_string(), trouble(&path, &error))
+    };
+    for entry in fs::read_dir(path).map_err(at(path))? {
+        let path = entry.map_err(at(path))?.path();
         let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if file.ends_with(".schema.json") {
-            files.push((
-                file,
-                document::read(&path).map_err(|error| FileError::whole(path.display().to_string(), error))?,
-            ));
+            files.push((file, document::read(&path).map_err(at(&path))?));
         }
     }
     if files.is_empty() {

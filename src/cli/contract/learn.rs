@@ -88,7 +88,7 @@ fn read(name: &str, source: &Source) -> Result<(String, Sample), CommandError> {
         }
         Source::File(path) => {
             let file = document::open(path).map_err(unreadable(path))?;
-            Masked::new(file).read_to_end(&mut sample.stdout).map_err(unreadable(path))?;
+            Masked::new(file).take(MAX_BYTES).read_to_end(&mut sample.stdout).map_err(unreadable(path))?;
         }
         Source::Segments(_) => {
             return Err(CommandError::Usage(format!("{name}: an event log teaches no contract")));

@@ -5,7 +5,7 @@ mod reports;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::{Subcommand, ValueEnum};
@@ -18,6 +18,7 @@ use crate::cli::eval::reports::{EvalReportArg, Reports};
 use crate::cli::out::share;
 use crate::cli::output::typed;
 use crate::cli::project::Project;
+use crate::cli::typed::whole;
 use crate::cli::{CommandError, Format, FormatArg};
 use crate::eval::skill::{Skill, find};
 use crate::eval::spec::Spec;
@@ -26,7 +27,7 @@ use crate::eval::{
     SystemClock, Trial, TrialRunner, plan, regrade,
 };
 use crate::exit_code::Outcome;
-use crate::report::{Evaluated, EvaluationText, write_evaluation_page};
+use crate::report::{Evaluated, EvaluationText, Progress, write_evaluation_page};
 use crate::run::Session;
 use crate::run::target::Located;
 use crate::shell::shell_word;
@@ -35,9 +36,9 @@ use crate::shell::shell_word;
 const CREDENTIALS: [&str; 4] =
     ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_BASE_URL"];
 
-/// Measures how often a skill does its job
+/// Measure how often a skill does its job
 ///
-/// Runs each case of an evaluation many times, with the skill and without, each in a fresh directory, and says how
+/// Each case of an evaluation runs many times, with the skill and without, each in a fresh directory; the answer is how
 /// often it passed. A rate limit, a crash or a hang is tried again and else not measured: it lowers no pass rate.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -71,7 +72,7 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "NAME")]
     pass_env: Vec<String>,
     /// Trials of each case, instead of what the evaluation says
-    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, short = 'n', value_name = "N", value_parser = |text: &str| whole(text, 1_u32, 1_000_000))]
     trials: Option<u32>,
     /// Only with the skill
     #[arg(long)]
@@ -80,7 +81,7 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "M")]
     model: Option<String>,
     /// How many trials run at a time [default: one for each processor]
-    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = |text: &str| whole(text, 1, u16::MAX))]
     jobs: Option<u16>,
     /// Begin nothing that, costing as much as the dearest so far, would bring all together above this
     #[arg(long, value_name = "USD", value_parser = dollars)]
@@ -378,25 +379,56 @@ struct One<'o> {
 /// Passes events on, and remembers when that fails.
 struct Reporter<'r> {
     format: Format,
+    progress: Progress,
+    spent_usd: Arc<Mutex<f64>>,
     text: EvaluationText<'r>,
     error: Option<io::Error>,
 }
 
 impl<'r> Reporter<'r> {
     fn new(format: Format, text: EvaluationText<'r>) -> Self {
-        Self { format, text, error: None }
+        Self { format, progress: Progress::start(true, 0), spent_usd: Arc::default(), text, error: None }
     }
 
     fn hear(&mut self, event: &Event<'_>) {
+        self.advance(event);
         if self.error.is_some() {
             return;
         }
-        let mut out = self.format.stdout();
-        let written = match self.format {
-            Format::Human => self.text.event(&mut out, event),
-            Format::Json => write_json(&mut out, event),
-        };
-        self.error = written.and_then(|()| out.flush()).err();
+        let (format, text) = (self.format, &mut self.text);
+        self.error = self
+            .progress
+            .aside(|| {
+                let mut out = format.stdout();
+                match format {
+                    Format::Human => text.event(&mut out, event)?,
+                    Format::Json => write_json(&mut out, event)?,
+                }
+                out.flush()
+            })
+            .err();
+    }
+
+    /// Shows how far it is and what it cost so far.
+    fn advance(&self, event: &Event<'_>) {
+        match event {
+            Event::Started { trials, finished, .. } => {
+                let left = usize::try_from(trials.saturating_sub(*finished)).unwrap_or(usize::MAX);
+                self.progress.of(left);
+                let spent = Arc::clone(&self.spent_usd);
+                self.progress.note(move || match *spent.lock().unwrap_or_else(PoisonError::into_inner) {
+                    0.0 => String::new(),
+                    dollars => format!("${dollars:.4}"),
+                });
+            }
+            Event::TrialStarted(id) => self.progress.begin(&id.to_string()),
+            Event::TrialFinished(trial) => {
+                let cost = trial.usage.cost_usd;
+                *self.spent_usd.lock().unwrap_or_else(PoisonError::into_inner) += cost;
+                self.progress.end(&trial.id.to_string(), false);
+            }
+            Event::Waiting(_) | Event::Finished(_) => {}
+        }
     }
 
     fn finish(self) -> io::Result<()> {

@@ -10,6 +10,7 @@ use similar::TextDiff;
 use crate::cli::cases::{CaseArgs, Workspace, start};
 use crate::cli::output::{note, tell};
 use crate::cli::project::{Project, variable};
+use crate::cli::typed::whole;
 use crate::cli::{CommandError, Format, complain};
 use crate::exit_code::Outcome;
 use crate::golden::{Normal, Volatile, learn, normalise};
@@ -24,7 +25,9 @@ use crate::run::{ContractCache, Event, Suite, cases_on};
 /// says so, is proposed. The clock is moved by libfaketime; without it the command says that it was not.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
-Example: clawgate golden learn-volatile --target targets/mine.toml --case smoke | patch -p0
+Examples:
+  clawgate golden learn-volatile --target targets/mine.toml --case smoke | patch -p0
+
 Exit codes: 0 nothing differs, or the patch says what to do; 100 something differs that no entry can hide; 2 usage; 3 the
 target is missing; 4 nothing was selected.")]
 pub(super) struct LearnArgs {
@@ -37,7 +40,7 @@ pub(super) struct LearnArgs {
     #[command(flatten)]
     cases: CaseArgs,
     /// How many times each case runs
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=20))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = |text: &str| whole(text, 2_u32, 20))]
     repeat: u32,
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::spec::digest;
 use crate::harness::room::RoomFile;
-use crate::text::nearest;
+use crate::text::{nearest, trouble};
 
 /// A skill on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub enum DiscoverError {
         hint: String,
     },
     /// It cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         path: PathBuf,
         /// What the operating system said.

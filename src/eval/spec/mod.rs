@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use self::values::is_inside;
 use self::values::{Ids, count, part, positive, said};
 use crate::document::{self, FileError};
-use crate::text::hex;
+use crate::text::{hex, trouble};
 
 /// An evaluation as its file describes it.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ pub enum Form {
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// It cannot be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         path: PathBuf,
         /// What the operating system said.

@@ -5,7 +5,7 @@ use std::io;
 use maud::{Markup, html};
 
 use super::super::document;
-use super::super::html::{page, shown};
+use super::super::html::{listed, shown};
 use super::{difference, rate};
 use crate::eval::assertion::Answer;
 use crate::eval::{Iteration, Outcome, Report, ReportStatus, Series, Status, Trial};
@@ -21,24 +21,23 @@ pub(crate) fn write_page(iteration: &Iteration, report: &Report, plan: &[Series<
     let tone = if report.conclusion.status == ReportStatus::Pass { "good" } else { "bad" };
     let stamp = &report.subject.stamp;
     let model = stamp.model.as_deref().unwrap_or("the target's model");
-    let body = html! {
-        main {
-            section class={ "hero " (tone) } {
-                h1 { (title) }
-                p.facts { (shown(&format!("{} {} · {model}", stamp.target, stamp.version))) }
-            }
-            @for (heading, lines) in [("Failures", &report.conclusion.failures), ("To know", &report.conclusion.warnings)] {
-                @if !lines.is_empty() {
-                    h2 { (heading) }
-                    ul { @for line in lines { li { (shown(line)) } } }
-                }
-            }
-            (cases(report))
-            @for series in plan { (trials(iteration, series)) }
+    let head = html! {
+        section class={ "hero " (tone) } {
+            h1 { (title) }
+            p.facts { (shown(&format!("{} {} · {model}", stamp.target, stamp.version))) }
         }
+        @for (heading, lines) in [("Failures", &report.conclusion.failures), ("To know", &report.conclusion.warnings)] {
+            @if !lines.is_empty() {
+                h2 { (heading) }
+                ul { @for line in lines { li { (shown(line)) } } }
+            }
+        }
+        (cases(report))
+        h2 { "Trials" }
     };
-    let text = Masker::default().mask(&page(&title, None, &body));
-    document::write(&iteration.folder.join("report.html"), &text)
+    let list = html! { @for series in plan { (trials(iteration, series)) } };
+    let page = listed(&title, "a case, an assertion, a reason…", &head, &list);
+    document::write(&iteration.folder.join("report.html"), &Masker::default().mask(&page))
 }
 
 fn cases(report: &Report) -> Markup {
@@ -66,7 +65,7 @@ fn trials(iteration: &Iteration, series: &Series<'_>) -> Markup {
     let ids = series.ids().take(MOST_TRIALS as usize);
     let trials: Vec<Trial> = ids.filter_map(|id| iteration.finished(&id, series.case.kind)).collect();
     html! {
-        @if !trials.is_empty() {
+        @if !trials.is_empty() { section.trial-set data-item="" tabindex="-1" {
             h2 { (shown(&series.case.id)) " · " (series.arm.name().replace('_', " ")) }
             p.quiet { (shown(series.prompt())) }
             div.scroll { table.trials {
@@ -74,7 +73,7 @@ fn trials(iteration: &Iteration, series: &Series<'_>) -> Markup {
                 tbody { tr { @for trial in &trials { (cell(trial)) } } }
             } }
             @if series.trials > MOST_TRIALS { p.quiet { "and " (series.trials - MOST_TRIALS) " more" } }
-        }
+        } }
     }
 }
 

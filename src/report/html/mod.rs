@@ -10,7 +10,8 @@ mod timeline;
 
 use maud::{Markup, html};
 
-pub(super) use page::{page, shown};
+use page::page;
+pub(super) use page::{listed, shown};
 
 use super::context::Context;
 use super::numbers::{counted, grouped};

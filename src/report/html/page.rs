@@ -7,6 +7,35 @@ use crate::text::printable;
 
 const STYLE: &str = include_str!("style.css");
 
+const LIST: &str = include_str!("list.js");
+
+/// A page about a list of things (`data-item`): search, keys and the switch between light and dark as in the report of a
+/// run. `what` are the things.
+pub(in crate::report) fn listed(title: &str, what: &str, head: &Markup, list: &Markup) -> String {
+    let body = html! {
+        header.top {
+            div.brand { span.logo aria-hidden="true" { "◆" } " clawgate" }
+            button.theme type="button" hidden aria-label="Switch between light and dark" { "◐" }
+        }
+        main {
+            (head)
+            form.filters {
+                label.script.search hidden { span.hidden { "Search" }
+                    input type="search" name="text" placeholder={ "Search: " (what) "  /" } autocomplete="off";
+                }
+                output.script hidden aria-live="polite" {}
+            }
+            (list)
+            p.none hidden { "Nothing is like that." }
+        }
+        footer {
+            p { "Made by clawgate " (env!("CARGO_PKG_VERSION")) ". Keys: " kbd { "/" } " search, " kbd { "j" } " "
+                kbd { "k" } " next and previous, " kbd { "Enter" } " open, " kbd { "n" } " next failure." }
+        }
+    };
+    page(title, Some(LIST), &body)
+}
+
 /// A page that loads nothing. The policy lets only this script run, so that even markup that slipped through is dead.
 pub(in crate::report) fn page(title: &str, script: Option<&str>, body: &Markup) -> String {
     let scripts = script.map_or(String::new(), |script| {

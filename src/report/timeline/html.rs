@@ -1,11 +1,12 @@
-//! A timeline as one HTML file: no script, nothing loaded, every text of the log escaped.
+//! A timeline as one HTML file: nothing loaded, every text of the log escaped.
 
 use maud::{Markup, html};
 
 use crate::schema::Level;
 use crate::time::{Millis, date, span, time_of_day};
 
-use super::super::html::{page, shown};
+use super::super::html::{listed, shown};
+use super::super::numbers::counted;
 use super::{Entry, EntryKind, Lane, Measure, Timeline};
 
 /// The timeline of a log as an HTML document.
@@ -21,10 +22,24 @@ pub(crate) fn timeline_page(input: &str, timeline: &Timeline) -> String {
         ("mean answer time", measured(&timeline.answers)),
         ("unanswered requests", timeline.unanswered.to_string()),
     ];
-    let body = html! {
-        main.log {
+    let broken = timeline.broken();
+    let tone = if broken.is_empty() { "good" } else { "bad" };
+    let head = html! {
+        section class={ "hero " (tone) } {
             h1 { (title) }
             dl { @for (name, value) in facts { dt { (name) } dd { (value) } } }
+        }
+        @if !broken.is_empty() {
+            h2 { "Broken must clauses" }
+            ul.reasons { @for (clause, count, first) in broken {
+                li { span.level.must { "must" } " " b { (shown(clause)) } " "
+                    span.quiet { (counted(count, "time", "times")) ", first on line " (first) } " "
+                    code { "clawgate explain " (shown(clause)) } }
+            } }
+        }
+    };
+    let list = html! {
+        div.log {
             @for number in 1..=timeline.sessions() { (session(timeline, number)) }
             @if timeline.more_lanes > 0 { p { "and " (timeline.more_lanes) " more lives" } }
             @if !timeline.loose.is_empty() {
@@ -33,7 +48,7 @@ pub(crate) fn timeline_page(input: &str, timeline: &Timeline) -> String {
             }
         }
     };
-    page(&title, None, &body)
+    listed(&title, "a worker, a phase, a clause…", &head, &list)
 }
 
 fn measured(measure: &Measure) -> String {
@@ -71,7 +86,8 @@ impl Scale {
 
 fn life(depth: usize, lane: &Lane, scale: &Scale) -> Markup {
     html! {
-        div.lane style={ "margin-left:" (depth.min(12) * 2) "rem" } {
+        @let is_broken = lane.entries.iter().any(|entry| entry.kind == EntryKind::Finding(Level::Must));
+        div.lane.fail[is_broken] data-item="" tabindex="-1" style={ "margin-left:" (depth.min(12) * 2) "rem" } {
             div { code { b { (shown(&lane.peer)) } } " " (shown(&lane.name)) " "
                 span.quiet { (shown(&lane.role))
                     @if !lane.mission.is_empty() { " “" (shown(&lane.mission)) "”" }

@@ -1,6 +1,6 @@
 //! The timeline itself, gathered while a log is judged.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::events::{Occurrence, Phase};
 use crate::schema::{EventWatch, Finding, Level};
@@ -31,6 +31,8 @@ pub(crate) struct Timeline {
     pub heartbeats: Measure,
     /// Requests without an answer.
     pub unanswered: u64,
+    /// How often each must clause is broken, and on which line of the log first.
+    broken: BTreeMap<String, (u64, u64)>,
     session: u64,
     /// The lane of each peer that is there now.
     current: HashMap<String, usize>,
@@ -297,9 +299,22 @@ impl Lane {
     }
 }
 
+impl Timeline {
+    /// The must clauses that are broken, the most often broken first: how often, and on which line first.
+    pub(crate) fn broken(&self) -> Vec<(&str, u64, u64)> {
+        let mut broken: Vec<_> =
+            self.broken.iter().map(|(clause, (count, first))| (clause.as_str(), *count, *first)).collect();
+        broken.sort_by_key(|(clause, count, _)| (std::cmp::Reverse(*count), *clause));
+        broken
+    }
+}
+
 impl EventWatch for Timeline {
     fn finding(&mut self, finding: &Finding, peer: Option<&str>, time: Option<Millis>) {
         let line = finding.line.unwrap_or(0);
+        if finding.fails() {
+            self.broken.entry(finding.clause.clone()).or_insert((0, line)).0 += 1;
+        }
         let kind = EntryKind::Finding(finding.level);
         let text = format!("{} {}", finding.clause, finding.message);
         let known = peer.and_then(|peer| self.current.get(peer).copied());

@@ -22,6 +22,10 @@ pub(crate) fn write_text(out: &mut dyn Write, input: &str, timeline: &Timeline) 
         lasted.unwrap_or_default()
     )?;
     measures(out, timeline)?;
+    for (clause, count, first) in timeline.broken() {
+        let times = counted(count, "time", "times");
+        writeln!(out, "  {BAD}must{BAD:#} {NAME}{clause}{NAME:#} is broken {times}, first on line {first}")?;
+    }
     for session in 1..=timeline.sessions() {
         let tree = timeline.tree(session);
         let Some((from, _)) = tree.iter().filter_map(|(_, lane)| lane.span).min() else { continue };

@@ -6,7 +6,11 @@ use std::path::{Path, PathBuf};
 use super::{TARGETS, Target};
 use crate::document;
 use crate::harness::Misbehaviour;
-use crate::text::nearest;
+use crate::shell::shell_word;
+use crate::text::{nearest, trouble};
+
+/// The target inside clawgate.
+const REFERENCE: &str = "reference";
 
 /// `claude`, `claude@2.1.197`, `claw=./path`, `my-target.toml`, or `reference+misbehaviour`.
 #[derive(Debug, Clone)]
@@ -46,7 +50,7 @@ impl Choice {
         };
         let misbehaviour = misbehaviour
             .map(|wrong| {
-                if name != "reference" {
+                if name != REFERENCE {
                     return Err(ChoiceError(format!("only `reference` misbehaves on demand, not `{name}`")));
                 }
                 wrong.parse().map_err(|message| ChoiceError(format!("--target {typed}: {message}")))
@@ -82,24 +86,71 @@ fn named(name: &str, folder: Option<&Path>) -> Result<Target, ChoiceError> {
         return read(&path);
     }
     let Some((_, text)) = TARGETS.iter().find(|(known, _)| *known == name) else {
-        let known = TARGETS.iter().map(|(known, _)| *known);
-        let hint = nearest(name, known.clone()).map_or_else(
-            || {
-                format!(
-                    "there are {}; a file of your own ends in .toml",
-                    known.collect::<Vec<_>>().join(", ")
-                )
-            },
-            |known| format!("did you mean `{known}`?"),
-        );
-        return Err(ChoiceError(format!("unknown target `{name}`; {hint}")));
+        return Err(ChoiceError(unknown(name, folder)));
     };
     Target::parse(&format!("targets/{name}.toml"), text).map_err(|error| ChoiceError(error.to_string()))
 }
 
+/// What to say of a name that no target has.
+fn unknown(name: &str, folder: Option<&Path>) -> String {
+    if name.contains('/') || Path::new(name).is_file() {
+        return protocols(name);
+    }
+    let own = own_names(folder);
+    let known: Vec<&str> =
+        TARGETS.iter().map(|(known, _)| *known).chain(own.iter().map(String::as_str)).collect();
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("unknown target `{name}`; did you mean `{near}`?"),
+        None => {
+            format!(
+                "unknown target `{name}`; there are {}; a file of your own ends in .toml",
+                known.join(", ")
+            )
+        }
+    }
+}
+
+/// The names of the targets in a folder of the user's.
+pub(crate) fn own_names(folder: Option<&Path>) -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in folder.and_then(|folder| folder.read_dir().ok()).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_target = path.extension().is_some_and(|extension| extension == "toml");
+        let name = path.file_stem().and_then(|name| name.to_str());
+        names.extend(name.filter(|_| is_target).map(str::to_owned));
+    }
+    names.sort();
+    names
+}
+
+/// A program alone does not say which protocol it speaks: those that there are, each with the line to type.
+fn protocols(program: &str) -> String {
+    let path = Path::new(program);
+    if let Err(error) = std::fs::metadata(path) {
+        return format!("{program}: {}", trouble(path, &error));
+    }
+    if path.is_dir() {
+        return format!(
+            "{program}: is a directory; a target is a name, NAME=PROGRAM, or a file that ends in .toml"
+        );
+    }
+    let lines = TARGETS.iter().filter(|(name, _)| *name != REFERENCE).map(|(name, toml)| {
+        let contracts = Target::parse(name, toml).map(|target| target.speaks).unwrap_or_default();
+        let contracts: Vec<String> = contracts.into_iter().map(|speaks| speaks.contract).collect();
+        let typed = format!("{name}={program}");
+        format!("\n  --target {:<24} {}", shell_word(&typed), contracts.join(", "))
+    });
+    format!(
+        "{program}: which protocol does it speak? Choose one, and type:{}\nA target file of your own says more: clawgate \
+         help targets",
+        lines.collect::<String>()
+    )
+}
+
 fn read(path: &Path) -> Result<Target, ChoiceError> {
     let shown = path.display().to_string();
-    let text = document::read_to_string(path).map_err(|error| ChoiceError(format!("{shown}: {error}")))?;
+    let text = document::read_to_string(path)
+        .map_err(|error| ChoiceError(format!("{shown}: {}", trouble(path, &error))))?;
     Target::parse(&shown, &text).map_err(|error| ChoiceError(error.to_string()))
 }
 
@@ -115,7 +166,12 @@ mod tests {
         assert_eq!(choice.program.as_deref(), Some(Path::new("./my/claw")));
         let complaint = |typed: &str| Choice::parse(typed, None).unwrap_err().to_string();
         assert!(complaint("cluade").contains("did you mean `claude`?"));
-        assert!(complaint("nope").contains("claude, claw, reference"));
+        assert!(complaint("nope").contains("agent, claude, claw, reference"));
+        // A program says no protocol, so the lines that do are named.
+        let told = complaint("./src/lib.rs");
+        assert!(told.contains("\n  --target claude=./src/lib.rs "), "{told}");
+        assert!(complaint("./src").contains("is a directory"));
+        assert!(complaint("./srv/agent.py").contains("there is no folder `./srv`"));
         assert!(complaint("claude+crash").contains("only `reference`"));
         assert!(complaint("nope.toml").starts_with("nope.toml: "));
     }

@@ -9,8 +9,12 @@ use std::sync::{Mutex, PoisonError};
 use super::{Choice, Speaks};
 use crate::harness::supervise::{Containment, Demands, Pool};
 use crate::harness::{self, RecordError};
-use crate::text::Masker;
+use crate::shell::shell_word;
+use crate::text::{Masker, printable};
 use crate::version;
+
+/// Stands for the newest version: of those that are installed, and where one is installed, of those that are published.
+pub(crate) const LATEST: &str = "latest";
 
 /// A target whose program was found.
 #[derive(Debug, Clone)]
@@ -33,6 +37,18 @@ pub enum LocateError {
         reason: String,
         /// How to get it.
         hint: Option<String>,
+    },
+    /// It fails when it is asked for its version, so that nobody knows which clauses it has to keep.
+    #[error(
+        "target `{label}` fails when it is asked for its version: {command}: {reason}; mend that, or leave `version` out of \
+         the target's file"
+    )]
+    NoVersion {
+        label: String,
+        /// How it was asked.
+        command: String,
+        /// How it failed.
+        reason: String,
     },
     /// Its version cannot be asked: not the program's doing.
     #[error("target `{label}` cannot be asked for its version: {error}")]
@@ -66,6 +82,18 @@ pub(crate) fn installed(cache: &Path, name: &str, version: &str) -> PathBuf {
     cache.join("targets").join(format!("{name}@{version}"))
 }
 
+/// The versions of a target that the cache holds, in their order.
+pub(crate) fn installed_versions(cache: &Path, name: &str) -> Vec<String> {
+    let mut versions = Vec::new();
+    for entry in cache.join("targets").read_dir().into_iter().flatten().flatten() {
+        let folder = entry.file_name().to_string_lossy().into_owned();
+        let version = folder.split_once('@').filter(|(known, _)| *known == name).map(|(_, version)| version);
+        versions.extend(version.filter(|_| entry.path().join(name).exists()).map(str::to_owned));
+    }
+    versions.sort_by(|a, b| version::compare(a, b));
+    versions
+}
+
 /// The clawgate binary: the one that `CLAWGATE_BIN` names, or the running executable.
 pub(crate) fn clawgate(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     variable("CLAWGATE_BIN").map(PathBuf::from).or_else(|| std::env::current_exe().ok())
@@ -80,17 +108,25 @@ impl Choice {
     /// Finds the program: the one that was named, `CLAWGATE_<NAME>_BIN`, the cache for a version, the `PATH`.
     /// It says its version where it is kept apart as is demanded.
     pub(crate) fn locate(
-        self,
+        mut self,
         variable: impl Fn(&str) -> Option<OsString>,
         demands: Demands,
     ) -> Result<Located, LocateError> {
+        if self.version.as_deref() == Some(LATEST) && self.program.is_none() {
+            self.take_newest(cache_folder(&variable).as_deref())?;
+        }
         let program = self.find(&variable)?;
+        self.startable(&program)?;
         let version = if self.target.version.is_empty() {
             String::new()
         } else {
             let containment = Containment::strongest(variable("CLAWGATE_BIN").map(PathBuf::from));
-            ask_version(&program, &self.target.version, containment, demands)
-                .map_err(|error| LocateError::NotAsked { label: self.label.clone(), error })?
+            let answer = ask_version(&program, &self.target.version, containment, demands)
+                .map_err(|error| LocateError::NotAsked { label: self.label.clone(), error })?;
+            let words = std::iter::once(program.display().to_string()).chain(self.target.version.clone());
+            let command = || words.map(|word| shell_word(&word).into_owned()).collect::<Vec<_>>().join(" ");
+            let label = || self.label.clone();
+            answer.map_err(|reason| LocateError::NoVersion { label: label(), command: command(), reason })?
         };
         if let Some(wanted) = &self.version
             && *wanted != version
@@ -99,6 +135,37 @@ impl Choice {
             return Err(LocateError::OtherVersion { label: self.label, program, found });
         }
         Ok(Located { choice: self, program, version })
+    }
+
+    /// Takes the newest version that is installed.
+    fn take_newest(&mut self, cache: Option<&Path>) -> Result<(), LocateError> {
+        let newest = cache.and_then(|cache| installed_versions(cache, &self.target.name).pop());
+        let Some(newest) = newest else {
+            return Err(LocateError::Missing {
+                label: self.label.clone(),
+                reason: "no version is installed".into(),
+                hint: Some(format!("clawgate target install {}@{LATEST}", self.target.name)),
+            });
+        };
+        self.label = self.label.replacen(LATEST, &newest, 1);
+        self.version = Some(newest);
+        Ok(())
+    }
+
+    /// Whether a program can be started at all: else every case would fail for it.
+    fn startable(&self, program: &Path) -> Result<(), LocateError> {
+        let refused = |reason: &str, hint: Option<String>| {
+            let reason = format!("{} {reason}", program.display());
+            Err(LocateError::Missing { label: self.label.clone(), reason, hint })
+        };
+        match fs::metadata(program) {
+            Ok(file) if file.is_dir() => refused("is a directory, and a program is expected", None),
+            Ok(file) if file.mode() & 0o111 == 0 => {
+                let hint = format!("chmod +x {}", shell_word(&program.display().to_string()));
+                refused("has no execute bit", Some(hint))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn find(&self, variable: &impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, LocateError> {
@@ -149,8 +216,14 @@ impl Choice {
             };
         }
         let path = variable("PATH").unwrap_or_default();
+        let newest = || {
+            let cache = cache_folder(variable)?;
+            let version = installed_versions(&cache, &self.target.name).pop()?;
+            Some(installed(&cache, &self.target.name, &version).join(&self.target.name))
+        };
         on_path(&path, &self.target.program)
             .map(absolute)
+            .or_else(newest)
             .ok_or_else(|| missing(format!("`{}` is not on the PATH", self.target.program)))
     }
 }
@@ -168,26 +241,33 @@ impl Located {
     }
 }
 
-/// The first dotted number that the program prints when it is asked; empty when it prints none in time. It is asked once,
-/// in a room as every case has one.
+/// The first dotted number that the program prints when it is asked; empty when it prints none in time, the reason when
+/// it prints none and fails. It is asked once, in a room as every case has one.
 fn ask_version(
     program: &Path,
     args: &[String],
     containment: Containment,
     demands: Demands,
-) -> Result<String, RecordError> {
+) -> Result<Result<String, String>, RecordError> {
     static KNOWN: Mutex<Vec<(Asked, String)>> = Mutex::new(Vec::new());
     let asked = Asked::of(program, args);
     let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(version) =
         known().iter().find_map(|(known, version)| (*known == asked).then(|| version.clone()))
     {
-        return Ok(version);
+        return Ok(Ok(version));
     }
-    let text = harness::ask(&Pool::new(containment), demands, program, args)?;
-    let version = version::find(&Masker::default().mask(&String::from_utf8_lossy(&text))).unwrap_or_default();
+    let answer = harness::ask(&Pool::new(containment), demands, program, args)?;
+    let stdout = Masker::default().mask(&String::from_utf8_lossy(&answer.stdout));
+    let version = version::find(&stdout).unwrap_or_default();
+    if let (true, Some(failure)) = (version.is_empty(), answer.failure) {
+        let said = String::from_utf8_lossy(&answer.stderr);
+        let said = Masker::default().mask(&said);
+        let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).map(printable);
+        return Ok(Err(said.map_or(failure.clone(), |said| format!("{failure}: {said}"))));
+    }
     known().push((asked, version.clone()));
-    Ok(version)
+    Ok(Ok(version))
 }
 
 /// Which program was asked: a file that is replaced is another one.

@@ -39,14 +39,16 @@ mod range;
 mod reader;
 mod transform;
 
+#[cfg(feature = "cli")]
+pub(crate) use choice::own_names;
 pub(crate) use choice::{Choice, ChoiceError};
 pub(crate) use locate::clawgate;
-pub(crate) use locate::{LocateError, Located};
 #[cfg(feature = "cli")]
-pub(crate) use locate::{cache_folder, installed};
+pub(crate) use locate::{LATEST, cache_folder, installed, installed_versions};
+pub(crate) use locate::{LocateError, Located};
 pub(crate) use npm::Npm;
 #[cfg(feature = "cli")]
-pub(crate) use npm::NpmError;
+pub(crate) use npm::{INSTALLING, NpmError};
 pub(crate) use prices::Prices;
 #[cfg(feature = "cli")]
 pub(crate) use range::Span;
@@ -56,6 +58,31 @@ use std::path::PathBuf;
 
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
+
+/// What a target may claim to do beyond answering a question: the tags of cases that need it.
+pub(crate) const ABILITIES: [&str; 21] = [
+    "asked",
+    "auth",
+    "background",
+    "fault",
+    "hooks",
+    "interactive",
+    "limits",
+    "permission",
+    "process",
+    "prompts",
+    "refusal",
+    "resume",
+    "retry",
+    "skills",
+    "stream-input",
+    "structured",
+    "sub-agent",
+    "text-output",
+    "timers",
+    "tools",
+    "usage",
+];
 
 /// Name and text of each built-in target.
 pub(crate) const TARGETS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/targets.rs"));
@@ -86,6 +113,8 @@ pub(crate) struct Target {
     pub speaks: Vec<Speaks>,
     /// What differs from run to run.
     pub volatile: Volatile,
+    /// What it can, of [`ABILITIES`]; none where it does not say so, and is asked everything.
+    pub can: Option<Vec<String>>,
     /// What tokens cost, by the model.
     pub prices: Option<Prices>,
     /// What it documents to do with what the API served.
@@ -96,6 +125,8 @@ pub(crate) struct Target {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Speaks {
     pub contract: String,
+    /// The contract that this one is a part of: cases of the whole are run, and held to the part.
+    pub part_of: Option<String>,
     /// Where a contract of the user's own is.
     pub contract_at: Option<PathBuf>,
     /// The version that it claims to be, instead of asking the program.
@@ -114,7 +145,14 @@ pub(crate) struct Speaks {
 impl Target {
     /// How it keeps a contract; none when it does not promise it.
     pub(crate) fn speaking(&self, contract: &str) -> Option<&Speaks> {
-        self.speaks.iter().find(|speaks| speaks.contract == contract)
+        let part = || self.speaks.iter().find(|speaks| speaks.part_of.as_deref() == Some(contract));
+        self.speaks.iter().find(|speaks| speaks.contract == contract).or_else(part)
+    }
+
+    /// What a case with these tags needs that the target does not claim; nothing where it does not say what it can.
+    pub(crate) fn lacks<'t>(&self, tags: &'t [String]) -> Option<&'t str> {
+        let can = self.can.as_ref()?;
+        tags.iter().find(|tag| ABILITIES.contains(&tag.as_str()) && !can.contains(tag)).map(String::as_str)
     }
 }
 
@@ -123,10 +161,22 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg(feature = "cli")]
+    fn every_ability_is_needed_by_a_case() {
+        let suite = crate::run::Suite::built_in().unwrap();
+        for ability in ABILITIES {
+            assert!(
+                suite.cases().iter().any(|(case, _)| case.tags.iter().any(|tag| tag == ability)),
+                "{ability}"
+            );
+        }
+    }
+
+    #[test]
     fn every_built_in_target_is_valid_and_named_after_its_file() {
         assert_eq!(
             TARGETS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-            ["claude", "claw", "reference"]
+            ["agent", "claude", "claw", "reference"]
         );
         for (name, text) in TARGETS {
             let target = Target::parse(name, text).unwrap_or_else(|error| panic!("{error}"));

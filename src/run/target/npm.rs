@@ -45,6 +45,8 @@ use crate::document::{FileError, Item, Table};
 use crate::harness::remove;
 #[cfg(feature = "cli")]
 use crate::harness::scratch::Scratch;
+#[cfg(feature = "cli")]
+use crate::text::trouble;
 use crate::version::VersionRange;
 #[cfg(feature = "cli")]
 use crate::version::{self};
@@ -66,6 +68,10 @@ struct Packed {
     package: Option<String>,
     path: String,
 }
+
+/// How the folder begins in which a version is put together.
+#[cfg(feature = "cli")]
+pub(crate) const INSTALLING: &str = ".installing-";
 
 /// Why a version cannot be had.
 #[cfg(feature = "cli")]
@@ -110,7 +116,7 @@ pub(crate) enum NpmError {
         said: String,
     },
     /// A file cannot be written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -237,7 +243,7 @@ impl Target {
 
 /// What the folder begins with in which a version is put together.
 #[cfg(feature = "cli")]
-const BUILDING: &str = ".installing-";
+const BUILDING: &str = INSTALLING;
 
 /// A folder in which a version is put together. One that is whole has another name by the end.
 #[cfg(feature = "cli")]

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Npm, Prices, Speaks, Target, Transform};
+use super::{ABILITIES, Npm, Prices, Speaks, Target, Transform};
 use crate::document::{Document, FileError, Item, Table, VolatileEntry};
 use crate::golden::Volatile;
 use crate::harness::timers::Limits;
 use crate::schema::{self, ContractSet};
-use crate::text::nearest;
+use crate::text::{did_you_mean, nearest};
 
 /// A target that prints more than this is stopped, unless its file says otherwise.
 const MOST_STDOUT: u64 = 256 << 20;
@@ -38,6 +38,7 @@ impl Target {
             speaks: Vec::new(),
             volatile: Volatile::new(VolatileEntry::read_all(&root.list("volatile")?)?),
             transforms: root.list("transform")?.into_iter().map(Transform::read).collect::<Result<_, _>>()?,
+            can: head.take("can").map(abilities).transpose()?,
             prices: root.take("prices").map(Prices::read).transpose()?,
         };
         head.finish()?;
@@ -96,17 +97,81 @@ fn speaks(file: &str, mut table: Table<'_>) -> Result<Speaks, FileError> {
     let (contract, contract_at) =
         contract(file, table.require("contract", "the contract that it promises")?)?;
     let speaks = Speaks {
+        part_of: part_of(contract_at.as_deref(), &contract)?,
         contract,
         contract_at,
         version: table.string("version")?,
-        args: strings(&mut table, "args")?,
-        prompt: strings(&mut table, "prompt")?,
+        args: filled(&mut table, "args", &[])?,
+        prompt: prompt(&mut table)?,
         prompt_on_stdin: table.take("prompt_on_stdin").map(words).transpose()?,
         flags: table.take("flags").map(flags).transpose()?,
         env: pairs(&mut table, "env")?,
     };
     table.finish()?;
     Ok(speaks)
+}
+
+/// The contract that another one is a part of.
+fn part_of(own: Option<&Path>, named: &str) -> Result<Option<String>, FileError> {
+    schema::part_of(&own.map_or_else(|| named.to_owned(), |path| path.display().to_string()))
+}
+
+/// What the target claims to do.
+fn abilities(item: Item<'_>) -> Result<Vec<String>, FileError> {
+    let ability = |item: Item<'_>| {
+        let place = item.place();
+        let word = item.into_string()?;
+        if ABILITIES.contains(&word.as_str()) {
+            return Ok(word);
+        }
+        let hint = did_you_mean(&word, &ABILITIES);
+        Err(place.complain(format!("unknown ability `{word}`{hint}")))
+    };
+    item.into_list()?.into_iter().map(ability).collect()
+}
+
+/// What stands for the question in `prompt`.
+const PROMPT: &str = "{prompt}";
+/// What is filled in before the target is started.
+const FILLED: [&str; 4] = ["{api}", "{home}", "{tmp}", "{work}"];
+
+/// The arguments that ask a question; one of them holds it.
+fn prompt(table: &mut Table<'_>) -> Result<Vec<String>, FileError> {
+    let missing = table.take("prompt");
+    let Some(item) = missing else { return Ok(Vec::new()) };
+    let place = item.place();
+    let items = item.into_list()?;
+    let words = items.into_iter().map(|item| known_places(item, &[PROMPT])).collect::<Result<Vec<_>, _>>()?;
+    if !words.is_empty() && !words.iter().any(|word| word.contains(PROMPT)) {
+        return Err(place.complain("expected `{prompt}` in one of them, where the question goes"));
+    }
+    Ok(words)
+}
+
+/// A list of texts in which only these places are filled in.
+fn filled(table: &mut Table<'_>, key: &'static str, known: &[&str]) -> Result<Vec<String>, FileError> {
+    table.list(key)?.into_iter().map(|item| known_places(item, known)).collect()
+}
+
+/// A text; a place in it that nobody fills, such as `{url}`, is a mistake. Other braces are text.
+fn known_places(item: Item<'_>, known: &[&str]) -> Result<String, FileError> {
+    let place = item.place();
+    let text = item.into_string()?;
+    let mut rest = text.as_str();
+    while let Some((_, after)) = rest.split_once('{') {
+        rest = after;
+        let Some((name, _)) = after.split_once('}') else { break };
+        let is_place = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        let named = format!("{{{name}}}");
+        if is_place && !known.contains(&named.as_str()) {
+            let hint = match known {
+                [] => "nothing is filled in here".to_owned(),
+                known => format!("filled in are {}", known.join(", ")),
+            };
+            return Err(place.complain(format!("unknown placeholder `{named}`; {hint}")));
+        }
+    }
+    Ok(text)
 }
 
 fn words(item: Item<'_>) -> Result<Vec<String>, FileError> {
@@ -135,7 +200,7 @@ fn pairs(table: &mut Table<'_>, key: &'static str) -> Result<Vec<(String, String
     item.into_table()?
         .into_entries()
         .into_iter()
-        .map(|(name, item)| Ok((name, item.into_string()?)))
+        .map(|(name, item)| Ok((name, known_places(item, &FILLED)?)))
         .collect()
 }
 
@@ -158,5 +223,21 @@ mod tests {
             "t.toml:4:10: expected a flag as help writes it, such as `--compact` or `--model MODEL` (at speaks[0].flags[0])"
         );
         assert!(complaint("target = { name = \"a b\", program = \"x\" }").starts_with("t.toml:1:19: "));
+        let speaks = |line: &str| {
+            let head = "target = { name = \"x\", program = \"x\" }\n[[speaks]]\ncontract = \"claw-flat\"\n";
+            complaint(&format!("{head}{line}"))
+        };
+        assert_eq!(
+            speaks("env = { URL = \"{url}/v1\" }"),
+            "t.toml:4:15: unknown placeholder `{url}`; filled in are {api}, {home}, {tmp}, {work} (at speaks[0].env.URL)"
+        );
+        assert!(
+            speaks("args = [\"--base={api}\"]").contains("unknown placeholder `{api}`; nothing is filled in")
+        );
+        assert!(speaks("prompt = [\"-p\", \"{promt}\"]").contains("filled in are {prompt}"));
+        assert!(speaks("prompt = [\"-p\"]").contains("expected `{prompt}` in one of them"));
+        // What is no place is text.
+        let json = "target = { name = \"x\", program = \"x\" }\n[[speaks]]\ncontract = \"claw-flat\"\nargs = ['{\"a\":1}', '{}']";
+        assert!(Target::parse("t.toml", json).is_ok());
     }
 }

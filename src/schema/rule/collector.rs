@@ -227,7 +227,17 @@ impl<'v> Collector<'v> {
         let place = self.place(message, pointer);
         let (entry, index, is_open) = (self.taken[number], self.index, self.values.parts[number].open);
         let (hash, value) = (Some(hash), shown);
-        self.picked.push(Picked { part: number, entry, index, is_open, key, hash, value, amount: None, place });
+        self.picked.push(Picked {
+            part: number,
+            entry,
+            index,
+            is_open,
+            key,
+            hash,
+            value,
+            amount: None,
+            place,
+        });
     }
 
     fn add(

@@ -29,7 +29,6 @@ mod value;
 mod values;
 mod within;
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -41,8 +40,8 @@ use super::facts::{Fact, Facts};
 use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FramingProblem;
-use super::instance::Validator;
 use super::question::{Answers, Questions};
+use super::quick::QuickSchema;
 use super::schemas::Schemas;
 use crate::document::{FileError, Item, Table};
 use crate::json::{JsonView, Pointer};
@@ -107,6 +106,12 @@ pub(crate) trait Rule: fmt::Debug + Send + Sync {
         false
     }
 
+    /// The schema that is all it asks, of every message of this kind.
+    fn schema_of(&self, kind: Option<usize>) -> Option<&QuickSchema> {
+        let _ = kind;
+        None
+    }
+
     /// Whether messages of this kind matter. Most rules ignore most kinds, and need not be asked again.
     fn wants(&self, kind: Option<usize>) -> bool {
         let _ = kind;
@@ -143,8 +148,7 @@ pub(crate) struct Names<'n> {
     pub(crate) kinds: &'n [String],
     pub(crate) conditions: &'n [Condition],
     pub(crate) trees: &'n [Option<Arc<FieldTree>>],
-    pub(crate) schemas: &'n Schemas,
-    pub(crate) validators: &'n HashMap<String, Arc<Validator>>,
+    pub(crate) schemas: &'n Arc<Schemas>,
     pub(crate) questions: &'n Questions,
 }
 

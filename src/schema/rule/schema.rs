@@ -1,9 +1,7 @@
 //! `schema`: the messages, or values in them, must be valid against a JSON Schema.
 
-use std::sync::Arc;
-
-use super::super::instance::Validator;
-use super::super::schemas;
+use super::super::quick::QuickSchema;
+use super::super::schemas::LateValidator;
 use super::{
     Evidence, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Table, Watch, pointer,
 };
@@ -13,16 +11,19 @@ use crate::json::pointer::Place;
 struct SchemaRule {
     on: Selector,
     at: Option<Pointer>,
-    validator: Arc<Validator>,
+    quick: QuickSchema,
+    validator: LateValidator,
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let reference = fields.need("schema")?;
-    let validator = names.validators.get(reference.str()?).cloned();
+    let name = reference.text()?;
+    names.schemas.part(&name).map_err(|reason| reference.complain(reason))?;
     Ok(Box::new(SchemaRule {
         on: Selector::load(fields, "on", names)?,
         at: fields.get("at").as_ref().map(pointer).transpose()?,
-        validator: validator.ok_or_else(|| reference.complain("was not compiled"))?,
+        quick: QuickSchema::of(names.schemas, &name),
+        validator: LateValidator::new(names.schemas, name),
     }))
 }
 
@@ -34,19 +35,23 @@ impl Rule for SchemaRule {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
     }
+
+    fn schema_of(&self, kind: Option<usize>) -> Option<&QuickSchema> {
+        (self.at.is_none() && self.on.takes_all(kind)).then_some(&self.quick)
+    }
 }
 
 impl SchemaRule {
     fn judge(&self, value: JsonView<'_>, base: Place<'_>, message: &Message<'_>, sink: &mut Sink) {
         // Whether it is valid is far cheaper to ask than why it is not.
-        if self.validator.is_valid(value) {
+        if self.quick.is_valid(value).unwrap_or_else(|| self.validator.is_valid(value)) {
             return;
         }
         if sink.is_full() {
             sink.count(1);
             return;
         }
-        for evidence in schemas::evidence(&self.validator, value, &base.render()) {
+        for evidence in self.validator.evidence(value, &base.render()) {
             sink.push(Evidence { line: Some(message.line), offset: Some(message.offset), ..evidence });
         }
     }

@@ -80,6 +80,15 @@ impl Selector {
         }
     }
 
+    /// Whether every message of this kind is taken.
+    pub(crate) fn takes_all(&self, kind: Option<usize>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Kinds(kinds) => kind.is_some_and(|kind| kinds[kind]),
+            Self::When(when) => when.left(kind).iter().any(Vec::is_empty),
+        }
+    }
+
     /// Whether a message of this kind could be taken.
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         match self {
@@ -102,9 +111,11 @@ impl When {
         };
         let given = names.conditions.iter().map(|kind| condition.given(kind));
         let whole = condition.alternatives().map(|terms| terms.iter().collect()).collect();
-        let by_kind = given.chain([whole]).map(|all: Vec<Vec<&Term>>| place(all.iter().map(|terms| ask(terms)).collect()));
+        let by_kind = given
+            .chain([whole])
+            .map(|all: Vec<Vec<&Term>>| place(all.iter().map(|terms| ask(terms)).collect()));
         let by_kind = by_kind.collect();
-        Self { by_kind, left, condition }
+        Self { condition, left, by_kind }
     }
 
     fn left(&self, kind: Option<usize>) -> &[Vec<Question>] {

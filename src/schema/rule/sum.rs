@@ -47,13 +47,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 
 impl Rule for Sum {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching {
-            rule: self,
-            sum: 0.0,
-            latest: ByHash::default(),
-            open: None,
-            done: false,
-        })
+        Box::new(Watching { rule: self, sum: 0.0, latest: ByHash::default(), open: None, done: false })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {

@@ -78,9 +78,9 @@ fn regression_prose_and_an_empty_stdout_were_said_to_fit() {
     let at = |name: &str| directory.path().join(name);
     let corpus = corpus("claude-2.1.325");
     learn(&corpus, &at("mine")).assert().success();
-    learn(&Path::new(ROOT).join("samples/rate-limit.ndjson"), &at("small")).assert().success();
+    learn(&Path::new(ROOT).join("examples/streams/rate-limit.ndjson"), &at("small")).assert().success();
     let document = Path::new(ROOT).join("schemas/claw-head");
-    let good = fs::read_to_string(Path::new(ROOT).join("samples/rate-limit.ndjson")).unwrap();
+    let good = fs::read_to_string(Path::new(ROOT).join("examples/streams/rate-limit.ndjson")).unwrap();
     let cut = &good[..good.len() - 20];
     for (name, text, out, complaint) in [
         ("prose", "hello\n", at("mine"), "line 1: the line is no JSON object"),
@@ -96,7 +96,10 @@ fn regression_prose_and_an_empty_stdout_were_said_to_fit() {
         let assert = learn(&input, &out).arg("--check").assert();
         assert.code(100).stdout(predicate::str::contains(complaint));
     }
-    learn(&Path::new(ROOT).join("samples/rate-limit.ndjson"), &at("small")).arg("--check").assert().success();
+    learn(&Path::new(ROOT).join("examples/streams/rate-limit.ndjson"), &at("small"))
+        .arg("--check")
+        .assert()
+        .success();
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod audit;
 mod broken;
 mod claude;
 mod cli;
+mod core;
 mod diff;
 mod documents;
 mod fixtures;
