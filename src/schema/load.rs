@@ -215,7 +215,7 @@ impl Contract {
         let questions = Questions::default();
         let nodes = sections.clauses()?;
         if !bundle.is_built_in {
-            schemas.compile(&references(&nodes)?)?;
+            schemas.compile(&references(&nodes, &schemas)?)?;
         }
         let clauses = load_clauses(nodes, &kinds, &schemas, &questions)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
@@ -348,12 +348,14 @@ fn load_kinds(nodes: Option<Item<'_>>, protocol: Protocol, schemas: &Schemas) ->
     Ok(Kinds::new(kinds))
 }
 
-/// The schemas that clauses name.
-fn references(nodes: &[(Item<'_>, usize)]) -> Result<Vec<String>, FileError> {
+/// The schemas that clauses name, which have to be there.
+fn references(nodes: &[(Item<'_>, usize)], schemas: &Schemas) -> Result<Vec<String>, FileError> {
     let mut references = Vec::new();
     for (node, _) in nodes {
         if let Some(reference) = node.table()?.need("check")?.table()?.get("schema") {
-            references.push(reference.text()?);
+            let name = reference.text()?;
+            schemas.part(&name).map_err(|reason| reference.complain(reason))?;
+            references.push(name);
         }
     }
     references.sort_unstable();
