@@ -71,7 +71,7 @@ impl VersionRange {
 }
 
 /// Orders versions by their numbers; what is no dotted number comes first, by its letters.
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 pub(crate) fn compare(a: &str, b: &str) -> Ordering {
     match (numbers(a), numbers(b)) {
         (Some(a), Some(b)) => compare_numbers(&a, &b),

@@ -137,7 +137,7 @@ impl Diff {
 
 enum Side {
     Contract(Box<Contract>),
-    Schemas(Schemas),
+    Schemas(Box<Schemas>),
 }
 
 impl Side {
@@ -145,7 +145,7 @@ impl Side {
         if bundle.bytes(CONTRACT_FILE).is_some() {
             return Contract::load(bundle).map(|contract| Self::Contract(Box::new(contract)));
         }
-        super::load::read_schemas(bundle).map(Self::Schemas)
+        super::load::read_schemas(bundle).map(|schemas| Self::Schemas(Box::new(schemas)))
     }
 
     fn schemas(&self) -> &Schemas {
