@@ -66,8 +66,14 @@ fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandErr
             return Err(CommandError::Usage(message));
         }
     }
+    // The id of one case may be the beginning of others.
+    let is_id = |id: &String| all.iter().any(|case| case.id == *id);
+    let meant: Vec<(&String, bool)> = args.case.iter().map(|id| (id, is_id(id))).collect();
+    let is_meant = |case: &SweepCase, (id, is_id): &(&String, bool)| {
+        if *is_id { case.id == **id } else { case.id.starts_with(id.as_str()) }
+    };
     let chosen = |case: &SweepCase| {
-        (args.case.is_empty() || args.case.iter().any(|id| case.id.starts_with(id.as_str())))
+        (meant.is_empty() || meant.iter().any(|meant| is_meant(case, meant)))
             && args.filter.as_ref().is_none_or(|text| case.id.contains(text.as_str()))
     };
     let selected: Vec<SweepCase> = all.into_iter().filter(chosen).collect();

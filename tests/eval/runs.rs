@@ -393,8 +393,10 @@ fn what_a_target_says_is_only_text_in_the_reports() {
     assert!(!said.stdout.contains('\u{1b}'), "{:?}", said.stdout);
     let folder = project.path().join("clawgate-out/eval/greet/iteration-1");
     let html = fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(html.contains("&lt;script&gt;") && !html.contains("<script>"));
-    assert!(html.contains("default-src 'none'") && !html.contains("script-src"));
+    // Our own script runs, by its digest, and no other.
+    assert!(html.contains("&lt;script&gt;alert") && !html.contains("<script>alert"));
+    assert!(html.contains("default-src 'none'") && html.contains("script-src 'sha256-"));
+    assert_eq!(html.matches("<script").count(), 1);
     let transcript = fs::read_to_string(folder.join("eval-ann/with_skill/run-1/transcript.md")).unwrap();
     assert!(transcript.contains("sk-ant-***") && !transcript.contains("secretsecret"), "{transcript}");
 }

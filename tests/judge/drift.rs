@@ -263,7 +263,7 @@ fn what_cannot_be_compared_is_said() {
     refused(&a, &empty, 2, "neither recordings, golden snapshots nor JSON files");
     refused(&a, Path::new("./nowhere"), 2, "no such file or directory");
     refused(&a, Path::new("cluade"), 2, "did you mean `claude`?");
-    refused(&a, Path::new("claude@latest"), 2, "`latest` is no whole version");
+    refused(&a, Path::new("claude@newest"), 2, "`newest` is no whole version");
     fs::write(a.join("recording.json"), "{\"schema_version\":99}").unwrap();
     refused(&a, &b, 2, "newer");
 }

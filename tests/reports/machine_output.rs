@@ -16,7 +16,7 @@ use crate::support::json_lines;
 const TRIED: &[(&str, &str, &[&str])] = &[
     ("run", "run", &["claude/answers", "events/worker", "--golden", "off", "--out", "OUT"]),
     ("run", "run", &["--list"]),
-    ("judge", "judge", &["samples", "tests/corpus/claude-2.1.325"]),
+    ("judge", "judge", &["examples/streams", "tests/corpus/claude-2.1.325"]),
     ("judge", "judge", &["tests/corpus/claws-events/34-HB-04-heartbeat-gap.jsonl"]),
     ("diff", "diff", &["tests/corpus/claw-rust-69c326c2", "tests/corpus/claw-rust-head"]),
     ("eval lint", "eval", &["tests/reports/main.rs"]),

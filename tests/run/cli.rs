@@ -233,7 +233,8 @@ fn targets_are_listed_and_examined() {
     target(&["list", "--misbehaviours"]).success().stdout(contains("reference+double-envelope"));
     target(&["doctor", "reference"]).success().stdout(contains("reference: fine"));
     target(&["doctor", "claude"]).code(3).stdout(contains("clawgate target install"));
-    target(&["install", "claude@latest"]).code(2).stderr(contains("such as 2.1.197"));
+    target(&["install", "claude@newest"]).code(2).stderr(contains("such as 2.1.197"));
+    target(&["install", "claude@latest"]).code(3).stderr(contains("npm does not start"));
     target(&["install", "claude@2.1.197"]).code(3).stderr(contains("npm does not start"));
 }
 

@@ -287,7 +287,7 @@ fn neither_the_harness_nor_the_environment_can_be_waived() {
         .stderr(contains("--update-known-failures"));
     run(folder.path(), &["claw/mistakes", "--known-failures", "."])
         .code(2)
-        .stderr(contains(".: this is a folder; name a file in it").and(contains("os error").not()));
+        .stderr(contains(".: is a directory, and a file is expected").and(contains("os error").not()));
     clawgate(folder.path())
         .args(["run", "claw/mistakes", "--update-known-failures"])
         .env("CI", "true")

@@ -15,7 +15,7 @@ const AGENT: &str = r#"#!/bin/sh
 case "$*" in *--version*) echo 2.1.300; exit;; esac
 echo '{"type":"system","subtype":"init","session_id":"s1","cwd":"/work"}'
 echo '{"type":"assistant","message":{"role":"assistant","model":"<synthetic>","content":[{"type":"text","text":"Hello."}]}}'
-echo '{"type":"result","subtype":"success","is_error":false,"usage":{"input_tokens":1,"output_tokens":1}}'
+echo '{"type":"result","subtype":"success","is_error":false,"result":"Hello.","usage":{"input_tokens":1,"output_tokens":1}}'
 "#;
 
 /// Two cases that ask for nothing of the API; one of them needs hooks.

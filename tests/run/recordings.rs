@@ -149,7 +149,7 @@ fn the_user_says_which_recordings_stay() {
     assert_eq!(staying(folder.path(), &["--keep", "none"]), Vec::<String>::new());
     assert_eq!(
         files_below(&folder.path().join("out")),
-        ["events.ndjson", "last-run.json"],
+        [".clawgate", "events.ndjson", "last-run.json"],
         "and nothing half made"
     );
 }

@@ -18,6 +18,8 @@ pub(crate) fn process(folder: impl AsRef<Path>) -> Command {
             command.env_remove(name);
         }
     }
+    // What somebody installed on this machine is no part of a test.
+    command.env("CLAWGATE_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/no-cache"));
     command
 }
 
