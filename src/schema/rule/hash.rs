@@ -40,12 +40,14 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     fold(bytes, *SEED)
 }
 
+#[inline]
 fn mix(hash: u64, word: u64) -> u64 {
     mix_by(*FACTOR, hash, word)
 }
 
 /// Both halves of the product: what a high bit changes in the lower one anybody can tell, in the upper one only who knows
 /// the factor.
+#[inline]
 fn mix_by(factor: u64, hash: u64, word: u64) -> u64 {
     let product = u128::from(hash ^ word) * u128::from(factor);
     product as u64 ^ (product >> 64) as u64
