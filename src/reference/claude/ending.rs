@@ -26,7 +26,7 @@ impl End {
 impl Session<'_> {
     /// Prints the result; the exit code.
     pub(super) fn end(&mut self, started: Instant, turns: u64, end: End) -> u8 {
-        let duration = started.elapsed().as_millis() as u64;
+        let duration = whole_millis(started);
         let mut result = json!({
             "type": "result", "subtype": "success", "is_error": false, "duration_ms": duration,
             "duration_api_ms": duration, "num_turns": turns, "stop_reason": null, "total_cost_usd": cost(self.total),
@@ -84,6 +84,11 @@ impl Session<'_> {
         }
         code
     }
+}
+
+/// The milliseconds since then, the one that has begun included: nothing takes no time.
+pub(super) fn whole_millis(started: Instant) -> u64 {
+    started.elapsed().as_millis() as u64 + 1
 }
 
 /// The result of a conversation that came to nothing, but for its `errors`.

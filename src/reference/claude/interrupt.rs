@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::super::{World, interrupt};
-use super::ending::broken_off;
+use super::ending::{broken_off, whole_millis};
 use super::flags::Flags;
 use super::output::Output;
 use crate::time;
@@ -22,7 +22,7 @@ pub(super) fn listen(world: &World, flags: &Flags) {
         }));
         let error = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null";
         let mut result = broken_off(2);
-        result["duration_ms"] = (started.elapsed().as_millis() as u64).max(1).into();
+        result["duration_ms"] = whole_millis(started).into();
         result["terminal_reason"] = "aborted_streaming".into();
         result["fast_mode_state"] = "off".into();
         result["errors"] = json!([error]);
