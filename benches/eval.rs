@@ -14,7 +14,6 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use clawgate::internals::eval::skill::Skill;
 use clawgate::internals::eval::spec::Spec;
 use clawgate::internals::eval::{
     Baseline, Evaluation, ExecuteError, Executor, Iteration, Options, Request, Stamp, Store, SystemClock,
@@ -87,9 +86,7 @@ fn begin(folder: &Path, trials: usize) -> (Spec, Store, Iteration) {
     fs::write(&path, text).expect("a file");
     let spec = Spec::open(&path).expect("the evaluation is valid");
     let store = Store::new(&folder.join(format!("out-{trials}")), "greet");
-    let skill = Skill::at(&skill).expect("the skill is there");
-    let stamp =
-        Stamp::new(&spec, &skill, "copy", "1".into(), None, json!({})).expect("the skill can be read");
+    let stamp = Stamp::new(&spec, Vec::new(), None, json!({}));
     let iteration = store.begin(stamp, &plan(&spec), 0).expect("the disk has room");
     (spec, store, iteration)
 }

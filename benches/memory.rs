@@ -16,11 +16,11 @@ mod support;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::json;
 
-use support::{Seeded, asked};
+use support::{Seeded, asked, run};
 
 const CLAWGATE: &str = env!("CARGO_BIN_EXE_clawgate");
 /// The size of the documents; a document of more than 16 MB is none.
@@ -192,45 +192,13 @@ fn uuid(side: u64, number: u64) -> String {
     format!("{a:08x}-0000-4000-8000-{:08x}{:04x}", b, number & 0xffff)
 }
 
-/// Runs a command, and prints what it took. Its children count too, and hold little.
+/// Runs a command, and prints what it took.
 fn measure(folder: &Path, name: &str, megabytes: usize, args: &[&str]) {
-    let child = Command::new(CLAWGATE)
-        .args(args)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("the command starts");
-    let status = format!("/proc/{}/status", child.id());
-    let stat = format!("/proc/{}/stat", child.id());
-    let mut child = child;
-    let (mut peak, mut ticks) = (0, 0);
-    let exit = loop {
-        // The high-water mark only rises, so that of a look shortly before the end is that of the end.
-        peak = high_water(&fs::read_to_string(&status).unwrap_or_default()).max(peak);
-        ticks = cpu_ticks(&fs::read_to_string(&stat).unwrap_or_default()).max(ticks);
-        if let Some(exit) = child.try_wait().expect("it is our child") {
-            break exit;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    };
+    let taken = run(Command::new(CLAWGATE).args(args).current_dir(folder));
     println!(
         "{name:<34} {megabytes:>6} {:>5} {:>8.2} {:>8.1}",
-        exit.code().map_or("-".to_owned(), |code| code.to_string()),
-        ticks as f64 / 100.0,
-        peak as f64 / 1024.0
+        taken.exit.map_or("-".to_owned(), |code| code.to_string()),
+        taken.cpu.as_secs_f64(),
+        taken.peak_kilobytes as f64 / 1024.0
     );
-}
-
-/// Kilobytes.
-fn high_water(status: &str) -> u64 {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
-}
-
-/// User and system time, in hundredths of a second.
-fn cpu_ticks(stat: &str) -> u64 {
-    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split_whitespace().collect();
-    [11, 12].iter().filter_map(|at| fields.get(*at)?.parse::<u64>().ok()).sum()
 }

@@ -1,18 +1,16 @@
-//! The stream of a Claude CLI, read while it arrives, whatever it holds. Needs none of the features.
+//! The stream of a Claude CLI, judged while it arrives, whatever it holds. Needs the feature `contracts`.
 //!
-//! `clawgate play RECORDING | cargo run --example read_a_stream --no-default-features`
+//! `clawgate play RECORDING | cargo run --example read_a_stream --no-default-features --features contracts`
 
 #![expect(clippy::print_stdout, reason = "an example shows something")]
 
 use std::io::Read as _;
 
-use clawgate::classify::{Process, claude};
-use clawgate::recording::Exit;
-use clawgate::stream_json::{Limits, Session, StreamReader};
+use clawgate::judge::{Contracts, Ending, Judge, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut session = Session::new(Limits::default());
-    let mut reader = StreamReader::default();
+    let contracts = Contracts::built_in();
+    let mut judge = Judge::of_output(None, &contracts, &Options::with_exit_code(0));
     let mut chunk = [0; 4096];
     let mut stdin = std::io::stdin().lock();
     loop {
@@ -20,13 +18,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if read == 0 {
             break;
         }
-        reader.push(&chunk[..read], &mut |line| session.line(line));
+        judge.push(&chunk[..read], &mut |_| {});
     }
-    let summary = reader.finish(&mut |line| session.line(line));
-    session.finish();
-
-    let exit = Exit::with_code(0);
-    let verdict = claude::classify(&session, &Process::new(&exit, ""), summary.lines, true);
+    let judgement = judge.finish(Ending::default(), &mut |_| {})?;
+    let (verdict, session) =
+        (judgement.verdict.ok_or("an event log")?, judgement.session.unwrap_or_default());
     println!("{} messages: {}", session.messages, verdict.class);
     println!("{}", session.final_text.as_deref().unwrap_or("nothing was said"));
     Ok(())

@@ -31,11 +31,11 @@ pub mod eval {
         pub use crate::eval::spec::{Kind, Section, Spec};
     }
     pub mod statistics {
-        pub use crate::eval::statistics::Rate;
+        pub use crate::eval::statistics::{Rate, Share};
     }
 }
 pub mod events {
-    pub use crate::events::{Limits, LogChecker, Observer, Profile, Rule, Violation};
+    pub use crate::events::{Accepted, Limits, LogChecker, Observer, Profile, Rule, Violation};
 }
 #[cfg(feature = "testing")]
 pub mod golden {
@@ -43,6 +43,10 @@ pub mod golden {
 }
 #[cfg(feature = "testing")]
 pub mod harness {
+    #[cfg(feature = "cli")]
+    pub mod claws {
+        pub use crate::harness::claws::PROBES;
+    }
     pub mod mock {
         pub use crate::harness::mock::{Fault, Journal, MockApi, Options, Script, StartError};
         pub mod fault {
@@ -69,7 +73,8 @@ pub mod report {
 }
 pub mod schema {
     pub use crate::schema::{
-        Audit, End, EventJudge, Fixtures, Harm, Run, Sample, bundle, judge_log, judge_output, rule_names,
+        Audit, End, EventJudge, Fixtures, Harm, OUTCOME_CLASSES, Run, Sample, bundle, judge_log,
+        judge_output, outcome_rows, row_reason, rule_names,
     };
 }
 #[cfg(feature = "testing")]

@@ -22,9 +22,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Features: without any there is the parser and the classifier ([`json`], [`recording`], [`stream_json`],
-//! [`envelope`], [`classify`]); `contracts` adds clauses and schemas, `testing` is for `cargo test`, `cli` is the command,
-//! and `net` lets `clawgate eval --check-urls` ask addresses. By default there is everything but `net`.
+//! Features: without any there is the parser, the documented reader and the verdict on claw ([`json`], [`recording`],
+//! [`stream_json`], [`envelope`], [`classify`]); `contracts` adds clauses and schemas, and with them the verdict on a stream,
+//! `testing` is for `cargo test`, `cli` is the command, and `net` lets `clawgate eval --check-urls` ask addresses. By default there is everything but `net`.
 //!
 //! | module | what it is for |
 //! |---|---|
@@ -40,13 +40,13 @@
 //!
 //! The rest is private, and described in CONTRIBUTING.md.
 
-#[cfg(all(feature = "testing", not(target_os = "linux")))]
+#[cfg(all(feature = "testing", not(unix)))]
 compile_error!(
-    "running targets needs Linux: elsewhere take clawgate with default-features = false, features = [\"contracts\"], \
-     which reads and judges"
+    "running targets needs Linux or another Unix: elsewhere take clawgate with default-features = false, features = \
+     [\"contracts\"], which reads and judges"
 );
 
-// What reads and classifies: a few small dependencies, no feature needed.
+// What reads: a few small dependencies, no feature needed.
 pub mod classify;
 pub mod envelope;
 pub mod exit_code;
@@ -61,6 +61,8 @@ mod document;
 mod events;
 #[cfg(feature = "contracts")]
 pub mod judge;
+#[cfg(feature = "contracts")]
+mod outcome;
 #[cfg(feature = "contracts")]
 pub mod schema;
 #[cfg(feature = "contracts")]

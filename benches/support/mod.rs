@@ -1,11 +1,12 @@
 //! What the benchmarks share: CPU time, peak memory, streams made from a seed, and contenders that race over a file.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -16,9 +17,53 @@ pub(crate) fn cpu_time() -> Duration {
 
 /// The most memory that this process has ever held, in megabytes.
 pub(crate) fn peak_megabytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    high_water(&fs::read_to_string("/proc/self/status").unwrap_or_default()) / 1024
+}
+
+/// Kilobytes.
+fn high_water(status: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+/// User and system time, in hundredths of a second, of a process or of its children that have ended.
+fn cpu_ticks(stat: &str, of_children: bool) -> u64 {
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split_whitespace().collect();
+    let places = if of_children { [13, 14] } else { [11, 12] };
+    places.iter().filter_map(|at| fields.get(*at)?.parse::<u64>().ok()).sum()
+}
+
+/// CPU time of all children of this process that have ended, in steps of ten milliseconds.
+pub(crate) fn children_time() -> Duration {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    Duration::from_millis(cpu_ticks(&stat, true) * 10)
+}
+
+/// What a command took. Its children count too, and hold little.
+pub(crate) struct Taken {
+    pub(crate) exit: Option<i32>,
+    pub(crate) wall: Duration,
+    pub(crate) cpu: Duration,
+    pub(crate) peak_kilobytes: u64,
+}
+
+/// Runs a command and looks how much it takes; nobody reads what it prints.
+pub(crate) fn run(command: &mut Command) -> Taken {
+    let begun = Instant::now();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the command starts");
+    let [status, stat] = ["status", "stat"].map(|file| format!("/proc/{}/{file}", child.id()));
+    let (mut peak_kilobytes, mut ticks) = (0, 0);
+    loop {
+        // The high-water mark only rises, so that of a look shortly before the end is that of the end.
+        peak_kilobytes = high_water(&fs::read_to_string(&status).unwrap_or_default()).max(peak_kilobytes);
+        ticks = cpu_ticks(&fs::read_to_string(&stat).unwrap_or_default(), false).max(ticks);
+        if let Some(exit) = child.try_wait().expect("it is our child") {
+            let (exit, wall, cpu) = (exit.code(), begun.elapsed(), Duration::from_millis(ticks * 10));
+            return Taken { exit, wall, cpu, peak_kilobytes };
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// The number that was given as an argument, or else this one.
@@ -125,18 +170,21 @@ impl Seeded {
 pub(crate) enum Shape {
     /// Real messages of a long session, 1.7 KB on average, with some tool results of 100 KB.
     Mixed,
-    /// Lines of about 80 bytes.
+    /// Answers as they come with `--include-partial-messages`, 290 bytes a line.
+    Partial,
+    /// Lines of about 80 bytes, each of which breaks the contract.
     Small,
     /// Lines of about 350 KB.
     Large,
 }
 
 impl Shape {
-    pub(crate) const ALL: [Self; 3] = [Self::Mixed, Self::Small, Self::Large];
+    pub(crate) const ALL: [Self; 4] = [Self::Mixed, Self::Partial, Self::Small, Self::Large];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Mixed => "mixed",
+            Self::Partial => "partial",
             Self::Small => "small",
             Self::Large => "large",
         }
@@ -149,6 +197,7 @@ impl Shape {
                 r#"{{"type":"assistant","message":{{"content":[{{"type":"text","text":"line {number}"}}]}}}}"#
             ),
             Self::Large => tool_call(number, &random.prose(120), &random.prose(350_000)),
+            Self::Partial => partial(number, random),
             Self::Mixed => match random.below(100) {
                 0..=39 => assistant(number, &format!(r#"{{"type":"text","text":"{}"}}"#, random.prose(600))),
                 40..=74 => tool_call(number, &random.prose(120), &random.prose(2_000)),
@@ -178,6 +227,35 @@ fn assistant(number: u64, block: &str) -> String {
         r#"{{"type":"assistant","message":{{"model":"claude-sonnet-4-6","id":"msg_{number:x}","type":"message","role":"assistant","content":[{block}],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":{number},"cache_creation_input_tokens":120,"cache_read_input_tokens":4096,"output_tokens":1,"service_tier":"standard"}},"context_management":null}},"parent_tool_use_id":null,{}}}"#,
         ids(number * 2)
     )
+}
+
+/// One answer, told piece by piece and then whole.
+fn partial(number: u64, random: &mut Seeded) -> String {
+    let mut count = 0;
+    let mut event = |event: &str| {
+        count += 1;
+        let ids = ids(1 << 40 | number << 8 | count);
+        format!(r#"{{"type":"stream_event","event":{event},{ids},"parent_tool_use_id":null}}"#)
+    };
+    let mut lines = vec![
+        event(&format!(
+            r#"{{"type":"message_start","message":{{"model":"claude-sonnet-4-6","id":"msg_{number:x}","type":"message","role":"assistant","content":[],"stop_reason":null,"stop_sequence":null,"usage":{{"input_tokens":{number},"output_tokens":1}}}}}}"#
+        )),
+        event(r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#),
+    ];
+    let mut whole = String::new();
+    for _ in 0..40 {
+        let piece = random.prose(24);
+        lines.push(event(&format!(
+            r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{piece}"}}}}"#
+        )));
+        whole += &piece;
+    }
+    lines.push(assistant(number, &format!(r#"{{"type":"text","text":"{whole}"}}"#)));
+    lines.push(event(r#"{"type":"content_block_stop","index":0}"#));
+    lines.push(event(r#"{"type":"message_delta","delta":{"stop_reason":"end_turn","stop_sequence":null},"usage":{"output_tokens":9}}"#));
+    lines.push(event(r#"{"type":"message_stop"}"#));
+    lines.join("\n")
 }
 
 fn tool_call(number: u64, description: &str, result: &str) -> String {

@@ -10,19 +10,18 @@ use super::{Basis, Blame, Class, Evidence, Verdict};
 
 /// Names the failure of one result; `None` if the result is no failure.
 pub(super) fn name(result: &ResultFacts, session: &Session) -> Option<Verdict> {
-    let stopped_short = stopped_short(result);
+    is_failure(result).then(|| by_structure(result, session).unwrap_or_else(|| by_keywords(result, session)))
+}
+
+/// As [`name`], by fields alone.
+pub(super) fn name_by_fields(result: &ResultFacts, session: &Session) -> Option<Verdict> {
+    by_structure(result, session).filter(|_| is_failure(result))
+}
+
+fn is_failure(result: &ResultFacts) -> bool {
     let status_says_error = result.api_error_status.is_some_and(|status| status >= 400);
     let ends_in_error = result.assistant_error.as_ref().is_some_and(|error| !error.recovered);
-    if !result.is_failure() && !status_says_error && !ends_in_error {
-        return stopped_short;
-    }
-    match (by_structure(result, session), stopped_short) {
-        // A stop reason says more than a general API error, and less than a limit or missing credentials.
-        (Some(named), Some(stopped)) if named.class == Class::Api => Some(stopped),
-        (Some(named), _) => Some(named),
-        (None, Some(stopped)) => Some(stopped),
-        (None, None) => Some(by_keywords(result, session)),
-    }
+    result.is_failure() || status_says_error || ends_in_error
 }
 
 /// Names the failure that a text tells of, when there is nothing but text.
@@ -81,22 +80,13 @@ pub(super) fn blame_connection(verdict: Verdict, text: &str, requests: Option<us
     verdict
 }
 
-/// A reply that ended for a reason other than being done.
-fn stopped_short(result: &ResultFacts) -> Option<Verdict> {
-    let reason = result.stop_reason.as_ref()?.as_deref()?;
-    let detail = match reason {
-        "refusal" => "refusal",
-        "max_tokens" => "max_output_tokens",
-        "model_context_window_exceeded" => "context_window",
-        _ => return None,
-    };
-    let evidence = Evidence::field("stop-reason", reason).at(result.line, "/stop_reason");
-    Some(api(detail, evidence))
+fn api(detail: &str, evidence: Evidence) -> Verdict {
+    Verdict::of(Class::Api, Some(detail), vec![evidence]).retry(may_pass(detail))
 }
 
-fn api(detail: &str, evidence: Evidence) -> Verdict {
-    let retryable = matches!(detail, "overloaded" | "server_error" | "connection");
-    Verdict::of(Class::Api, Some(detail), vec![evidence]).retry(retryable)
+/// Whether a failure of the API with this detail may be gone when it is asked again.
+pub(super) fn may_pass(detail: &str) -> bool {
+    matches!(detail, "overloaded" | "server_error" | "connection")
 }
 
 fn rate_limit(session: &Session, evidence: Evidence) -> Verdict {

@@ -6,19 +6,19 @@ use super::words::words;
 // `4290000` is no 429; it is the group of its pattern.
 words! {
     pub(super) RATE_LIMIT = r"(?i)(?:^|\D)(429)(?:\D|$)|rate[ _-]?limit|\bhit your (?:\w+ )?limit|usage limit reached|too many requests";
-    pub(super) AUTH = r"(?i)(?:^|\D)(40[137])(?:\D|$)|unauthori[sz]ed|authenticat|\bauth\b|auth[ _-]error|anthropic_api_key|invalid api key|not logged in|/login\b|does not have access to claude|disabled claude subscription";
+    pub(super) AUTH = r"(?i)(?:^|\D)(40[137])(?:\D|$)|unauthori[sz]ed|authenticat|\bauth\b|auth[ _-]error|anthropic_api_key|(?:invalid|incorrect) api key|api key not valid|api_key_invalid|not logged in|/login\b|does not have access to claude|disabled claude subscription";
     pub(super) OVERLOADED = r"(?i)overloaded|(?:^|\D)(529)(?:\D|$)|at capacity";
     /// The request did not get through, or what came back was cut or is no answer of the API.
     pub(super) CONNECTION = r"(?ix)connection|econn|socket|unable\ to\ connect|can't\ reach|timed?\ ?out|\bterminated\b|network|dns|getaddrinfo
         | fetch\ failed|malformed_http|premature\ close|stream\ (?:ended|closed|truncated)|streamtruncated|connection\ (?:dropped|closed)|\bhang\ up\b|broken\ pipe|\bepipe\b
         | without\ receiving\ any\ events|empty\ or\ malformed\ response|content\ block\ not\ found|unexpected\ event\ order
-        | json\ parse|parse\ error|unexpected\ (?:token|eof|end\ of\ (?:json|input|file|stream))|not\ valid\ json|invalid\ json|no\ internet|error\ sending\ request";
-    pub(super) CONTEXT_WINDOW = r"(?i)prompt is too long|context (?:window|length)|too many (?:input )?tokens|exceeds? the context";
+        | json\ parse|parse\ error|unexpected\ (?:token|eof|end\ of\ (?:json|input|file|stream))|not\ valid\ json|invalid\ json|incomplete\ json|unterminated\ string|no\ internet|error\ sending\ request";
+    pub(super) CONTEXT_WINDOW = r"(?i)prompt is too long|context (?:window|length)|too many (?:input )?tokens|maximum number of (?:input )?tokens|exceeds? the context";
     pub(super) BILLING = r"(?i)credit balance|billing|payment|\busage limits\b";
     pub(super) MAX_OUTPUT = r"(?i)output token maximum|max_output_tokens";
     pub(super) SERVER = r"(?i)(?:^|\D)(5\d\d)(?:\D|$)|server-side|internal server error|api_error";
     pub(super) INVALID = r"(?i)(?:^|\D)(4(?:00|13|22))(?:\D|$)|invalid_request|bad request|request[ _]too[ _]large";
-    pub(super) MODEL = r"(?i)selected model|model_not_found|(?:^|\D)(404)(?:\D|$)";
+    pub(super) MODEL = r"(?i)selected model|model_not_found|(?:^|\D)(404)(?:\D|$)|\bmodel\b[^.]{0,60}\b(?:does not exist|not found)|requested entity was not found";
     pub(super) REFUSAL = r"(?i)unable to respond to this request|usage policy|content[ _-]?filter";
     // What a refused request says of itself beyond `invalid_request`.
     /// The account has no credit left, or has reached the limit that its owner set.

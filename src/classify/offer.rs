@@ -46,7 +46,8 @@ words! {
     /// Words that press for an answer after a question.
     PRESSES = r"(?i)\b(?:confirm|reply|respond|y/n|yes/no|yes or no|choose|pick|select|options?|waiting)\b";
     /// Closing words that wait for nothing.
-    CLOSING = r"(?ix)\b(?: let\ me\ know\ (?:if|in\ case|should\ you|how\ (?:it|that|this|they)\ (?:goes?|works?|looks?|turns?)|what\ you\ think|of\ any) | feel\ free | don't\ hesitate | do\ not\ hesitate | happy\ to\ help | glad\ to\ help | just\ (?:ask|say) | reach\ out )\b";
+    CLOSING = r"(?ix)\b(?: let\ me\ know\ (?:if|in\ case|should\ you|how\ (?:it|that|this|they)\ (?:goes?|works?|looks?|turns?)|what\ you\ think|of\ any) | feel\ free | don't\ hesitate | do\ not\ hesitate | happy\ to\ help | glad\ to\ help | just\ (?:ask|say) | reach\ out )\b"
+        needs ["let me know", "feel free", "hesitate", "to help", "just ask", "just say", "reach out"];
 }
 
 /// Whether a closing sentence without a question mark is a courtesy; `None` when it is no such sentence.

@@ -142,6 +142,12 @@ pub(super) fn ended_without_result(process: &Process<'_>) -> Option<Verdict> {
     Some(Verdict::of(Class::Crash, Some(detail), evidence.into_iter().flatten().collect()))
 }
 
+/// Nothing was printed, and a message on standard error says why.
+pub(super) fn refused_to_start(process: &Process<'_>, lines: u64) -> Option<Verdict> {
+    let refused = lines == 0 && process.exit.code != Some(0) && process.says_something();
+    refused.then(|| Verdict::by(Class::Usage, None, process.stderr_evidence("refused-to-start")))
+}
+
 /// A failing exit after an output that claims success.
 pub(super) fn failed_after_success(process: &Process<'_>) -> Option<Verdict> {
     let evidence = [Some(process.exit_evidence("exit-code")), process.last_words()];

@@ -179,7 +179,8 @@ words! {
         | let\ me\ know\ (?:your\ (?:choice|preference|answer|decision))\b
         | (?:i|we)\ (?:need|require)\ (?:to\ know|more\ information|your|you\ to|some\ (?:more\ )?(?:information|details)|clarification)
         | (?:i'm|i\ am|we\ are)\ (?:waiting|awaiting)\ (?:for\ )?your
-        | (?:which|what)\ [^.!?]{0,80}\ (?:do|would|should)\ (?:you|i)\b[^.!?]{0,80}$ )";
+        | (?:which|what)\ [^.!?]{0,80}\ (?:do|would|should)\ (?:you|i)\b[^.!?]{0,80}$ )"
+        needs ["please", "tell me", "let me", "need", "require", "waiting", "which", "what"];
     /// What people add after a question so that it gets answered.
     PROMPT = r"(?ix)\b(?: let\ me\ know | please | reply | repl(?:y|ies) | answer | respond | confirm | options? | choose | pick | select
         | wait(?:ing)? | y/n | yes/no | yes\ or\ no | thanks? | thank\ you | e\.g | for\ example | default | say | type | once\ you | before\ i )\b";

@@ -1,5 +1,7 @@
 //! The verdict and its evidence.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -100,8 +102,8 @@ impl Advisory {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Evidence {
-    /// The rule that used it.
-    pub rule: &'static str,
+    /// The rule that used it: one of our own, or a row of the contract's `[outcome]`.
+    pub rule: Cow<'static, str>,
     /// What kind of observation it is.
     pub basis: Basis,
     /// The line of the stream.
@@ -131,16 +133,16 @@ const MAX_VALUE: usize = 300;
 
 impl Evidence {
     /// Evidence without a place in the output.
-    pub(super) fn new(rule: &'static str, basis: Basis, value: impl Into<Value>) -> Self {
+    pub(super) fn new(rule: impl Into<Cow<'static, str>>, basis: Basis, value: impl Into<Value>) -> Self {
         let value = match value.into() {
             Value::String(text) => clip(&text, MAX_VALUE).into(),
             other => other,
         };
-        Self { rule, basis, line: None, pointer: None, value }
+        Self { rule: rule.into(), basis, line: None, pointer: None, value }
     }
 
     /// A field with a defined meaning.
-    pub(super) fn field(rule: &'static str, value: impl Into<Value>) -> Self {
+    pub(super) fn field(rule: impl Into<Cow<'static, str>>, value: impl Into<Value>) -> Self {
         Self::new(rule, Basis::Structured, value)
     }
 

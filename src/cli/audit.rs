@@ -14,7 +14,7 @@ use crate::exit_code::Outcome;
 use crate::judge::{self, Contracts, Options};
 use crate::report::Progress;
 use crate::report::style::{BAD, FAINT, GOOD, NAME};
-use crate::schema::{Audit, Level, Sample, built_in};
+use crate::schema::{Audit, Level, Sample, built_in, row_reason};
 use crate::text::printable;
 
 /// Measure whether the contracts can fail: break good runs and see which ones pass
@@ -67,9 +67,11 @@ fn reasons(run: &Sample, contracts: &Contracts) -> BTreeSet<String> {
         return BTreeSet::new();
     };
     let verdict = judgement.verdict.filter(|verdict| !verdict.is_ok());
+    let decided = verdict.as_ref().and_then(|verdict| verdict.evidence.first());
+    let row = decided.map(|evidence| row_reason(&evidence.rule));
     let class = verdict.map(|verdict| format!("verdict {}", verdict.class.name()));
     let broken = judgement.findings.into_iter().filter(|finding| finding.level == Level::Must);
-    broken.map(|finding| finding.clause).chain(class).collect()
+    broken.map(|finding| finding.clause).chain(class).chain(row).collect()
 }
 
 pub(super) fn run(args: &AuditArgs) -> Result<Outcome, CommandError> {

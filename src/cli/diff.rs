@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
+use super::bundle::Opened;
 use super::cases::{AllowMissingArg, CaseArgs, Workspace, install, start};
 use super::error::unreadable;
 use super::output::typed;
 use super::project::{Project, variable};
 use super::{CommandError, Format, complain};
 use crate::document;
-use crate::drift::{CaseSet, Consumer, Drift, Effect, KnownChanges, diff};
+use crate::drift::{Broken, CaseSet, Consumer, Drift, Effect, KnownChanges, diff};
 use crate::exit_code::Outcome;
 use crate::harness::supervise::Demands;
 use crate::report::{drift_markdown, drift_text};
@@ -22,7 +23,7 @@ use crate::time;
 
 /// Compare two sets of recordings: what was added, what broke, and for whom
 ///
-/// Each side is a directory of recordings, the --out directory of a run, a directory of golden snapshots, a directory of
+/// Each side is a directory of recordings, a bundle of them, the --out directory of a run, a directory of golden snapshots, a directory of
 /// plain JSON files (one a command), or a target, which is then run: reference, claw=PATH, or claude@2.1.197, which is
 /// installed from npm when it is not.
 ///
@@ -46,9 +47,16 @@ pub(super) struct DiffArgs {
     /// What is now
     #[arg(value_name = "NEW")]
     new: String,
+    #[command(flatten)]
+    comparison: Comparison,
+}
+
+/// How two sides are compared, whoever named them.
+#[derive(Debug, Args)]
+pub(super) struct Comparison {
     /// Also say whether this reader breaks: a manifest, or `documented` for the reader of the stream-json document
     #[arg(long, value_name = "FILE")]
-    consumer: Vec<String>,
+    pub(super) consumer: Vec<String>,
     /// Breaking changes that are accepted for now, each with a reason, a link and a last day
     #[arg(long, value_name = "FILE")]
     known_changes: Option<PathBuf>,
@@ -68,68 +76,90 @@ pub(super) struct DiffArgs {
     all: bool,
     /// For people, one JSON object a line for programs, or Markdown for a pull request
     #[arg(long, value_enum, default_value_t = DiffFormat::Human, env = "CLAWGATE_FORMAT")]
-    format: DiffFormat,
+    pub(super) format: DiffFormat,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DiffFormat {
+pub(super) enum DiffFormat {
     Human,
     Json,
     Markdown,
 }
 
 pub(super) fn run(args: &DiffArgs) -> Result<Outcome, CommandError> {
-    let consumers = args.consumer.iter().map(|name| consumer(name)).collect::<Result<Vec<_>, _>>()?;
-    let known_text = args.known_changes.as_ref().map(|path| {
-        let text = document::read_to_string(path).map_err(unreadable(path))?;
-        Ok::<_, CommandError>((path.display().to_string(), text))
-    });
-    let known_text = known_text.transpose()?;
-    let known = known_text.as_ref().map(|(file, text)| KnownChanges::parse(file, text)).transpose()?;
-    let project = Project::open()?;
-    let (folder, mut session) = (Workspace::new(args.out.as_deref())?, None);
-    let mut side =
-        |typed, name, part| side(typed, &folder.path().join(name), &args.cases, &project, &mut session, part);
-    let (old, new) = (side(&args.old, "old", "1 of 2")?, side(&args.new, "new", "2 of 2")?);
-    let mut drift = diff(&old, &new, &project.terms(args.contract.as_deref())?)?;
-    if drift.compared == 0 {
-        return Err(CommandError::NothingSelected(nothing(&drift)));
-    }
-    let today = time::date(time::now());
-    let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
-    let is_broken = drift.changes.iter().any(crate::drift::Change::fails);
-    let is_missing = !drift.only_old.is_empty() && !args.missing.allow_missing;
-    let outcome = Outcome::of_findings(is_broken || is_missing || !complaints.is_empty());
-    args.report(&drift, &consumers, outcome.into())?;
-    for complaint in complaints {
-        complain(&complaint.to_string());
-    }
-    if is_missing {
-        let (count, first) = (drift.only_old.len(), &drift.only_old[0]);
-        complain(&format!(
-            "{count} of the old side's cases are gone, such as `{first}`: nothing can be said of them; \
-             --allow-missing accepts that"
-        ));
-    }
-    Ok(outcome)
+    args.comparison.run(&args.old, &args.new, false)
 }
 
-impl DiffArgs {
-    fn report(&self, drift: &Drift, consumers: &[Consumer], code: u8) -> Result<(), CommandError> {
-        let broken: Vec<_> = consumers
+/// A reader by its name, and what breaks it.
+type Reader<'c> = (&'c str, Vec<Broken>);
+
+impl Comparison {
+    /// Compares what was typed for either side. With `readers_decide` and readers to ask, a change that breaks none of
+    /// them fails nothing.
+    pub(super) fn run(&self, old: &str, new: &str, readers_decide: bool) -> Result<Outcome, CommandError> {
+        let consumers = self.consumer.iter().map(|name| consumer(name)).collect::<Result<Vec<_>, _>>()?;
+        let known_text = self.known_changes.as_ref().map(|path| {
+            let text = document::read_to_string(path).map_err(unreadable(path))?;
+            Ok::<_, CommandError>((path.display().to_string(), text))
+        });
+        let known_text = known_text.transpose()?;
+        let known = known_text.as_ref().map(|(file, text)| KnownChanges::parse(file, text)).transpose()?;
+        let project = Project::open()?;
+        let (folder, mut session) = (Workspace::new(self.out.as_deref())?, None);
+        let mut side = |typed: &str, name, part| {
+            side(typed, &folder.path().join(name), &self.cases, &project, &mut session, part)
+        };
+        let opened = (Opened::new(Path::new(old))?, Opened::new(Path::new(new))?);
+        let named = |opened: &Opened| opened.path().display().to_string();
+        let sides = (side(&named(&opened.0), "old", "1 of 2")?, side(&named(&opened.1), "new", "2 of 2")?);
+        let mut drift = diff(&sides.0, &sides.1, &project.terms(self.contract.as_deref())?)?;
+        if drift.compared == 0 {
+            return Err(CommandError::NothingSelected(nothing(&drift)));
+        }
+        let today = time::date(time::now());
+        let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
+        let readers: Vec<Reader<'_>> = consumers
             .iter()
             .map(|consumer| (consumer.name.as_str(), consumer.broken_by(&drift.changes)))
             .collect();
+        let is_broken = if readers_decide && !readers.is_empty() {
+            readers.iter().any(|(_, because)| !because.is_empty())
+        } else {
+            drift.changes.iter().any(crate::drift::Change::fails)
+        };
+        let is_missing = !drift.only_old.is_empty() && !self.missing.allow_missing;
+        let outcome = Outcome::of_findings(is_broken || is_missing || !complaints.is_empty());
+        self.report((old, new), &drift, &readers, outcome.into())?;
+        for complaint in complaints {
+            complain(&complaint.to_string());
+        }
+        if is_missing {
+            let (count, first) = (drift.only_old.len(), &drift.only_old[0]);
+            complain(&format!(
+                "{count} of the old side's cases are gone, such as `{first}`: nothing can be said of them; \
+                 --allow-missing accepts that"
+            ));
+        }
+        Ok(outcome)
+    }
+
+    fn report(
+        &self,
+        sides: (&str, &str),
+        drift: &Drift,
+        broken: &[Reader<'_>],
+        code: u8,
+    ) -> Result<(), CommandError> {
         let mut out =
             if self.format == DiffFormat::Human { Format::Human.stdout() } else { Format::Json.stdout() };
         match self.format {
-            DiffFormat::Human => drift_text(&mut out, drift, &broken, self.all)?,
-            DiffFormat::Markdown => drift_markdown(&mut out, (&self.old, &self.new), drift, &broken)?,
+            DiffFormat::Human => drift_text(&mut out, drift, broken, self.all)?,
+            DiffFormat::Markdown => drift_markdown(&mut out, sides, drift, broken)?,
             DiffFormat::Json => {
                 for change in &drift.changes {
                     writeln!(out, "{}", typed("change", change)?)?;
                 }
-                for (name, broken) in &broken {
+                for (name, broken) in broken {
                     let line = json!({"type": "consumer", "consumer": name, "breaks": !broken.is_empty(), "because": broken});
                     writeln!(out, "{line}")?;
                 }

@@ -73,7 +73,12 @@ impl From<&CommandError> for Outcome {
         use CommandError as E;
         match error {
             E::Usage(_)
-            | E::TrialRunner(TrialRunnerError::NoScript | TrialRunnerError::Contract(_))
+            | E::TrialRunner(
+                TrialRunnerError::NoScript
+                | TrialRunnerError::Contract(_)
+                | TrialRunnerError::Broken(_)
+                | TrialRunnerError::NoFlag { .. },
+            )
             | E::Choice(_)
             | E::File(_)
             | E::Input(_)
@@ -89,7 +94,7 @@ impl From<&CommandError> for Outcome {
             E::Environment(_)
             | E::Output(_)
             | E::Start(_)
-            | E::TrialRunner(TrialRunnerError::Skill(_))
+            | E::TrialRunner(TrialRunnerError::Skill(_) | TrialRunnerError::NotIsolated(_))
             | E::Locate(_)
             | E::Merge(_)
             | E::Npm(_)

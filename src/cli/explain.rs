@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::contract::{clause_json, not_judged, open};
+use super::outcome::{named_row_json, table_json, write_row, write_table};
 use super::output::note;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
@@ -20,9 +21,11 @@ use crate::text::{nearest, printable};
 #[command(after_long_help = "\
 Examples:
   clawgate explain claw-stdout/single-document
+  clawgate explain codex-exec-json/outcome            # which message means which verdict
+  clawgate explain codex-exec-json/outcome/status-429
   clawgate explain | grep must")]
 pub(super) struct ExplainArgs {
-    /// `<contract>/<clause>` as findings name it, or a clause of your own as `PATH/<clause>`
+    /// `<contract>/<clause>` as findings name it, a clause of your own as `PATH/<clause>`, or `<contract>/outcome`
     #[arg(value_name = "CLAUSE")]
     clause: Option<String>,
     #[command(flatten)]
@@ -61,6 +64,12 @@ fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), Command
         Some((name, wanted)) => (name, wanted),
         None => (holder(id)?, id),
     };
+    if wanted == OUTCOME {
+        return explain_outcome(out, name, None, format);
+    }
+    if let Some(name) = name.strip_suffix(OUTCOME).and_then(|name| name.strip_suffix('/')) {
+        return explain_outcome(out, name, Some(wanted), format);
+    }
     let (contract, bundle) = open(name)?;
     let Some(clause) = contract.clauses().iter().find(|clause| clause.id == wanted) else {
         let ids: Vec<&str> = contract.clauses().iter().map(|clause| clause.id.as_str()).collect();
@@ -75,6 +84,58 @@ fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), Command
             whole["good"] = good.as_ref().map_or(serde_json::Value::Null, sample_json);
             whole["bad"] = bad.as_ref().map_or(serde_json::Value::Null, sample_json);
             whole["waive"] = waiver(&contract, clause).into();
+            writeln!(out, "{whole}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The place of what a contract says of verdicts, `<contract>/outcome`, and of one row of it, `<contract>/outcome/<row>`.
+const OUTCOME: &str = "outcome";
+
+/// What a contract says of the outcome of a run, or one row of that with a run that it decides.
+fn explain_outcome(
+    out: &mut impl Write,
+    name: &str,
+    wanted: Option<&str>,
+    format: Format,
+) -> Result<(), CommandError> {
+    let (contract, bundle) = open(name)?;
+    let Some(table) = contract.outcome() else {
+        return Err(CommandError::Usage(format!("{} says nothing of outcomes", contract.name())));
+    };
+    let Some(wanted) = wanted else {
+        match format {
+            Format::Human => write_table(out, table)?,
+            Format::Json => {
+                writeln!(out, "{}", json!({"contract": contract.name(), "outcome": table_json(table)}))?;
+            }
+        }
+        return Ok(());
+    };
+    let Some(row) = table.rows.iter().find(|row| row.id == wanted) else {
+        let ids: Vec<&str> = table.rows.iter().map(|row| row.id.as_str()).collect();
+        let (name, hint) = (contract.name(), near(wanted, &ids));
+        return Err(CommandError::Usage(format!("{name} has no outcome `{}`{hint}", printable(wanted))));
+    };
+    let samples = Fixtures::load(&bundle)?.outcomes.remove(wanted).unwrap_or_default();
+    let (decides, silent) = (samples.decides.first(), samples.silent.first());
+    match format {
+        Format::Human => {
+            write_row(out, row)?;
+            if let Some(sample) = decides {
+                writeln!(out, "\n{BAD}decides{BAD:#}")?;
+                write_sample(out, sample)?;
+            }
+            if let Some(sample) = silent {
+                writeln!(out, "\n{GOOD}says nothing of{GOOD:#}")?;
+                write_sample(out, sample)?;
+            }
+        }
+        Format::Json => {
+            let mut whole = named_row_json(&contract, row);
+            whole["decides"] = decides.map_or(serde_json::Value::Null, sample_json);
+            whole["silent"] = silent.map_or(serde_json::Value::Null, sample_json);
             writeln!(out, "{whole}")?;
         }
     }
@@ -166,7 +227,7 @@ fn write_clause(
         printable(&clause.since)
     )?;
     if let Some(applies) = clause.applies() {
-        writeln!(out, "{NAME}when{NAME:#}    {}", printable(applies))?;
+        writeln!(out, "{NAME}when{NAME:#}    {}", printable(&applies.to_string()))?;
     }
     for (profile, level) in clause.profiles() {
         writeln!(out, "{NAME}{profile:<7}{NAME:#} {}", level.map_or("off", Level::name))?;

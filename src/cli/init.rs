@@ -25,6 +25,7 @@ Examples:
   clawgate init --install https://git.example/clawgate
   clawgate init --install '--git https://git.example/clawgate --tag v0.1.0 clawgate'
   clawgate init --install https://git.example/releases/clawgate-0.1.0-x86_64-unknown-linux-gnu.tar.gz
+  clawgate init --install https://git.example/clawgate --drift claude@2.1.325
 
 Exit codes: 0 done; 2 there is no such folder, or nobody said where --ci gets clawgate; 3 a file cannot be written.")]
 pub(super) struct InitArgs {
@@ -39,6 +40,20 @@ pub(super) struct InitArgs {
     /// workflow. Without it there is no workflow, unless the package says where it is published
     #[arg(long, value_name = "SOURCE", value_parser = one_line, allow_hyphen_values = true)]
     install: Option<String>,
+    /// Also a workflow on a schedule that compares the newest release of this target with this version
+    #[arg(long, value_name = "TARGET@VERSION", value_parser = pinned)]
+    drift: Option<String>,
+}
+
+/// A target with the version that is relied on; nothing in it can be code of a workflow.
+fn pinned(typed: &str) -> Result<String, String> {
+    let is_plain = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    match typed.split_once('@') {
+        Some((target, version)) if is_plain(target) && is_plain(version) => Ok(typed.to_owned()),
+        _ => Err("expected a target and the version that you rely on, such as claude@2.1.325".into()),
+    }
 }
 
 /// Where this clawgate is published, if the package names a repository. In a registry it may be or not: nobody knows
@@ -128,7 +143,9 @@ const SCHEMAS: [(&str, &str); 8] = [
 const CONFIG: &str = include_str!("starter/clawgate.toml");
 const EXAMPLE: &str = include_str!("starter/example.toml");
 const GITHUB: &str = include_str!("starter/github.yml");
+const GITHUB_DRIFT: &str = include_str!("starter/github-drift.yml");
 const GITLAB: &str = include_str!("starter/gitlab.yml");
+const GITLAB_DRIFT: &str = include_str!("starter/gitlab-drift.yml");
 
 pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
     if !args.folder.is_dir() {
@@ -147,11 +164,20 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
     };
     let install = installation(source.as_deref().unwrap_or_default());
     let workflow = |text: &str| text.replace("{install}", &install);
-    let (github, gitlab) = (workflow(GITHUB), workflow(GITLAB));
+    let watched = |text: &str| args.drift.as_ref().map(|drift| workflow(text).replace("{drift}", drift));
+    let (github, github_drift) = (workflow(GITHUB), watched(GITHUB_DRIFT));
+    let gitlab = workflow(GITLAB) + &watched(GITLAB_DRIFT).unwrap_or_default();
     let mut files = vec![("clawgate.toml", CONFIG), ("scenarios/example.toml", EXAMPLE)];
     match system {
-        System::Github => files.push((".github/workflows/clawgate.yml", &github)),
+        System::Github => {
+            files.push((".github/workflows/clawgate.yml", &github));
+            files.extend(github_drift.as_deref().map(|text| (".github/workflows/clawgate-drift.yml", text)));
+        }
         System::Gitlab => files.push((".gitlab-ci.yml", &gitlab)),
+        System::None if args.drift.is_some() => {
+            let reason = "--drift writes a workflow: it needs --install SOURCE, and a --ci that is not none";
+            return Err(CommandError::Usage(reason.into()));
+        }
         System::None => {}
     }
     // They are clawgate's own, and as new as it is.

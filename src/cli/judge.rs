@@ -13,7 +13,7 @@ use crate::classify::Class;
 use crate::document;
 use crate::events::Profile;
 use crate::exit_code::Outcome;
-use crate::judge::{Contracts, Judgement, Options, Source, find};
+use crate::judge::{Contracts, Input, JudgeError, Judgement, Options, Source, find};
 use crate::recording::{Exit, STDERR_HEAD};
 use crate::report::style::{BAD, FAINT, GOOD};
 use crate::report::{Progress, judgement_json, live_line, write_judgement};
@@ -21,8 +21,10 @@ use crate::run::{CaseName, KnownFailures, Process};
 use crate::stream_json::Line;
 use crate::text::Masked;
 
+use super::bundle::Opened;
 use super::error::unreadable;
 use super::fail_on::FailOnArg;
+use super::in_order::in_order;
 use super::output::tell;
 use super::typed::whole;
 use super::{CommandError, Format, complain};
@@ -37,7 +39,7 @@ const MOST_CLAUSES: usize = 12;
 ///
 /// Reads what a Claude CLI or claw printed, names the outcome, and checks it against the contract that applies. A
 /// directory with a recording.json is one input; any other directory stands for the recordings below it or, where
-/// there are none, for its .ndjson, .jsonl and .json files.
+/// there are none, for its .ndjson, .jsonl and .json files. What `clawgate bundle` made is read as the folder that it holds.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 Examples:
@@ -61,6 +63,8 @@ pub(super) struct JudgeArgs {
     /// [default: as recorded, else strict]
     #[arg(long, alias = "profile", value_name = "READING", value_parser = super::profile)]
     reading: Option<Profile>,
+    #[command(flatten)]
+    role: super::events::RoleArg,
     /// The exit code that goes with a bare file [default: assumed 0, and not checked]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| whole(text, -1_i32, 255))]
     exit_code: Option<i32>,
@@ -96,20 +100,25 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
     let mut inputs = Vec::new();
     let mut outcome = Outcome::Ok;
-    for path in &args.inputs {
-        let found = find(path)?;
+    let opened = args.inputs.iter().map(|path| Opened::new(path)).collect::<Result<Vec<_>, _>>()?;
+    for (path, opened) in args.inputs.iter().zip(&opened) {
+        let mut found = find(opened.path())?;
+        for input in &mut found {
+            input.name = opened.name(&input.name);
+        }
         if found.is_empty() {
             let reason = "there is no recording and no .ndjson, .jsonl or .json file in it";
             outcome.add(CommandError::NothingSelected(format!("{}: {reason}", path.display())).told());
         }
         inputs.extend(found);
     }
-    let contracts = match &args.contract {
+    // They are needed to the end, and to take them apart takes longer than to judge a small run.
+    let contracts: &'static Contracts = Box::leak(Box::new(match &args.contract {
         Some(name) => Contracts::only(name)?,
         None => Contracts::built_in(),
-    };
+    }));
     let options = args.options()?;
-    let known = args.known_failures.as_deref().map(|path| read_known(path, &contracts)).transpose()?;
+    let known = args.known_failures.as_deref().map(|path| read_known(path, contracts)).transpose()?;
     let mut out = args.format.format.stdout();
     let mut summary = Summary::default();
     let (progress, lines) = (Progress::start(!args.quiet, inputs.len()), Arc::new(AtomicU64::new(0)));
@@ -118,7 +127,8 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
         lines if lines < MANY_LINES => String::new(),
         lines => format!("line {lines}"),
     });
-    for (i, input) in inputs.iter().enumerate() {
+    // One unreadable input does not hide what is wrong with the others.
+    let judge = |input: &Input| {
         let is_stdin = matches!(input.source, Source::Stdin);
         if !is_stdin {
             progress.begin(&input.name);
@@ -130,35 +140,50 @@ pub(super) fn run(args: &JudgeArgs) -> Result<Outcome, CommandError> {
                 tell(format_args!("{FAINT}{text}{FAINT:#}"));
             }
         };
-        // One unreadable input does not hide what is wrong with the others.
-        let judged = input.judge(&contracts, &options, &mut watch);
+        let judged = input.judge(contracts, &options, &mut watch);
         lines.store(0, Ordering::Relaxed);
         if !is_stdin {
             progress
                 .end(&input.name, judged.as_ref().is_ok_and(|judged| args.outcome(judged) != Outcome::Ok));
         }
-        match judged {
-            Ok(mut judgement) => {
-                if let Some(known) = &known {
-                    let (target, version, scenario) = input.origin();
-                    known.mark(&mut judgement.findings, &CaseName::new(&scenario, &target, &version), &[]);
-                }
-                if i > 0 && args.format.format == Format::Human {
-                    writeln!(out)?;
-                }
-                match args.format.format {
-                    Format::Json => writeln!(out, "{}", judgement_json(&input.name, &judgement)?)?,
-                    Format::Human => {
-                        let process = process(&input.source, &options);
-                        write_judgement(&mut out, &input.name, &judgement, &process, &contracts)?;
-                    }
-                }
-                out.flush()?;
-                summary.add(&judgement, args.outcome(&judgement) == Outcome::Ok);
-                outcome.add(args.outcome(&judgement));
+        judged
+    };
+    let show = |i: usize, judged: Result<Judgement, JudgeError>| -> Result<(), CommandError> {
+        let input = &inputs[i];
+        let mut judgement = match judged {
+            Ok(judgement) => judgement,
+            Err(error) => {
+                outcome.add(CommandError::from(error).told());
+                return Ok(());
             }
-            Err(error) => outcome.add(CommandError::from(error).told()),
+        };
+        if let Some(known) = &known {
+            let (target, version, scenario) = input.origin();
+            known.mark(&mut judgement.findings, &CaseName::new(&scenario, &target, &version), &[]);
         }
+        if i > 0 && args.format.format == Format::Human {
+            writeln!(out)?;
+        }
+        match args.format.format {
+            Format::Json => writeln!(out, "{}", judgement_json(&input.name, &judgement)?)?,
+            Format::Human => {
+                let process = process(&input.source, &options);
+                write_judgement(&mut out, &input.name, &judgement, &process, contracts)?;
+            }
+        }
+        out.flush()?;
+        summary.add(&judgement, args.outcome(&judgement) == Outcome::Ok);
+        outcome.add(args.outcome(&judgement));
+        Ok(())
+    };
+    // What comes through a pipe is shown line by line, when its turn has come.
+    if inputs.iter().any(|input| matches!(input.source, Source::Stdin)) {
+        let mut show = show;
+        for (i, input) in inputs.iter().enumerate() {
+            show(i, judge(input))?;
+        }
+    } else {
+        in_order(&inputs, judge, show)?;
     }
     drop(progress);
     if inputs.len() > 1 && args.format.format == Format::Human {
@@ -251,6 +276,7 @@ impl JudgeArgs {
         options.heuristics = !self.no_heuristics;
         options.background_disabled = flag.map(|(_, value)| value == "1");
         options.profile = self.reading;
+        options.roles.clone_from(&self.role.roles);
         options.exit = self.exit_code.map(Exit::with_code);
         if let Some(path) = &self.stderr {
             let mut stderr = Vec::new();

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::{Display, Write as _};
 use std::io::{self, BufRead as _};
 use std::mem;
+use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::bundle::{Opened, is_recorded, served_again};
 use super::output::{data, tell, typed};
 use super::project::Project;
 use super::typed::whole;
@@ -20,20 +22,25 @@ use crate::harness::mock::fault;
 use crate::harness::mock::journal::{JournalEntry, Kind, Outcome};
 use crate::harness::mock::{Fault, Journal, MockApi, Options, StartError};
 use crate::harness::threads;
+use crate::recording::Recording;
 use crate::run::scenario::Scenario;
 use crate::run::scenario::library;
 use crate::text::printable;
 
-/// Serve a scripted Anthropic API on loopback until Ctrl-C, then say what was asked of it
+/// How the clients of each API are pointed at the server, as a person learns it.
+const CLIENTS: &str = include_str!("help/clients.txt");
+
+/// Serve a scripted API on loopback until Ctrl-C, then say what was asked of it
 ///
-/// The first line on standard output is the base URL: point `ANTHROPIC_BASE_URL` at it. Requests are listed on standard
-/// error as they come; with --format json they are lines of standard output. A program that starts it holds it by
-/// --stdin.
+/// The first line on standard output is the base URL. The one server speaks Anthropic Messages, OpenAI Responses, OpenAI
+/// Chat Completions and Gemini: each client is answered in its own API, whose errors, headers and model lists it gets too.
+/// How to point one at it stands below. Requests are listed on standard error as they come; with --format json they are
+/// lines of standard output. A program that starts it holds it by --stdin.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = fault::HELP)]
+#[command(after_long_help = format!("{CLIENTS}\n{}", fault::HELP))]
 #[expect(clippy::struct_excessive_bools, reason = "flags")]
 pub(super) struct Args {
-    /// A scenario file, TOML or JSON, or the name of a built-in scenario.
+    /// A scenario file, TOML or JSON, the name of a built-in scenario, or a recording or bundle whose answers are served.
     #[arg(default_value = "plain")]
     scenario: String,
     /// The port on 127.0.0.1; a free one by default.
@@ -76,10 +83,22 @@ pub(super) fn run(args: Args) -> Result<exit_code::Outcome, CommandError> {
     if args.bodies && args.format.format != Format::Json {
         return Err(CommandError::Usage("--bodies needs --format json".into()));
     }
-    let scenario = Project::open()?.scenario(&args.scenario)?;
+    let scenario = scenario(&args.scenario)?;
     // One thread beside wiremock's: answering is mostly waking each other up, and more threads wake more.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(CommandError::Start)?.block_on(serve(args, scenario))
+}
+
+/// The scenario that was named, or the answers of a recording.
+fn scenario(named: &str) -> Result<Scenario, CommandError> {
+    let path = Path::new(named);
+    if !is_recorded(path) {
+        return Project::open()?.scenario(named);
+    }
+    let opened = Opened::new(path)?;
+    let recording = Recording::open(&opened.recording()?)?;
+    let text = served_again(&recording).map_err(|error| CommandError::Usage(format!("{named}: {error}")))?;
+    Ok(Scenario::parse(named, &text)?)
 }
 
 fn list(format: Format) {

@@ -1,10 +1,12 @@
 //! The command line: what the user typed, turned into calls of the library. One file a command.
 
 mod audit;
+mod bundle;
 mod cases;
 mod completions;
 mod contract;
 mod diff;
+mod drift;
 mod error;
 mod eval;
 mod events;
@@ -12,18 +14,22 @@ mod explain;
 mod fail_on;
 mod golden;
 mod help;
+mod in_order;
 mod init;
 mod judge;
 mod known_failures;
 mod man;
 mod matrix;
+mod mcp;
 mod memory;
 mod merge;
 mod mock;
 mod out;
+mod outcome;
 mod output;
 mod play;
 mod project;
+mod record;
 mod reports;
 mod run;
 mod sweep;
@@ -58,6 +64,7 @@ enum Command {
     Run(run::RunArgs),
     Judge(judge::JudgeArgs),
     Diff(diff::DiffArgs),
+    Drift(drift::DriftArgs),
     Matrix(matrix::MatrixArgs),
     Golden(golden::GoldenArgs),
     Eval(eval::EvalArgs),
@@ -66,9 +73,12 @@ enum Command {
     Events(events::EventsArgs),
     Audit(audit::AuditArgs),
     Mock(mock::Args),
+    Mcp(mcp::McpArgs),
     Sweep(sweep::Args),
     Target(target::TargetArgs),
     Play(play::PlayArgs),
+    Bundle(bundle::BundleArgs),
+    Record(record::RecordArgs),
     Merge(merge::MergeArgs),
     Init(init::InitArgs),
     Completions(completions::CompletionsArgs),
@@ -132,6 +142,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Judge(args) => judge::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::Drift(args) => drift::run(&args),
         Command::Matrix(args) => matrix::run(&args),
         Command::Golden(args) => golden::run(&args),
         Command::Eval(args) => eval::run(&args),
@@ -140,9 +151,12 @@ pub fn main() -> ExitCode {
         Command::Events(args) => events::run(&args),
         Command::Audit(args) => audit::run(&args),
         Command::Mock(args) => mock::run(args),
+        Command::Mcp(args) => mcp::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Target(args) => target::run(&args),
         Command::Play(args) => play::run(&args),
+        Command::Bundle(args) => bundle::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Completions(args) => completions::run(&args),

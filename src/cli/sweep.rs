@@ -11,13 +11,14 @@ use super::typed::whole;
 use super::{CommandError, Format, FormatArg};
 use crate::exit_code::Outcome;
 use crate::harness::mock::Script;
+use crate::harness::mock::dialect::{self, Dialect};
 use crate::harness::mock::sweep::play::{PlayError, Played, play};
 use crate::harness::mock::sweep::{SweepCase, cases};
 use crate::harness::threads;
 use crate::report::Progress;
 use crate::run::scenario::Scenario;
 use crate::shell::shell_word;
-use crate::text::printable;
+use crate::text::{did_you_mean, printable};
 
 /// Derive every cut point times every fault from a healthy scenario, and show each on the wire
 ///
@@ -37,11 +38,20 @@ pub(super) struct Args {
     /// Only cases whose id contains this text.
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+    /// The API that the client speaks: anthropic, openai-responses, openai-chat or gemini.
+    #[arg(long, value_name = "DIALECT", default_value = "anthropic", value_parser = dialect_named)]
+    api: &'static dyn Dialect,
     /// How many cases run at a time
     #[arg(long, short, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 1_u16, 64))]
     jobs: u16,
     #[command(flatten)]
     format: FormatArg,
+}
+
+/// The dialect of a name that was typed.
+fn dialect_named(name: &str) -> Result<&'static dyn Dialect, String> {
+    let known = dialect::ALL.map(Dialect::name);
+    dialect::named(name).ok_or_else(|| format!("no such API{}", did_you_mean(name, &known)))
 }
 
 /// Runs the command.
@@ -59,7 +69,7 @@ pub(super) fn run(args: &Args) -> Result<Outcome, CommandError> {
 }
 
 fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandError> {
-    let all = cases(&scenario.name, &scenario.script);
+    let all = cases(&scenario.name, &scenario.script, args.api);
     for id in &args.case {
         if !all.iter().any(|case| case.id.starts_with(id.as_str())) {
             let message = format!("{} has no case {id}; --list lists them", args.scenario);
@@ -88,12 +98,13 @@ async fn play_all(args: &Args, script: Script, selected: Vec<SweepCase>) -> Outc
     let script = Arc::new(script);
     let places = Arc::new(Semaphore::new(usize::from(args.jobs)));
     let mut running = Vec::new();
+    let api = args.api;
     for case in selected {
         let (script, places) = (Arc::clone(&script), Arc::clone(&places));
         running.push(tokio::spawn(async move {
             // The semaphore is never closed.
             let _place = places.acquire().await;
-            let played = play(&script, &case).await;
+            let played = play(&script, &case, api).await;
             (case, played)
         }));
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+use super::node::{Node as Part, Path};
 use super::{Document, FileError, Table};
 use crate::json::{Kind, Node, Scanner};
 
@@ -16,7 +17,7 @@ impl<'t> Document<'t> {
         text: &'t str,
         nullable: &[&str],
     ) -> Result<Table<'t>, FileError> {
-        let document = Document { file, text };
+        let document = Document::new(file, text);
         let mut scanner = Scanner::default();
         let scanned = scanner
             .scan(text)
@@ -27,7 +28,9 @@ impl<'t> Document<'t> {
         let root = scanned.root();
         let reader = Reader { document, nullable };
         match reader.value(root)? {
-            Some(DeValue::Table(entries)) => Ok(Table::new(document, String::new(), span(root), entries)),
+            Some(DeValue::Table(entries)) => {
+                Ok(Table::new(document, Path::default(), span(root), Part::entries(entries)))
+            }
             _ => Err(document.error(span(root), "", "expected an object")),
         }
     }

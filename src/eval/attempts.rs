@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::mpsc::Sender;
 
+use super::arm::Arm;
 use super::budget::{Refused, Reserved};
 use super::observed::Observed;
 use super::runner::{ExecuteError, Halt, Progress, Request, Shared, Undone, locked};
@@ -25,6 +26,11 @@ pub(super) enum Purpose<'a> {
     Trial,
     Judge(&'a serde_json::Value),
     Extract(&'a serde_json::Value),
+    /// Which of two answers is better; `swapped` when the evaluated arm's stands second.
+    Compare {
+        form: &'a serde_json::Value,
+        swapped: bool,
+    },
 }
 
 impl<'a> Purpose<'a> {
@@ -34,13 +40,15 @@ impl<'a> Purpose<'a> {
             Self::Trial => "attempt",
             Self::Judge(_) => "judge",
             Self::Extract(_) => "extract",
+            Self::Compare { swapped: false, .. } => "compare",
+            Self::Compare { swapped: true, .. } => "compare-swapped",
         }
     }
 
     fn schema(self) -> Option<&'a serde_json::Value> {
         match self {
             Self::Trial => None,
-            Self::Judge(schema) | Self::Extract(schema) => Some(schema),
+            Self::Judge(form) | Self::Extract(form) | Self::Compare { form, .. } => Some(form),
         }
     }
 }
@@ -49,6 +57,8 @@ impl<'a> Purpose<'a> {
 pub(super) struct Room<'w> {
     /// The folder of the trial.
     pub(super) folder: &'w Path,
+    /// How its case is tried.
+    pub(super) arm: &'w Arm,
     pub(super) contracts: &'w Contracts,
     pub(super) tell: &'w Sender<Progress>,
 }
@@ -62,22 +72,24 @@ impl Shared<'_> {
         trial: &mut Trial,
     ) -> Result<Result<Observed, String>, Undone> {
         let most = self.spec.run.retries + 1;
+        let id = trial.id.clone();
         let mut number = 1;
         loop {
             let name = format!("{}-{number}", ask.purpose.name());
             let place = room.folder.join(&name);
             let is_old = Recording::is_at(&place);
+            let request = Request {
+                id: &id,
+                case: ask.case,
+                arm: room.arm,
+                prompt: ask.prompt,
+                judge: ask.purpose.schema(),
+                number,
+                place: &place,
+            };
             let mut reserved = None;
             if !is_old {
                 reserved = Some(self.admit(room.tell)?);
-                let request = Request {
-                    id: &trial.id,
-                    case: ask.case,
-                    prompt: ask.prompt,
-                    judge: ask.purpose.schema(),
-                    number,
-                    place: &place,
-                };
                 match self.executor.execute(&request) {
                     Ok(()) => {}
                     Err(ExecuteError::Stopped) => return Err(Undone),
@@ -97,6 +109,7 @@ impl Shared<'_> {
                 Ok(observed) => observed,
                 Err(error) => return Ok(Err(format!("harness: {error}"))),
             };
+            trial.script_turns.extend(self.spec.model.used(&request, observed.served.as_ref()));
             trial.spent.add(&observed.usage);
             if !ask.case.kind.is_control() {
                 self.budget.learn(&observed.usage);

@@ -1,15 +1,13 @@
 //! Trials in the forms of skill-creator's files, as its viewer and its scripts read them.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::assertion::Answer;
-use super::trial::{Arm, Status, Trial};
+use super::observed::Observed;
+use super::trial::{Status, Trial};
 use crate::time::rfc3339_seconds;
-
-/// The number of an eval, or its name where it has none.
-pub(super) fn eval_id(id: &str) -> Value {
-    id.parse::<u64>().map_or_else(|_| Value::from(id), Value::from)
-}
 
 /// Assertions and expectations alike, with text, whether it holds, and evidence. What was not checked is left out.
 fn expectations(trial: &Trial) -> Vec<Value> {
@@ -32,21 +30,35 @@ fn summary(expectations: &[Value]) -> Value {
     json!({"passed": passed, "failed": total - passed, "total": total, "pass_rate": (rate * 1e4).round() / 1e4})
 }
 
-pub(super) fn grading(trial: &Trial) -> Value {
+/// What became of a trial. It has no times: skill-creator's scripts look for tokens in `timing.json` only where the
+/// grading has none.
+pub(super) fn grading(trial: &Trial, observed: Option<&Observed>) -> Value {
     let expectations = expectations(trial);
     json!({
         "summary": summary(&expectations),
         "expectations": expectations,
-        "execution_metrics": {
-            "total_tool_calls": trial.tool_calls,
-            "total_steps": trial.usage.turns,
-            "errors_encountered": trial.denied.len(),
+        "execution_metrics": metrics(trial, observed),
+        "user_notes_summary": {
+            "uncertainties": [], "needs_review": trial.reason.iter().collect::<Vec<_>>(), "workarounds": [],
         },
-        "timing": {"total_duration_seconds": trial.usage.seconds},
         "passed": trial.status == Status::Pass,
         "reason": trial.reason,
         "verdict": trial.verdict,
         "skill": trial.skill,
+    })
+}
+
+fn metrics(trial: &Trial, observed: Option<&Observed>) -> Value {
+    let mut calls: BTreeMap<&str, u64> = BTreeMap::new();
+    for call in observed.iter().flat_map(|observed| &observed.calls) {
+        *calls.entry(call.tool.as_str()).or_default() += 1;
+    }
+    json!({
+        "tool_calls": calls,
+        "total_tool_calls": trial.tool_calls,
+        "total_steps": trial.usage.turns,
+        "errors_encountered": trial.denied.len(),
+        "output_chars": observed.map_or(0, |observed| observed.output.chars().count()),
     })
 }
 
@@ -62,16 +74,15 @@ pub(super) fn timing(trial: &Trial) -> Value {
 }
 
 /// One of the `runs` of `benchmark.json`.
-pub(super) fn run(trial: &Trial) -> Value {
+pub(super) fn run(trial: &Trial, number: Option<u64>) -> Value {
     let expectations = expectations(trial);
     let mut result = summary(&expectations);
     result["time_seconds"] = trial.usage.seconds.into();
     result["tokens"] = trial.usage.tokens().into();
     result["tool_calls"] = trial.tool_calls.into();
     result["errors"] = trial.denied.len().into();
-    let configuration = if trial.id.arm == Arm::WithSkill { "with_skill" } else { "without_skill" };
     json!({
-        "eval_id": eval_id(&trial.id.case), "eval_name": trial.id.case, "configuration": configuration,
+        "eval_id": number, "eval_name": trial.id.case, "configuration": trial.id.arm,
         "run_number": trial.id.trial, "result": result, "expectations": expectations,
         "notes": trial.reason.iter().collect::<Vec<_>>(),
     })

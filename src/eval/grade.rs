@@ -4,16 +4,18 @@ use std::borrow::Cow;
 use std::fs;
 use std::path::Path;
 
+use super::arm::Arm;
 use super::assertion::{Answer, Checked, Subject};
 use super::extraction::{self, Extracted};
-use super::observed::Observed;
+use super::observed::{Observed, SkillUse};
 use super::spec::{Case, Kind, Spec};
-use super::trial::{Arm, Judged, SkillState, Status};
+use super::trial::{Judged, SkillState, Status};
 use crate::classify::Class;
 use crate::text::path_glob;
 
-/// What every case asks for without saying so: that the run ends well, and that the skill is used.
-pub(super) const IMPLIED: [&str; 2] = ["verdict", "skill-used"];
+/// What every case asks for without saying so: that the run ends well, that the skill is used, and that the file is
+/// there whose text is the output.
+pub(super) const IMPLIED: [&str; 4] = ["verdict", "skill-used", "output", "cost"];
 /// Of what a target says went wrong, so many characters are told.
 const LONGEST_ERROR: usize = 200;
 
@@ -52,12 +54,14 @@ fn is_allowed(case: &Case, class: Class) -> bool {
     if named.peek().is_none() { class == Class::Ok } else { true }
 }
 
-pub(crate) fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, judged: Judgements) -> Grade {
+pub(crate) fn grade(spec: &Spec, case: &Case, arm: &Arm, observed: &Observed, judged: Judgements) -> Grade {
     let skill = skill_state(spec, case, arm, observed);
     let Judgements { expectations, extracted } = judged;
     let mut grade =
         Grade { status: Status::Pass, reason: None, skill, assertions: Vec::new(), expectations, extracted };
-    let triggered = observed.called_skill(&spec.skill);
+    let skill_use = observed.skill_use(&spec.skill, &arm.signal);
+    // A call that was cut off by the end of the run shows all the same that the skill was wanted.
+    let triggered = matches!(skill_use, SkillUse::Called | SkillUse::Read | SkillUse::Unanswered);
     let verdict = &observed.verdict;
     // That the skill was called is seen, whatever became of the run.
     let is_measured = verdict.counts || (case.kind.is_trigger() && triggered);
@@ -70,12 +74,17 @@ pub(crate) fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, jud
         let said = said.map(|said| said.chars().take(LONGEST_ERROR).collect());
         let why = observed.unscripted.clone().or(said).map_or(String::new(), |why| format!(": {why}"));
         // A skill that the target does not know is the same as one that is not there.
-        let is_missing = verdict.class == Class::NotFound && arm == Arm::WithSkill;
+        let is_missing = verdict.class == Class::NotFound && arm.has_skill();
         return grade.not_measured(if is_missing {
             "the skill is not loaded".into()
         } else {
             format!("{class}{why}")
         });
+    }
+    if !arm.has_skill() && case.kind == Kind::Task && observed.surely_knows(&spec.skill) {
+        // It would be compared with itself, or with a namesake.
+        let reason = format!("the target has `{}` without the skill that is evaluated", spec.skill);
+        return grade.not_measured(reason);
     }
     if skill == SkillState::NotLoaded {
         return grade.not_measured("the skill is not loaded".into());
@@ -84,20 +93,33 @@ pub(crate) fn grade(spec: &Spec, case: &Case, arm: Arm, observed: &Observed, jud
         return grade.trigger(case.kind, triggered);
     }
     let output = output(case, observed);
-    let used = skill == SkillState::Used;
+    let used = skill.is_used();
     let subject = Subject { observed, output: &output, used };
     grade.assertions = case.assertions.iter().map(|assertion| assertion.check(&subject)).collect();
     if let Some(extracted) = &grade.extracted {
         grade.assertions.extend(extraction::grade(&case.sections, extracted, &output));
     }
+    if !case.outputs.is_empty() && !case.output_fallback && written_output(case, observed).is_none() {
+        let text = format!("{} is written", case.outputs.join(" or "));
+        grade.assertions.insert(0, implied(IMPLIED[2], &text, "not written, and it is the output".into()));
+    }
     if !is_allowed(case, verdict.class) {
         grade.assertions.insert(0, implied(IMPLIED[0], "the run ends well", meaning(observed)));
     }
-    if arm == Arm::WithSkill && case.kind == Kind::Task && spec.run.require_use && !used {
+    let (cost, most) = (observed.usage.cost_usd, spec.run.max_cost_usd);
+    if cost > most && case.kind == Kind::Task {
+        let message = format!("it cost ${cost:.4}");
+        grade.assertions.push(implied(IMPLIED[3], &format!("costs at most ${most}"), message));
+    }
+    if arm.has_skill() && case.kind == Kind::Task && spec.run.require_use && !used {
         grade.assertions.push(implied(
             IMPLIED[1],
             "the skill is used",
-            "it was loaded and never used".into(),
+            match skill_use {
+                SkillUse::Failed(said) => format!("its call failed: {said}"),
+                SkillUse::Unanswered => "it was called and nobody answered".into(),
+                _ => "it was loaded and never used".into(),
+            },
         ));
     }
     grade.conclude(spec)
@@ -133,8 +155,8 @@ fn meaning(observed: &Observed) -> String {
     format!("{}{detail}{more}", verdict.class)
 }
 
-fn skill_state(spec: &Spec, case: &Case, arm: Arm, observed: &Observed) -> SkillState {
-    if arm == Arm::WithoutSkill {
+fn skill_state(spec: &Spec, case: &Case, arm: &Arm, observed: &Observed) -> SkillState {
+    if !arm.has_skill() || case.kind.is_control() {
         return SkillState::Absent;
     }
     if observed.knows(&spec.skill) != Some(true) {
@@ -142,25 +164,42 @@ fn skill_state(spec: &Spec, case: &Case, arm: Arm, observed: &Observed) -> Skill
     }
     let by_name = case
         .prompt
-        .strip_prefix('/')
+        .strip_prefix(arm.signal.mention.as_str())
         .and_then(|rest| rest.split_whitespace().next())
         .is_some_and(|name| name == spec.skill);
-    if by_name || observed.called_skill(&spec.skill) { SkillState::Used } else { SkillState::Loaded }
+    match observed.skill_use(&spec.skill, &arm.signal) {
+        _ if by_name => SkillState::Used,
+        SkillUse::Called => SkillState::Used,
+        SkillUse::Read => SkillState::Read,
+        SkillUse::Failed(_) => SkillState::Refused,
+        SkillUse::Unanswered | SkillUse::None => SkillState::Loaded,
+    }
 }
 
-/// The text that assertions are about: the first of the case's files that was written, else what was said.
+/// The text that assertions are about: what was said, or the first of the case's files that was written.
 pub(super) fn output<'o>(case: &Case, observed: &'o Observed) -> Cow<'o, str> {
-    if !observed.succeeded || case.outputs.is_empty() {
+    if case.outputs.is_empty() {
         return Cow::Borrowed(&observed.output);
     }
+    match written_output(case, observed) {
+        Some(text) => Cow::Owned(text),
+        None if case.output_fallback => Cow::Borrowed(&observed.output),
+        // What was said about a file is not the file.
+        None => Cow::Borrowed(""),
+    }
+}
+
+fn written_output(case: &Case, observed: &Observed) -> Option<String> {
+    observed.file(&output_file(case, observed)?).ok().flatten()
+}
+
+/// The path of the first of the case's files that was written.
+pub(super) fn output_file(case: &Case, observed: &Observed) -> Option<String> {
     let mut written = Vec::new();
     list(&observed.files, &observed.files, &mut written);
     written.sort();
-    let first = case.outputs.iter().find_map(|pattern| written.iter().find(|path| path_glob(pattern, path)));
-    match first.and_then(|path| observed.file(path).ok().flatten()) {
-        Some(text) => Cow::Owned(text),
-        None => Cow::Borrowed(&observed.output),
-    }
+    let first = |pattern: &String| written.iter().find(|path| path_glob(pattern, path));
+    case.outputs.iter().find_map(first).cloned()
 }
 
 /// The files below a folder, as paths relative to it.

@@ -12,20 +12,26 @@
 //!
 //! Grading reads recordings from disk, so that an evaluation can be [graded again](regrade) without running anything.
 
+mod arm;
 pub(crate) mod assertion;
 mod attempts;
-
+pub(crate) mod baseline;
 mod benchmark;
+mod blind;
 mod budget;
 mod clock;
+mod conditions;
 mod controls;
+mod examiner;
 pub mod extraction;
 mod grade;
+mod layout;
 pub(crate) mod observed;
 mod plan;
 mod report;
 mod rubric;
 mod runner;
+mod scripted;
 pub(crate) mod skill;
 pub(crate) mod spec;
 pub(crate) mod statistics;
@@ -34,26 +40,30 @@ mod transcript;
 mod trial;
 mod trial_runner;
 mod urls;
+mod work;
 
+pub(crate) use arm::{Arm, ArmSkill};
 pub use clock::{Clock, SystemClock};
+pub(crate) use conditions::{Author, conditions};
 pub(crate) use grade::{Judgements, grade};
 pub(crate) use plan::Series;
 pub use plan::plan;
 pub use report::Report;
 pub(crate) use report::{
-    BaselineReport, CaseReport, Comparison, ReportStatus, Scope, Shortfall, ShortfallKind,
+    BaselineReport, BlindReport, CaseReport, Comparison, ReportStatus, Scope, Shortfall, ShortfallKind,
 };
 pub use runner::ExecuteError;
 pub use runner::Executor;
 pub(crate) use runner::Halt;
 pub use runner::Options;
 pub use runner::Request;
+pub(crate) use store::ArmStamp;
 pub use store::Iteration;
 pub use store::Stamp;
 pub use store::Store;
 pub(crate) use store::StoreError;
 pub(crate) use trial::{Outcome, SkillState, Status, Trial, TrialId};
-pub(crate) use trial_runner::{Api, TrialRunner, TrialRunnerError};
+pub(crate) use trial_runner::{Api, Equipment, TrialRunner, TrialRunnerError};
 pub(crate) use urls::CheckUrls;
 
 use std::path::Path;
@@ -175,9 +185,17 @@ impl Evaluation<'_> {
             "with_skill": overall.with_skill.pass_rate,
             "without_skill": overall.without_skill.as_ref().map(|arm| arm.pass_rate),
             "delta": overall.delta,
+            "cost_usd": report.measured.spent.cost_usd,
+            "trials": plan.iter().map(|series| u64::from(series.trials)).sum::<u64>(),
+            "seconds": report.measured.spent.seconds,
         }))?;
         Ok(report)
     }
+}
+
+/// The files below the outputs of an attempt, as paths relative to them.
+pub(crate) fn written_files(root: &Path, files: &mut Vec<String>) {
+    grade::list(root, root, files);
 }
 
 /// Compares the pass rates with the skill.
@@ -246,7 +264,7 @@ pub fn regrade(
                     extracted: trial.extracted.take(),
                 };
                 trial.verdict = Some(Outcome::of(&observed.verdict));
-                trial.take(grade(spec, series.case, id.arm, &observed, judged));
+                trial.take(grade(spec, series.case, series.arm, &observed, judged));
             }
             tally.add(&trial);
             on_trial(&trial);

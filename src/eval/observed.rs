@@ -7,20 +7,26 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::examiner::{self, Examined};
 use super::urls::{self, Reached};
 use crate::classify::Verdict;
 use crate::harness::KEPT_FILES;
 use crate::harness::supervise::not_isolated;
 use crate::judge::{Contracts, JudgeError, Options, watched_recording};
+use crate::outcome::Step;
 use crate::recording::{Exit, Recording, RecordingError};
-use crate::stream_json::{Assistant, Line, Message, RunResult, Session};
+use crate::run::target::SkillSignal;
+use crate::stream_json::{Assistant, Block, Line, Message, RunResult, Session};
+use crate::text::head;
 
 /// More tool calls than this are counted, not kept.
-const MOST_CALLS: usize = 4096;
+pub(super) const MOST_CALLS: usize = 4096;
 /// A tool's arguments that are longer than this are not kept.
 const LONGEST_INPUT: usize = 256 << 10;
+/// Of what a failed tool said, this much is kept.
+const LONGEST_ANSWER: usize = 200;
 /// Of a file that an assertion asks for, this much is read.
-const LONGEST_FILE: u64 = 16 << 20;
+pub(super) const LONGEST_FILE: u64 = 16 << 20;
 
 /// What one attempt did.
 #[derive(Debug)]
@@ -33,8 +39,6 @@ pub(crate) struct Observed {
     pub output: String,
     /// The last text that the main agent said.
     pub final_text: String,
-    /// Exit code 0 and some output.
-    pub succeeded: bool,
     /// What the target said went wrong.
     pub error: Option<String>,
     /// Tool calls in their order, the first of them.
@@ -42,6 +46,14 @@ pub(crate) struct Observed {
     pub call_count: u64,
     /// Skills and commands that the target knew; none when it did not say.
     pub known: Option<Vec<String>>,
+    /// The tools that the target offered; none when it did not say.
+    pub offered: Vec<String>,
+    /// Whether the target's stream never says which skills it knows.
+    is_silent_on_skills: bool,
+    /// What such a target asked the API first, where that was recorded.
+    asked: Option<String>,
+    /// What another agent than the Claude CLI said and did, the start of it.
+    pub steps: Vec<Step>,
     /// The structured answer, if one was asked for.
     pub structured: Option<Value>,
     /// How the process ended.
@@ -60,8 +72,12 @@ pub(crate) struct Observed {
     pub files: PathBuf,
     /// Which of the addresses in its output answer; none when nobody was asked.
     pub reached: Option<Vec<Reached>>,
+    /// What graders of the author found; none when none was run.
+    pub examined: Option<Vec<Examined>>,
     /// Requests that no turn of the scripted model answers.
     pub unscripted: Option<String>,
+    /// What the scripted model answered, as the recording has it.
+    pub served: Option<Value>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +87,37 @@ pub(crate) struct ToolCall {
     pub input: Value,
     /// Whether a sub-agent called it.
     pub by_subagent: bool,
+    /// What became of it.
+    pub answer: CallAnswer,
+    /// What identifies it in the stream.
+    id: String,
+}
+
+/// What became of a tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallAnswer {
+    /// Nobody answered: the run was over before.
+    None,
+    /// The tool did it.
+    Done,
+    /// The tool was not allowed to do it.
+    Denied,
+    /// The tool failed, and said this.
+    Failed(String),
+}
+
+/// How a skill was used, or that it was not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SkillUse {
+    /// By a call that was answered without an error.
+    Called,
+    /// Its file was read.
+    Read,
+    /// A call that nobody answered, since the run was over before.
+    Unanswered,
+    /// By calls that failed or were denied; what the last one said.
+    Failed(String),
+    None,
 }
 
 /// What an attempt used up.
@@ -122,8 +169,17 @@ impl Observed {
         let recording = Recording::open(folder)?;
         let facts = &recording.facts;
         let options = Options { heuristics, ..Options::default() };
+        // A contract of the author's own is where the target's file says.
+        let own = facts.other.get("contract_path").and_then(Value::as_str).map(Contracts::only);
+        let own = own.transpose().map_err(JudgeError::from)?;
+        let contracts = own.as_ref().unwrap_or(contracts);
+        let table = contracts.outcome_of(facts).map_err(JudgeError::from)?;
         let mut seen = Seen::default();
-        let judgement = watched_recording(&recording, contracts, &options, &mut |line| seen.line(line))?;
+        let judgement = watched_recording(&recording, contracts, &options, &mut |line| match table {
+            Some(table) => table.steps(line, &mut |step| seen.step(step)),
+            None => seen.line(line),
+        })?;
+        let asked = if table.is_some() { first_question(folder) } else { None };
         let verdict = judgement.verdict.ok_or(ObserveError::EventLog)?;
         let session = judgement.session.unwrap_or_default();
         let run = judgement.run;
@@ -134,40 +190,83 @@ impl Observed {
                 .filter(|finding| finding.level >= crate::schema::Level::Must)
                 .count(),
             usage: usage(&session, facts.duration_ms),
-            output: run.as_ref().map(|run| run.output.clone()).unwrap_or_default(),
-            succeeded: run.as_ref().is_some_and(|run| run.succeeded),
-            error: run.and_then(|run| run.error),
-            denied: seen.denied.into_iter().map(|(_, tool)| tool).collect(),
+            output: match &run {
+                Some(run) => run.output.clone(),
+                None => session.final_text.clone().unwrap_or_default(),
+            },
+            error: match run {
+                Some(run) => run.error,
+                None => words_of(&verdict),
+            },
+            is_silent_on_skills: table.is_some(),
+            asked,
+            steps: std::mem::take(&mut seen.steps),
+            denied: seen.denied.iter().map(|(_, tool)| tool.clone()).collect(),
             final_text: session.final_text.unwrap_or_default(),
             model: session.model,
             version: session.cli_version.unwrap_or_else(|| facts.target_version.clone()),
             not_isolated: not_isolated(facts),
             verdict,
-            calls: seen.calls,
             call_count: seen.call_count,
-            known: seen.known,
-            structured: seen.structured,
+            known: seen.known.take(),
+            structured: seen.structured.take(),
+            offered: std::mem::take(&mut seen.offered),
+            calls: seen.judged_calls(),
             exit: facts.exit.clone(),
             files: folder.join(KEPT_FILES),
             reached: urls::read(folder),
+            examined: examiner::read(folder),
             unscripted: unscripted(facts.other.get("requests")),
+            served: facts.other.get("served").cloned(),
         })
     }
 
-    /// Whether the target knew the skill; none when it did not say what it knows.
+    /// Whether the target knew the skill; none when it did not say what it knows. One that never says it tells its model
+    /// where the skill is; where nobody saw what it asked, it is taken for known.
     pub(crate) fn knows(&self, skill: &str) -> Option<bool> {
+        if self.is_silent_on_skills {
+            return Some(
+                self.asked.as_ref().is_none_or(|asked| asked.contains(&format!("{skill}/SKILL.md"))),
+            );
+        }
         Some(self.known.as_ref()?.iter().any(|known| is_same_skill(known, skill)))
     }
 
-    /// Whether the model called the skill.
-    pub(crate) fn called_skill(&self, skill: &str) -> bool {
-        self.calls.iter().any(|call| {
-            call.tool == "Skill"
-                && ["skill", "command", "name"]
+    /// Whether it is seen that the target knew the skill, rather than taken for granted.
+    pub(crate) fn surely_knows(&self, skill: &str) -> bool {
+        (!self.is_silent_on_skills || self.asked.is_some()) && self.knows(skill) == Some(true)
+    }
+
+    /// How the model used the skill, by what its target's file says about that.
+    pub(crate) fn skill_use(&self, skill: &str, signal: &SkillSignal) -> SkillUse {
+        let mut best = SkillUse::None;
+        for call in &self.calls {
+            let named = |keys: &[String]| -> Vec<String> {
+                let texts = keys.iter().filter_map(|key| call.input.get(key)?.as_str());
+                texts.map(str::to_owned).collect()
+            };
+            let calls = call.tool == signal.tool
+                && named(&signal.arguments)
                     .iter()
-                    .filter_map(|key| call.input.get(key)?.as_str())
-                    .any(|named| is_same_skill(named.trim_start_matches('/'), skill))
-        })
+                    .any(|named| is_same_skill(named.trim_start_matches('/'), skill));
+            let reads = call.tool == signal.read_tool
+                && named(&signal.read_arguments).iter().any(|path| names_file_of(path, skill));
+            match (&call.answer, calls, reads) {
+                (CallAnswer::Done, true, _) => return SkillUse::Called,
+                (CallAnswer::Done, _, true) => best = SkillUse::Read,
+                (CallAnswer::None, true, _) if best != SkillUse::Read => best = SkillUse::Unanswered,
+                (CallAnswer::Denied, true, _) if !matches!(best, SkillUse::Read | SkillUse::Unanswered) => {
+                    best = SkillUse::Failed("it was denied".into());
+                }
+                (CallAnswer::Failed(said), true, _)
+                    if !matches!(best, SkillUse::Read | SkillUse::Unanswered) =>
+                {
+                    best = SkillUse::Failed(said.clone());
+                }
+                _ => {}
+            }
+        }
+        best
     }
 
     /// The text of a file that it wrote; none when there is no such file.
@@ -180,6 +279,37 @@ impl Observed {
         let mut bytes = Vec::new();
         file.take(LONGEST_FILE).read_to_end(&mut bytes)?;
         Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+    }
+}
+
+/// Whether a path, or a word of a command, is the skill's own file.
+fn names_file_of(text: &str, skill: &str) -> bool {
+    let mut words = text
+        .split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '|' | '&' | '<' | '(' | ')'));
+    is_file_of(text, skill) || words.any(|word| is_file_of(word, skill))
+}
+
+/// What the target asked the API first, where the body was recorded.
+fn first_question(recording: &Path) -> Option<String> {
+    let file = fs::File::open(recording.join("requests/000.json")).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LONGEST_FILE).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// What the evidence says of a failure.
+fn words_of(verdict: &Verdict) -> Option<String> {
+    let said = verdict.evidence.first().filter(|_| !verdict.is_ok())?;
+    said.value.as_str().map(str::to_owned)
+}
+
+/// Whether a path is that of the skill's own file.
+fn is_file_of(path: &str, skill: &str) -> bool {
+    let mut parts = path.rsplit(['/', '\\']);
+    match (parts.next(), parts.next()) {
+        (Some("SKILL.md"), Some(folder)) => folder == skill,
+        (Some(file), Some("commands")) => file.strip_suffix(".md") == Some(skill),
+        _ => false,
     }
 }
 
@@ -243,20 +373,54 @@ struct Seen {
     calls: Vec<ToolCall>,
     call_count: u64,
     known: Option<Vec<String>>,
+    offered: Vec<String>,
     structured: Option<Value>,
     /// Calls that were denied, with their tools. Newer versions say it at once and again in the result.
     denied: Vec<(String, String)>,
+    steps: Vec<Step>,
 }
 
 impl Seen {
+    /// Takes a step of another agent than the Claude CLI.
+    fn step(&mut self, step: Step) {
+        match &step {
+            Step::Text { .. } => {}
+            Step::Call { id, name, input } => {
+                self.call_count += 1;
+                if self.calls.len() < MOST_CALLS {
+                    let (tool, id, answer) = (name.clone(), id.clone(), CallAnswer::None);
+                    self.calls.push(ToolCall { tool, input: input.clone(), by_subagent: false, answer, id });
+                }
+            }
+            Step::Answer { id, failed, output } => {
+                let open = |call: &&mut ToolCall| call.id == *id && call.answer == CallAnswer::None;
+                if let Some(call) = self.calls.iter_mut().rev().find(open) {
+                    call.answer = match failed {
+                        true => CallAnswer::Failed(head(output, LONGEST_ANSWER).to_owned()),
+                        false => CallAnswer::Done,
+                    };
+                }
+            }
+        }
+        if self.steps.len() < MOST_CALLS {
+            self.steps.push(step);
+        }
+    }
+
     fn line(&mut self, line: &Line<'_>) {
         let Some(message) = line.message() else { return };
         match message.view() {
             Message::Init(init) if self.known.is_none() => {
                 let names = init.skills().chain(init.slash_commands());
+                self.offered = init.tools().take(MOST_CALLS).map(std::borrow::Cow::into_owned).collect();
                 self.known = Some(names.take(MOST_CALLS).map(std::borrow::Cow::into_owned).collect());
             }
             Message::Assistant(assistant) => self.assistant(assistant),
+            Message::User(user) => {
+                for block in user.blocks().filter(|block| block.is("tool_result")) {
+                    self.answered(block);
+                }
+            }
             Message::Result(result) => self.result(result),
             _ => {}
         }
@@ -274,8 +438,33 @@ impl Seen {
                 .input
                 .filter(|input| input.raw().len() <= LONGEST_INPUT)
                 .map_or(Value::Null, crate::json::Node::to_value);
-            self.calls.push(ToolCall { tool, input, by_subagent: assistant.is_subagent() });
+            let id = block.id.and_then(crate::json::Node::text).unwrap_or_default().into_owned();
+            let (by_subagent, answer) = (assistant.is_subagent(), CallAnswer::None);
+            self.calls.push(ToolCall { tool, input, by_subagent, answer, id });
         }
+    }
+
+    /// The calls, those that were denied among them.
+    fn judged_calls(self) -> Vec<ToolCall> {
+        let mut calls = self.calls;
+        for (id, _) in &self.denied {
+            for call in calls.iter_mut().filter(|call| call.id == *id) {
+                call.answer = CallAnswer::Denied;
+            }
+        }
+        calls
+    }
+
+    fn answered(&mut self, block: Block<'_>) {
+        let Some(id) = block.tool_use_id.and_then(crate::json::Node::text) else { return };
+        // Answers follow their calls closely.
+        let call = self.calls.iter_mut().rev().find(|call| call.id == id && call.answer == CallAnswer::None);
+        let Some(call) = call else { return };
+        call.answer = if block.is_failed() {
+            CallAnswer::Failed(head(&block.result_text().unwrap_or_default(), LONGEST_ANSWER).to_owned())
+        } else {
+            CallAnswer::Done
+        };
     }
 
     fn result(&mut self, result: RunResult<'_>) {

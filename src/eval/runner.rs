@@ -9,18 +9,22 @@ use std::path::Path;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::arm::Arm;
 use super::attempts::{Ask, Purpose, Room};
 use super::budget::Budget;
 use super::clock::Clock;
+use super::controls;
+use super::examiner::{self, Exam, Examined};
 use super::extraction::{self, Extracted};
 use super::grade::{Judgements, addresses, grade, is_judged, output};
 use super::observed::{Observed, Usage};
 use super::plan::Series;
 use super::rubric;
-use super::spec::{Case, Spec};
+use super::spec::{Case, Kind, Spec};
 use super::store::{Iteration, StoreError};
 use super::trial::{Judged, Outcome, SCHEMA_VERSION, SkillState, Status, Trial, TrialId};
 use super::urls::{self, CheckUrls};
+use super::work::Work;
 use crate::harness::RecordError;
 use crate::judge::Contracts;
 use crate::run::Stop;
@@ -29,13 +33,20 @@ use crate::run::Stop;
 pub trait Executor: Sync {
     /// Makes one attempt; its recording is then at `request.place`.
     fn execute(&self, request: &Request<'_>) -> Result<(), ExecuteError>;
+
+    /// Has a grader of the author look at what an attempt left.
+    fn examine(&self, _: &Case, _: &Exam, _outputs: &Path, _said: &str) -> Result<Examined, String> {
+        Err("nothing runs graders here".into())
+    }
 }
 
 /// One attempt that is wanted.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'r> {
-    /// Which trial of which case, with the skill or without.
+    /// Which trial of which case, in which arm.
     pub id: &'r TrialId,
+    /// How the case is tried.
+    pub arm: &'r Arm,
     /// The case that the trial belongs to.
     pub case: &'r Case,
     /// What the target is asked: the task, or a question to a grading model.
@@ -112,7 +123,7 @@ pub(super) enum Progress {
 /// What all workers share.
 pub(super) struct Shared<'r> {
     pub(super) spec: &'r Spec,
-    iteration: &'r Iteration,
+    pub(super) iteration: &'r Iteration,
     pub(super) executor: &'r dyn Executor,
     pub(super) clock: &'r dyn Clock,
     pub(super) options: &'r Options,
@@ -141,7 +152,8 @@ pub(super) struct Setup<'r> {
 /// Runs every trial that is not finished. `hear` is told of everything, on this thread.
 pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Progress)) -> Option<Halt> {
     let Setup { spec, iteration, executor, clock, options, stop } = setup;
-    let mut queue = VecDeque::new();
+    // What is compared has to be there first.
+    let (mut queue, mut later) = (VecDeque::new(), VecDeque::new());
     let budget = Budget::new(options.max_total_cost_usd, options.max_total_tokens, spec.run.max_cost_usd);
     for series in plan {
         for id in series.ids() {
@@ -153,11 +165,11 @@ pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Pr
                     budget.add(&trial.spent);
                     hear(Progress::Finished(Box::new(trial)));
                 }
+                None if series.case.kind == Kind::Blind => later.push_back((series, id)),
                 None => queue.push_back((series, id)),
             }
         }
     }
-    let jobs = options.jobs.clamp(1, queue.len().max(1));
     let shared = Shared {
         spec,
         iteration,
@@ -170,23 +182,11 @@ pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Pr
         not_before_ms: Mutex::new(0),
         halt: Mutex::new(None),
     };
-    let (tell, told) = mpsc::channel();
-    std::thread::scope(|scope| {
-        for number in 0..jobs {
-            let (tell, shared) = (tell.clone(), &shared);
-            let worker = std::thread::Builder::new().spawn_scoped(scope, move || shared.work(&tell));
-            match worker {
-                // Those that there are do the work of all.
-                Err(error) if number == 0 => shared.halt(Halt::Disk(RecordError::Threads(error).to_string())),
-                Err(_) => break,
-                Ok(_) => {}
-            }
-        }
-        drop(tell);
-        for progress in told {
-            hear(progress);
-        }
-    });
+    shared.run_all(hear);
+    if !later.is_empty() {
+        *locked(&shared.queue) = later;
+        shared.run_all(hear);
+    }
     let halt = locked(&shared.halt).take();
     if stop.is_wanted() { Some(Halt::Interrupted) } else { halt }
 }
@@ -195,6 +195,30 @@ pub(super) fn run(setup: Setup<'_>, plan: &[Series<'_>], hear: &mut dyn FnMut(Pr
 pub(super) struct Undone;
 
 impl Shared<'_> {
+    /// Runs what is in the queue, several at a time.
+    fn run_all(&self, hear: &mut dyn FnMut(Progress)) {
+        let jobs = self.options.jobs.clamp(1, locked(&self.queue).len().max(1));
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for number in 0..jobs {
+                let tell = tell.clone();
+                let worker = std::thread::Builder::new().spawn_scoped(scope, move || self.work(&tell));
+                match worker {
+                    // Those that there are do the work of all.
+                    Err(error) if number == 0 => {
+                        self.halt(Halt::Disk(RecordError::Threads(error).to_string()));
+                    }
+                    Err(_) => break,
+                    Ok(_) => {}
+                }
+            }
+            drop(tell);
+            for progress in told {
+                hear(progress);
+            }
+        });
+    }
+
     fn work(&self, tell: &Sender<Progress>) {
         // Contracts are opened once by each worker: they are not made to be shared.
         let contracts = Contracts::built_in();
@@ -246,11 +270,19 @@ impl Shared<'_> {
             model: None,
             version: String::new(),
             not_isolated: None,
+            script_turns: std::collections::BTreeSet::new(),
+            preference: None,
             started_ms,
             finished_ms: started_ms,
             id,
         };
-        let mut room = Room { folder: &folder, contracts, tell };
+        let mut room = Room { folder: &folder, arm: series.arm, contracts, tell };
+        if case.kind.is_judge_control() {
+            return self.judge_control(case, &mut room, trial);
+        }
+        if case.kind == Kind::Blind {
+            return self.compare(case, &mut room, trial);
+        }
         let ask = Ask { case, prompt: series.prompt(), purpose: Purpose::Trial };
         let mut observed = match self.until_it_counts(&ask, &mut room, &mut trial)? {
             Ok(observed) => observed,
@@ -260,16 +292,17 @@ impl Shared<'_> {
             }
         };
         self.ask_addresses(case, &mut observed, &folder, &trial)?;
+        self.run_graders(case, &mut observed, &folder, &trial)?;
         let mut judged = Judgements::default();
         if is_judged(case, &observed) {
             judged.extracted = self.extract(case, &observed, &mut room, &mut trial)?;
             judged.expectations = self.judge(case, &observed, &mut room, &mut trial)?;
         }
-        trial.take(grade(self.spec, case, trial.id.arm, &observed, judged));
+        trial.take(grade(self.spec, case, series.arm, &observed, judged));
         self.finish(trial, Some(&observed))
     }
 
-    fn finish(&self, mut trial: Trial, observed: Option<&Observed>) -> Result<Trial, Undone> {
+    pub(super) fn finish(&self, mut trial: Trial, observed: Option<&Observed>) -> Result<Trial, Undone> {
         if let Some(observed) = observed {
             trial.verdict = Some(Outcome::of(&observed.verdict));
             trial.usage = observed.usage;
@@ -320,6 +353,43 @@ impl Shared<'_> {
         Ok(())
     }
 
+    /// Runs the graders of the author, where there are any and there is something to grade.
+    fn run_graders(
+        &self,
+        case: &Case,
+        observed: &mut Observed,
+        folder: &Path,
+        trial: &Trial,
+    ) -> Result<(), Undone> {
+        let exams: Vec<_> = case.assertions.iter().filter_map(|a| Some((&a.id, a.exam()?))).collect();
+        let Some(attempt) = trial.attempts.last().filter(|_| !exams.is_empty()) else { return Ok(()) };
+        if observed.examined.is_some() || !is_judged(case, observed) {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for (id, exam) in exams {
+            if self.stop.is_wanted() {
+                return Err(Undone);
+            }
+            let examined = self.executor.examine(case, exam, &observed.files, &observed.output);
+            let failed = |failure: String| Examined {
+                id: String::new(),
+                code: None,
+                stdout: String::new(),
+                stderr: String::new(),
+                failure: Some(failure),
+            };
+            found.push(Examined { id: id.clone(), ..examined.unwrap_or_else(failed) });
+        }
+        let place = folder.join(&attempt.recording);
+        if let Err(source) = examiner::keep(&place, &found) {
+            self.disk(&StoreError::Io { path: place, source });
+            return Err(Undone);
+        }
+        observed.examined = Some(found);
+        Ok(())
+    }
+
     /// Has the expectations judged, where there are any.
     fn judge(
         &self,
@@ -331,11 +401,34 @@ impl Shared<'_> {
         if case.expectations.is_empty() {
             return Ok(Vec::new());
         }
-        let prompt = rubric::prompt(case, observed);
+        let work = Work::of(case, observed);
+        let prompt = rubric::prompt(case, &work);
         let schema = rubric::schema(&case.expectations);
         let answer = self.ask_model(case, &prompt, Purpose::Judge(&schema), room, trial)?;
-        let judged = answer.and_then(|answer| rubric::read(case, observed, answer.as_ref()));
+        let judged = answer.and_then(|answer| rubric::read(case, &work, answer.as_ref()));
         Ok(judged.unwrap_or_else(|reason| rubric::failed(case, &format!("the judge failed: {reason}"))))
+    }
+
+    /// Has the judge judge what is known.
+    fn judge_control(&self, case: &Case, room: &mut Room<'_>, mut trial: Trial) -> Result<Trial, Undone> {
+        let work = controls::judged_work(case);
+        let prompt = rubric::prompt(case, &work);
+        let schema = rubric::schema(&case.expectations);
+        let answer = self.ask_model(case, &prompt, Purpose::Judge(&schema), room, &mut trial)?;
+        match answer.and_then(|answer| rubric::answers(case, &work, answer.as_ref())) {
+            Err(reason) => trial.reason = Some(format!("the judge failed: {reason}")),
+            Ok(judged) => {
+                let agreed = judged.iter().filter(|judged| judged.passed == Some(true)).count();
+                let all = judged.len();
+                let passes = if case.kind.is_known_to_pass() { agreed == all } else { agreed > 0 };
+                trial.status = if passes { Status::Pass } else { Status::Fail };
+                let known = if case.kind.is_known_to_pass() { "all hold" } else { "none holds" };
+                trial.reason =
+                    Some(format!("the judge says that {agreed} of {all} statements hold, of which {known}"));
+                trial.expectations = judged;
+            }
+        }
+        self.finish(trial, None)
     }
 
     /// Has the sections found in the output, where there are any.
@@ -362,7 +455,7 @@ impl Shared<'_> {
     }
 
     /// The structured answer of a model that is asked about a trial; the inner error says why there is none.
-    fn ask_model(
+    pub(super) fn ask_model(
         &self,
         case: &Case,
         prompt: &str,

@@ -93,6 +93,47 @@ impl Difference {
     }
 }
 
+/// So many of so many, where being counted is nothing good.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// How many there are of them.
+    pub count: u64,
+    /// How many there are in all.
+    pub of: u64,
+}
+
+impl Share {
+    /// The chance, by Fisher's exact test, that at least so many of those counted are in this share rather than in the
+    /// other, if it made no difference.
+    ///
+    /// ```
+    /// use clawgate::internals::eval::statistics::Share;
+    ///
+    /// let (with, without) = (Share { count: 5, of: 10 }, Share { count: 0, of: 10 });
+    /// assert!(with.chance_against(without) < 0.02, "half of them against none is no chance");
+    /// ```
+    pub fn chance_against(self, other: Self) -> f64 {
+        let (all, counted) = (self.of + other.of, self.count + other.count);
+        let most = self.of.min(counted);
+        let total = ln_choose(all, counted);
+        let chance = |k: u64| (ln_choose(self.of, k) + ln_choose(other.of, counted - k) - total).exp();
+        let least = self.count.max(counted.saturating_sub(other.of));
+        (least..=most).map(chance).sum::<f64>().min(1.0)
+    }
+}
+
+/// The chance, by the two-sided sign test, of a result at least so uneven if both sides were as likely to win.
+pub(crate) fn sign_test(one: u64, other: u64) -> f64 {
+    let all = one + other;
+    let chance = |k: u64| (ln_choose(all, k) - all as f64 * std::f64::consts::LN_2).exp();
+    (2.0 * (0..=one.min(other)).map(chance).sum::<f64>()).min(1.0)
+}
+
+/// The logarithm of the number of ways to choose `k` of `n`.
+fn ln_choose(n: u64, k: u64) -> f64 {
+    (1..=k).map(|i| ((n - k + i) as f64 / i as f64).ln()).sum()
+}
+
 /// The middle of some numbers; none of none.
 pub(crate) fn median(numbers: &mut [f64]) -> Option<f64> {
     if numbers.is_empty() {
@@ -145,6 +186,15 @@ mod tests {
     }
 
     #[test]
+    fn a_result_is_as_uneven_as_the_sign_test_says() {
+        for (one, other, expected) in
+            [(5, 0, 0.0625), (6, 0, 0.03125), (0, 6, 0.03125), (3, 3, 1.0), (9, 1, 0.02148), (0, 0, 1.0)]
+        {
+            assert!(is_near(sign_test(one, other), expected), "{one} {other}: {}", sign_test(one, other));
+        }
+    }
+
+    #[test]
     fn wilsons_interval_is_as_published() {
         // Newcombe 1998, table I, method 3.
         for (passed, measured, low, high) in [
@@ -167,6 +217,24 @@ mod tests {
         assert!(is_near(difference.difference, 0.2), "{difference:?}");
         assert!(is_near(difference.low, 0.0524) && is_near(difference.high, 0.3339), "{difference:?}");
         assert_eq!(Difference::of(&Rate::of(1, 2), &Rate::of(0, 0)), None);
+    }
+
+    #[test]
+    fn fishers_test_is_as_published() {
+        let share = |count, of| Share { count, of };
+        // Fisher's tea: 3 of 4 cups right and 1 of 4 wrong; and tables whose sums are known.
+        for (a, b, expected) in [
+            (share(3, 4), share(1, 4), 0.2429),
+            (share(4, 4), share(0, 4), 0.0143),
+            (share(5, 10), share(0, 10), 0.0163),
+            (share(0, 5), share(0, 5), 1.0),
+            (share(0, 5), share(4, 5), 1.0),
+            (share(4, 8), share(0, 8), 0.0385),
+        ] {
+            let found = a.chance_against(b);
+            assert!(is_near(found, expected), "{a:?} {b:?}: {found}");
+        }
+        assert!(share(5000, 10_000).chance_against(share(0, 10_000)) < 1e-9, "large numbers are no trouble");
     }
 
     #[test]

@@ -18,13 +18,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::benchmark::{eval_id, grading, run, timing};
+use super::arm::{Arm, WITH_SKILL};
+use super::benchmark::{grading, run, timing};
+use super::conditions::Condition;
+use super::layout;
 use super::observed::Observed;
 use super::plan::Series;
-use super::skill::{DiscoverError, Skill};
 use super::spec::{Kind, Spec, digest};
 use super::transcript;
-use super::trial::{Arm, Status, Trial, TrialId};
+use super::trial::{Status, Trial, TrialId};
 use crate::harness::sweep_partial;
 use crate::text::{Masker, printable_json, trouble};
 
@@ -54,30 +56,45 @@ pub struct Stamp {
     pub script_digest: Option<String>,
     /// The settings that trials were run with.
     pub settings: Value,
+    /// The same in words, for people. It is not compared: the settings are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// The ways in which every case is tried, the evaluated one first. Older files do not say so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arms: Vec<ArmStamp>,
+}
+
+/// An arm as it was run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmStamp {
+    #[serde(flatten)]
+    pub arm: Arm,
+    /// The digest of its version of the skill; none where it has no skill.
+    pub skill_digest: Option<String>,
+    /// The target as it was chosen.
+    pub run_on: String,
+    /// The version that the target says it has.
+    pub version: String,
 }
 
 impl Stamp {
-    /// Of an evaluation on a target.
-    pub fn new(
-        spec: &Spec,
-        skill: &Skill,
-        target: &str,
-        version: String,
-        script_digest: Option<String>,
-        settings: Value,
-    ) -> Result<Self, DiscoverError> {
+    /// Of an evaluation with these arms, the evaluated one first.
+    pub fn new(spec: &Spec, arms: Vec<ArmStamp>, script_digest: Option<String>, settings: Value) -> Self {
         let path = std::path::absolute(&spec.path).unwrap_or_else(|_| spec.path.clone());
-        Ok(Self {
+        let evaluated = arms.first();
+        Self {
             skill: spec.skill.clone(),
-            skill_digest: skill.digest()?,
+            skill_digest: evaluated.and_then(|arm| arm.skill_digest.clone()).unwrap_or_default(),
             spec: path.display().to_string(),
             spec_digest: spec.digest.clone(),
-            target: target.to_owned(),
-            version,
+            target: evaluated.map(|arm| arm.run_on.clone()).unwrap_or_default(),
+            version: evaluated.map(|arm| arm.version.clone()).unwrap_or_default(),
             model: spec.run.model.clone(),
             script_digest,
             settings,
-        })
+            conditions: Vec::new(),
+            arms,
+        }
     }
 
     /// Why results under the other stamp cannot be compared; none when they can. Another version of the skill can:
@@ -168,7 +185,7 @@ fn pretty(value: &Value) -> String {
 }
 
 /// A name for a directory; what cannot stand there is replaced, and told apart by a digest.
-fn safe(text: &str) -> String {
+pub(super) fn safe(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if !text.is_empty() && text.len() <= 80 && text.chars().all(is_plain) && !text.starts_with('.') {
         return text.to_owned();
@@ -216,11 +233,12 @@ impl Store {
         let lock = lock(&folder)?;
         let series: Vec<Value> = plan
             .iter()
-            .map(|series| json!({"case": series.case.id, "kind": series.case.kind, "arm": series.arm, "trials": series.trials}))
+            .map(|series| json!({"case": series.case.id, "kind": series.case.kind, "arm": series.arm.name, "trials": series.trials}))
             .collect();
         let iteration = Iteration { folder, number, stamp, _lock: Some(lock) };
-        for series in plan.iter().filter(|series| series.case.kind == Kind::Task) {
-            iteration.describe(series)?;
+        let numbers = layout::numbers(plan);
+        for series in plan {
+            iteration.describe(series, numbers.get(&series.case.id).copied().unwrap_or_default())?;
         }
         let text = json!({
             "schema_version": 1, "number": number, "started_ms": now_ms, "stamp": iteration.stamp, "plan": series,
@@ -241,7 +259,9 @@ impl Store {
         let other_skill = (iteration.stamp.skill_digest != stamp.skill_digest)
             .then(|| "another version of the skill".into());
         let other_settings = (iteration.stamp.settings != stamp.settings).then(|| "other settings".into());
-        if let Some(reason) = iteration.stamp.differs(stamp).or(other_skill).or(other_settings) {
+        let other_arms = (iteration.stamp.arms != stamp.arms).then(|| "other arms".into());
+        let reason = iteration.stamp.differs(stamp).or(other_skill).or(other_settings).or(other_arms);
+        if let Some(reason) = reason {
             return Err(StoreError::Changed { path: iteration.folder, reason });
         }
         let lock = lock(&iteration.folder)?;
@@ -309,14 +329,28 @@ impl Iteration {
         Ok(Self { folder: folder.to_owned(), number, stamp, _lock: None })
     }
 
-    /// Sets the numbers of trials, and whether there are any without the skill, as they were when it was begun.
+    /// Sets the arms and the numbers of trials as they were when it was begun.
     pub fn restore(&self, spec: &mut Spec) -> Result<(), StoreError> {
         let path = self.folder.join(ITERATION_FILE);
         let value: Value = serde_json::from_slice(&fs::read(&path).map_err(at(&path))?)
             .map_err(|error| StoreError::Damaged { path: path.clone(), reason: error.to_string() })?;
         let plan = value["plan"].as_array().cloned().unwrap_or_default();
-        spec.run.without =
-            plan.iter().any(|series| series["arm"] == Arm::WithoutSkill.name() && series["kind"] == "task");
+        if self.stamp.arms.is_empty() {
+            // Written before there were more than two.
+            if plan.iter().filter(|series| series["kind"] == "task").all(|series| series["arm"] == WITH_SKILL)
+            {
+                spec.only_with_skill();
+            }
+        } else {
+            spec.arms = self.stamp.arms.iter().map(|stamped| stamped.arm.clone()).collect();
+        }
+        if plan.iter().any(|series| series["kind"] == "blind") {
+            // It may have been a flag that asked for them.
+            spec.compare_blindly().map_err(|reason| StoreError::Damaged { path: path.clone(), reason })?;
+        }
+        if self.stamp.settings["cases"].is_array() {
+            spec.cases.retain(|case| plan.iter().any(|series| series["case"] == case.id.as_str()));
+        }
         for case in &mut spec.cases {
             let trials = plan
                 .iter()
@@ -330,8 +364,9 @@ impl Iteration {
     fn case_folder(&self, case: &str, kind: Kind) -> PathBuf {
         let prefix = match kind {
             Kind::Task => "eval-",
-            Kind::ControlPass | Kind::ControlFail => "control-",
+            Kind::ControlPass | Kind::ControlFail | Kind::JudgePass | Kind::JudgeFail => "control-",
             Kind::MustTrigger | Kind::MustNotTrigger => "trigger-",
+            Kind::Blind => "blind-",
         };
         // Built-in names say what they are already.
         let name = if kind == Kind::Task { case } else { case.strip_prefix(prefix).unwrap_or(case) };
@@ -340,7 +375,7 @@ impl Iteration {
 
     /// Where a trial is kept.
     pub fn trial_folder(&self, id: &TrialId, kind: Kind) -> PathBuf {
-        self.case_folder(&id.case, kind).join(id.arm.name()).join(format!("run-{}", id.trial))
+        self.case_folder(&id.case, kind).join(&id.arm).join(format!("run-{}", id.trial))
     }
 
     /// The trial, if it is finished.
@@ -349,15 +384,16 @@ impl Iteration {
         serde_json::from_slice(&text).ok()
     }
 
-    fn describe(&self, series: &Series<'_>) -> Result<(), StoreError> {
-        let case = series.case;
-        let folder = self.case_folder(&case.id, case.kind);
-        fs::create_dir_all(&folder).map_err(at(&folder))?;
-        let statements = case.assertions.iter().map(super::assertion::Assertion::describe);
-        let statements: Vec<String> =
-            statements.chain(case.expectations.iter().map(|expectation| expectation.text.clone())).collect();
-        let text = json!({"eval_id": eval_id(&case.id), "eval_name": case.id, "prompt": case.prompt, "assertions": statements});
-        write(&folder.join("eval_metadata.json"), &pretty(&text))
+    /// Says what is asked of the arms of a case, for skill-creator's viewer.
+    fn describe(&self, series: &Series<'_>, number: u64) -> Result<(), StoreError> {
+        let folder = self.case_folder(&series.case.id, series.case.kind);
+        let of_arm = folder.join(&series.arm.name);
+        fs::create_dir_all(&of_arm).map_err(at(&of_arm))?;
+        let text = pretty(&layout::metadata(series, number));
+        for folder in [folder, of_arm] {
+            write(&folder.join("eval_metadata.json"), &text)?;
+        }
+        Ok(())
     }
 
     /// Writes everything that is kept of a trial, `trial.json` last.
@@ -368,19 +404,19 @@ impl Iteration {
             // Whoever adds up gradings must not find one here.
             _ = fs::remove_file(folder.join("grading.json"));
         } else {
-            write(&folder.join("grading.json"), &pretty(&grading(trial)))?;
+            write(&folder.join("grading.json"), &pretty(&grading(trial, observed)))?;
         }
         write(&folder.join("timing.json"), &pretty(&timing(trial)))?;
         if let (Some(observed), Some(last)) = (observed, trial.attempts.last()) {
             let recording = folder.join(&last.recording);
-            let text = transcript::of(&recording).map_err(at(&recording))?;
+            let text = transcript::of(&recording, &observed.steps).map_err(at(&recording))?;
             write(&folder.join("transcript.md"), &text)?;
-            let outputs = folder.join("outputs");
-            _ = fs::remove_file(&outputs);
-            if observed.files.is_dir() {
-                std::os::unix::fs::symlink(Path::new(&last.recording).join("outputs"), &outputs)
-                    .map_err(at(&outputs))?;
-            }
+        }
+        // The viewer takes whatever has outputs for a run; controls and triggers are none, unless they wrote files.
+        let wrote = observed.is_some_and(|observed| observed.files.is_dir());
+        if trial.kind == Kind::Task || wrote {
+            let recording = trial.attempts.last().map_or("", |last| last.recording.as_str());
+            layout::outputs(&folder, recording, observed).map_err(at(&folder))?;
         }
         let text = serde_json::to_value(trial).unwrap_or_default();
         write(&folder.join(TRIAL_FILE), &pretty(&text))
@@ -409,7 +445,8 @@ impl Iteration {
         let path = self.folder.join("benchmark.json");
         let new = self.folder.join("benchmark.json.new");
         let tasks = || plan.iter().filter(|series| series.case.kind == Kind::Task);
-        let mut ids: Vec<Value> = tasks().map(|series| eval_id(&series.case.id)).collect();
+        let numbers = layout::numbers(plan);
+        let mut ids: Vec<Option<&u64>> = tasks().map(|series| numbers.get(&series.case.id)).collect();
         ids.dedup();
         let metadata = json!({
             "skill_name": self.stamp.skill,
@@ -429,7 +466,12 @@ impl Iteration {
                     else {
                         continue;
                     };
-                    write!(out, "{}\n{}", if is_first { "" } else { "," }, run(&trial))?;
+                    write!(
+                        out,
+                        "{}\n{}",
+                        if is_first { "" } else { "," },
+                        run(&trial, numbers.get(&id.case).copied())
+                    )?;
                     is_first = false;
                 }
             }

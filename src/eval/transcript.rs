@@ -7,6 +7,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 
 use crate::json::Node;
+use crate::outcome::Step;
 use crate::stream_json::{Limits, Line, Message, StreamReader};
 use crate::text::Masker;
 use crate::text::head;
@@ -16,9 +17,13 @@ const LONGEST: usize = 1 << 20;
 /// Of each tool's arguments and answers this much is shown.
 const LONGEST_BLOCK: usize = 4 << 10;
 
-/// The transcript of a recording.
-pub(super) fn of(recording: &Path) -> io::Result<String> {
+/// The transcript of a recording; of another agent than the Claude CLI, `steps` are what it said and did.
+pub(super) fn of(recording: &Path, steps: &[Step]) -> io::Result<String> {
     let mut transcript = Transcript { text: String::from("# Transcript\n"), is_cut: false };
+    if !steps.is_empty() {
+        transcript.steps(steps);
+        return Ok(Masker::default().mask(&transcript.text));
+    }
     let mut reader = StreamReader::new(Limits::default());
     let mut stdout = match fs::File::open(recording.join("stdout")) {
         Ok(file) => file,
@@ -43,11 +48,39 @@ struct Transcript {
 }
 
 impl Transcript {
-    fn line(&mut self, line: &Line<'_>) {
-        if self.text.len() > LONGEST {
-            if !std::mem::replace(&mut self.is_cut, true) {
-                self.text.push_str("\n[the rest is in the recording]\n");
+    fn steps(&mut self, steps: &[Step]) {
+        let mut goes_on = false;
+        for step in steps {
+            if self.is_full() {
+                return;
             }
+            match step {
+                Step::Text { text, is_piece: true } if goes_on => {
+                    self.text.truncate(self.text.trim_end_matches('\n').len());
+                    _ = writeln!(self.text, "{text}");
+                }
+                Step::Text { text, .. } => self.add("Agent", text),
+                Step::Call { name, input, .. } => {
+                    self.add(&format!("Agent calls {name}"), &fenced(&input.to_string()));
+                }
+                Step::Answer { failed, output, .. } => {
+                    self.add(if *failed { "Tool failed" } else { "Tool answers" }, &fenced(output));
+                }
+            }
+            goes_on = matches!(step, Step::Text { is_piece: true, .. });
+        }
+    }
+
+    /// Whether there is no room for more, which the transcript then says.
+    fn is_full(&mut self) -> bool {
+        if self.text.len() > LONGEST && !std::mem::replace(&mut self.is_cut, true) {
+            self.text.push_str("\n[the rest is in the recording]\n");
+        }
+        self.is_cut
+    }
+
+    fn line(&mut self, line: &Line<'_>) {
+        if self.is_full() {
             return;
         }
         let Some(message) = line.message() else { return };

@@ -1,10 +1,13 @@
 //! One trial: which it is, and what became of it. What is kept on disk as `trial.json`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::arm::{WITH_SKILL, WITHOUT_SKILL};
 use super::assertion::Checked;
+use super::blind::Preference;
 use super::extraction::Extracted;
 use super::grade::Grade;
 use super::observed::Usage;
@@ -14,38 +17,23 @@ use crate::classify::Verdict;
 /// The version of `trial.json` and of the events.
 pub(super) const SCHEMA_VERSION: u64 = 1;
 
-/// With the skill or without it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arm {
-    /// The skill is there.
-    WithSkill,
-    WithoutSkill,
-}
-
-impl Arm {
-    /// The name in files and directories.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WithSkill => "with_skill",
-            Self::WithoutSkill => "without_skill",
-        }
-    }
-}
-
 /// Which trial it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TrialId {
     pub case: String,
-    /// With the skill or without it.
-    pub arm: Arm,
+    /// The name of the arm: `with_skill`, `without_skill` or what the author calls it.
+    pub arm: String,
     /// Which of the case's trials, from 1.
     pub trial: u32,
 }
 
 impl fmt::Display for TrialId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let arm = if self.arm == Arm::WithSkill { "with" } else { "without" };
+        let arm = match self.arm.as_str() {
+            WITH_SKILL => "with",
+            WITHOUT_SKILL => "without",
+            other => other,
+        };
         write!(f, "{}/{arm}/{}", self.case, self.trial)
     }
 }
@@ -66,12 +54,23 @@ pub enum Status {
 #[serde(rename_all = "kebab-case")]
 pub enum SkillState {
     Used,
+    /// Its file was read, which is a way of using it too.
+    Read,
+    /// It was called, and every call failed or was denied.
+    Refused,
     /// The target knew it and did not call it.
     Loaded,
     /// The target did not know it.
     NotLoaded,
     /// It was not there, on purpose.
     Absent,
+}
+
+impl SkillState {
+    /// Whether the skill was used, in whatever way.
+    pub fn is_used(self) -> bool {
+        matches!(self, Self::Used | Self::Read)
+    }
 }
 
 /// A verdict as trials keep it.
@@ -185,6 +184,12 @@ pub struct Trial {
     /// What of the machine the target of the last attempt was not kept apart from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_isolated: Option<String>,
+    /// The turns of the scripted model that answered, in the trial and to whoever judged it.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub script_turns: BTreeSet<String>,
+    /// What came of a blind comparison; none of other trials, and where the judge failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preference: Option<Preference>,
     /// When it began, in milliseconds since 1970.
     pub started_ms: u64,
     pub finished_ms: u64,

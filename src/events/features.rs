@@ -34,6 +34,7 @@ pub(crate) enum Feature {
     NamedParent,
     NamedTerminal,
     NamedSchema,
+    NamedServerTime,
     /// A record that says who published it, and claims it too.
     Claim,
     /// Both clocks on one record.
@@ -65,6 +66,7 @@ pub(crate) enum Feature {
     Command,
     Role,
     Answer,
+    Pause,
     Resume,
     Abort,
     SetPhase,
@@ -75,10 +77,15 @@ pub(crate) enum Feature {
     Joined,
     Left,
     Stale,
+    Gate,
+    /// A server event that names a peer besides those that come and go.
+    Naming,
     Budget,
     Malformed,
     /// A peer that is an orchestrator.
     Orchestrator,
+    /// What a visit to a live server found out.
+    Probe,
 }
 
 /// The kinds of a worker's event.
@@ -150,8 +157,10 @@ impl LogFeatures {
                 continue;
             }
             features.seen.insert(Feature::Object);
-            if let Entry::Record(record) = Entry::of(document.root(), 0, 0) {
-                features.record(&record);
+            match Entry::of(document.root(), 0, 0) {
+                Entry::Record(record) => features.record(&record),
+                Entry::Probe => features.see(Feature::Probe),
+                _ => {}
             }
         }
         features
@@ -193,6 +202,7 @@ impl LogFeatures {
                 (says(envelope.parent_id), Feature::NamedParent),
                 (envelope.terminal_id.is_some(), Feature::NamedTerminal),
                 (topic.schema().is_some(), Feature::NamedSchema),
+                (envelope.ts_server.is_some(), Feature::NamedServerTime),
                 (record.from.is_some() && envelope.from_peer.is_some(), Feature::Claim),
                 (record.has_server_time && envelope.ts_published.is_some(), Feature::BothClocks),
             ]);
@@ -296,7 +306,7 @@ impl LogFeatures {
         let feature = match verb {
             Verb::Approve | Verb::Reject | Verb::Unblock => Feature::Answer,
             Verb::Abort => Feature::Abort,
-            Verb::Pause => return,
+            Verb::Pause => Feature::Pause,
             Verb::Resume => Feature::Resume,
             Verb::SetPhase => Feature::SetPhase,
             Verb::Spawn => Feature::Spawn,
@@ -314,8 +324,14 @@ impl LogFeatures {
                 Feature::Joined
             }
             System::Left => Feature::Left,
-            System::Stale => Feature::Stale,
-            System::Gate => return,
+            System::Stale => {
+                self.see(Feature::Naming);
+                Feature::Stale
+            }
+            System::Gate => {
+                self.see(Feature::Naming);
+                Feature::Gate
+            }
             System::Budget => Feature::Budget,
             System::Malformed => Feature::Malformed,
         };

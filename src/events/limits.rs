@@ -12,6 +12,8 @@ pub struct Limits {
     pub peers: usize,
     /// Peers that left and are still remembered.
     pub gone: usize,
+    /// Workers that completed and are still remembered, where nobody tells of leaves.
+    pub done: usize,
     /// The longest peer id that is tracked.
     pub name: usize,
     /// Open requests of one worker.
@@ -30,6 +32,10 @@ pub struct Limits {
     pub answer: Millis,
     /// From an order to its effect.
     pub order: Millis,
+    /// From an illegal transition to the server's report of it.
+    pub gate: Millis,
+    /// From a complete to the leave.
+    pub leave: Millis,
     /// From a stale worker, or an order to spawn, to a reaction.
     pub reaction: Millis,
 }
@@ -38,8 +44,9 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             line: 8 << 20,
-            peers: 1 << 17,
+            peers: 1 << 18,
             gone: 4096,
+            done: 1 << 14,
             name: 256,
             requests: 256,
             ids: 1 << 16,
@@ -49,6 +56,8 @@ impl Default for Limits {
             stale_scan: 5_000,
             answer: 60_000,
             order: 30_000,
+            gate: 5_000,
+            leave: 120_000,
             reaction: 60_000,
         }
     }

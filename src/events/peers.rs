@@ -50,15 +50,26 @@ pub(crate) struct Peer {
     pub(crate) joined_at: Option<Millis>,
     pub(crate) left: bool,
     pub(crate) last_seen: Option<Millis>,
+    /// When this life of the id began, as far as the log tells.
+    pub(crate) since: Option<Millis>,
     /// The line of its latest record.
     pub(crate) last_line: u64,
     pub(crate) parent: Option<Arc<str>>,
+    /// Workers that named it as their parent, and those of them that run.
+    pub(crate) children: Children,
     /// Tasks that were assigned to it.
     pub(crate) tasks: Vec<u64>,
     pub(crate) reported: Reported,
     pub(crate) worker: Worker,
     /// Counts the workers that had this id, so that a timer of an earlier one does not fire.
     pub(crate) generation: u32,
+}
+
+/// The workers that a peer is the parent of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Children {
+    pub(crate) ever: u32,
+    pub(crate) running: u32,
 }
 
 /// What is reported once for a peer, and already was.
@@ -70,6 +81,7 @@ pub(crate) struct Reported {
     pub(crate) after_left: bool,
     pub(crate) root_parent: bool,
     pub(crate) parent_changed: bool,
+    pub(crate) left_twice: bool,
 }
 
 impl Peer {
@@ -79,6 +91,7 @@ impl Peer {
         self.generation = self.generation.wrapping_add(1);
         self.left = false;
         self.parent = None;
+        self.since = None;
     }
 
     /// Whether it is a worker, told by its role or by what it does.
@@ -89,6 +102,7 @@ impl Peer {
     /// Remembers when and where it was heard.
     pub(crate) fn heard(&mut self, record: &Record<'_>) {
         self.last_seen = record.time.or(self.last_seen);
+        self.since = self.since.or(record.time);
         self.last_line = record.line;
     }
 }
@@ -100,12 +114,27 @@ pub(crate) struct Peers {
     slots: Vec<Peer>,
     /// Peers that left, oldest first, with their generation.
     gone: VecDeque<(PeerId, u32)>,
+    /// Workers that completed in a log that tells of no leaves, oldest first.
+    done: VecDeque<(PeerId, u32)>,
     free: Vec<PeerId>,
     limits: Limits,
     /// Whoever was looked up last: one record asks for the same peer several times.
     recent: Cell<Option<PeerId>>,
     /// How many peers could not be kept, or were dropped after they left.
     pub(crate) forgotten: u64,
+    /// Whether a peer could not be kept although it had not ended.
+    pub(crate) overflow: Option<Overflow>,
+    /// Whether that was reported.
+    pub(crate) overflow_told: bool,
+}
+
+/// Why a peer is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overflow {
+    /// There are too many at once.
+    Peers,
+    /// Its id is too long.
+    Name,
 }
 
 impl Peers {
@@ -114,10 +143,13 @@ impl Peers {
             index: HashMap::new(),
             slots: Vec::new(),
             gone: VecDeque::new(),
+            done: VecDeque::new(),
             free: Vec::new(),
             limits,
             recent: Cell::new(None),
             forgotten: 0,
+            overflow: None,
+            overflow_told: false,
         }
     }
 
@@ -139,7 +171,12 @@ impl Peers {
         if let Some(id) = self.find(name) {
             return Some(id);
         }
-        if name.is_empty() || name.len() > self.limits.name || self.index.len() >= self.limits.peers {
+        let too_long = name.len() > self.limits.name;
+        if name.is_empty() || too_long || (self.index.len() >= self.limits.peers && !self.make_room()) {
+            if !name.is_empty() {
+                let why = if too_long { Overflow::Name } else { Overflow::Peers };
+                self.overflow = self.overflow.or(Some(why));
+            }
             self.forgotten += 1;
             return None;
         }
@@ -161,19 +198,55 @@ impl Peers {
     /// Remembers that a peer has left; the oldest of many such are forgotten.
     pub(crate) fn leave(&mut self, id: PeerId) {
         self[id].left = true;
-        let generation = self[id].generation;
-        self.gone.push_back((id, generation));
-        while self.gone.len() > self.limits.gone {
-            let Some((id, generation)) = self.gone.pop_front() else { break };
-            let peer = &self[id];
-            if peer.left && peer.generation == generation {
-                let name = Arc::clone(&peer.name);
-                self.index.remove(&name);
-                self.recent.set(None);
-                self.free.push(id);
-                self.forgotten += 1;
+        self.gone.push_back((id, self[id].generation));
+        while self.gone.len() > self.limits.gone && self.forget_gone() {}
+    }
+
+    /// Remembers that a worker completed in a log that may never tell that it left.
+    pub(crate) fn complete(&mut self, id: PeerId) {
+        self.done.push_back((id, self[id].generation));
+        while self.done.len() > self.limits.done && self.forget_done() {}
+    }
+
+    /// Forgets whoever has ended, the longest gone first; answers whether there is room now.
+    fn make_room(&mut self) -> bool {
+        while self.index.len() >= self.limits.peers {
+            if !self.forget_gone() && !self.forget_done() {
+                return false;
             }
         }
+        true
+    }
+
+    /// Forgets the peer that left first; answers whether there was one to look at.
+    fn forget_gone(&mut self) -> bool {
+        let Some((id, generation)) = self.gone.pop_front() else { return false };
+        if self[id].left && self[id].generation == generation {
+            self.forget(id);
+            self.forgotten += 1;
+        }
+        true
+    }
+
+    fn forget_done(&mut self) -> bool {
+        let Some((id, generation)) = self.done.pop_front() else { return false };
+        let peer = &self[id];
+        if !peer.left && peer.generation == generation && peer.worker.end.complete.is_some() {
+            self.forget(id);
+            self.forgotten += 1;
+        }
+        true
+    }
+
+    /// Forgets a peer: whoever has its id next is another.
+    pub(crate) fn forget(&mut self, id: PeerId) {
+        let name = Arc::clone(&self[id].name);
+        self.index.remove(&name);
+        self.recent.set(None);
+        // What was remembered of it goes now, not when the place is used again.
+        let generation = self[id].generation.wrapping_add(1);
+        self[id] = Peer { generation, left: true, ..Peer::default() };
+        self.free.push(id);
     }
 
     /// Everybody, in the order in which they were met as far as places were not used again.

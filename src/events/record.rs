@@ -32,6 +32,8 @@ pub(crate) enum Entry<'a> {
     Connected,
     /// A line about the connection, or an answer on the wire.
     Control,
+    /// A line about a visit to a live server.
+    Probe,
     /// An object without a topic.
     NoTopic,
 }
@@ -48,7 +50,9 @@ pub(crate) struct Record<'a> {
     pub(crate) sequence: Option<u64>,
     /// Whether there is something in the place of a sequence number that is none.
     pub(crate) odd_sequence: bool,
-    /// Server time, else the best other clock.
+    /// The time on the record: the server's, else the best other clock.
+    pub(crate) stamped: Option<Millis>,
+    /// The same on a clock that does not run back; what a session goes by.
     pub(crate) time: Option<Millis>,
     /// Whether the time is the server's.
     pub(crate) has_server_time: bool,
@@ -59,6 +63,8 @@ pub(crate) struct Record<'a> {
     pub(crate) wrapped: Wrapped,
     /// What the topic's schema is about, if it is an object.
     pub(crate) data: Option<Node<'a>>,
+    /// The object that is the envelope.
+    envelope_node: Option<Node<'a>>,
     /// Where the envelope stands.
     pub(crate) envelope_at: &'static str,
     /// Where the data stands.
@@ -115,9 +121,21 @@ members! {
 pub(crate) const SERVER_SCHEMA: &str = "claws/2";
 
 impl Envelope<'_> {
-    /// Whether it is one: `data` beside a field that only an envelope has.
+    /// Whether it is one: `data` beside a field that only an envelope has, or so much of the rest that only `data` can
+    /// have been left out.
     fn is_one(&self) -> bool {
-        self.data.is_some() && (self.v.is_some() || self.id.is_some() || self.schema.is_some())
+        let own = [self.v, self.id, self.schema];
+        let rest = [self.from_peer, self.from_name, self.ts_published];
+        let count = |nodes: &[Option<Node<'_>>]| nodes.iter().flatten().count();
+        let own = count(&own);
+        own > 0 && (self.data.is_some() || own + count(&rest) >= 4)
+    }
+
+    /// The version of the data's schema where it is a later one than this protocol's: `2` of `worker-boot-v2`.
+    pub(crate) fn later_version(&self) -> Option<u32> {
+        let name = self.schema?.text()?;
+        let (_, version) = name.rsplit_once("-v")?;
+        version.parse().ok().filter(|version| *version > 1)
     }
 }
 
@@ -129,6 +147,9 @@ impl<'a> Entry<'a> {
             && kind.starts_with("sidecar.")
         {
             return if kind == "sidecar.connected" { Self::Connected } else { Self::Control };
+        }
+        if topic.is_none() && kind.and_then(Node::text).is_some_and(|kind| is_of_probe(&kind)) {
+            return Self::Probe;
         }
         if outer.rid.is_some() || push.is_some_and(|push| !push.is_text("message")) {
             return Self::Control;
@@ -155,6 +176,7 @@ impl<'a> Entry<'a> {
             from: from.and_then(Node::text),
             sequence: number,
             odd_sequence: sequence.is_some() && number.is_none(),
+            stamped: server_time,
             time: server_time,
             has_server_time: server_time.is_some(),
             replayed: outer.replayed.and_then(Node::boolean) == Some(true),
@@ -162,6 +184,7 @@ impl<'a> Entry<'a> {
             envelope: None,
             wrapped: Wrapped::No,
             data: None,
+            envelope_node: None,
             envelope_at: at,
             data_at: at,
         };
@@ -170,12 +193,18 @@ impl<'a> Entry<'a> {
             record.sequence = None;
         }
         record.unwrap(payload.is_none());
-        if record.time.is_none() {
+        if record.stamped.is_none() {
             let published = record.envelope.and_then(|envelope| envelope.ts_published);
-            record.time = parse(recv_ts).or_else(|| parse(published));
+            record.stamped = parse(recv_ts).or_else(|| parse(published));
+            record.time = record.stamped;
         }
         Self::Record(record)
     }
+}
+
+/// Whether a line of this type is about a visit to a live server.
+fn is_of_probe(kind: &str) -> bool {
+    kind == "probe" || kind.starts_with("probe.")
 }
 
 impl<'a> Record<'a> {
@@ -193,6 +222,7 @@ impl<'a> Record<'a> {
             return;
         }
         self.envelope = Some(outer);
+        self.envelope_node = Some(payload);
         self.data = outer.data.filter(|data| data.is_object());
         self.data_at = if flat { "/data" } else { "/payload/data" };
         if !outer.schema.is_some_and(|schema| schema.is_text(SERVER_SCHEMA)) {
@@ -205,6 +235,7 @@ impl<'a> Record<'a> {
             if looks_like_one {
                 self.wrapped = Wrapped::Twice;
                 self.envelope = Some(inner);
+                self.envelope_node = Some(data);
                 self.envelope_at = self.data_at;
                 self.data = inner.data.filter(|data| data.is_object());
                 self.data_at = if flat { "/data/data" } else { "/payload/data/data" };
@@ -215,6 +246,11 @@ impl<'a> Record<'a> {
     /// The field of the data with this name.
     pub(crate) fn field(&self, key: &str) -> Option<Node<'a>> {
         self.data.and_then(|data| data.get(key))
+    }
+
+    /// The object that is the envelope.
+    pub(crate) fn envelope_node(&self) -> Option<Node<'a>> {
+        self.envelope_node
     }
 
     /// The peer that the envelope claims to come from.

@@ -16,6 +16,40 @@ pub(crate) fn segments(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found.into_iter().map(|(_, _, path)| path).collect())
 }
 
+/// The files of the log at a path, oldest first: the segments of a directory, or a file with those that were rotated
+/// away from it (`events.jsonl.2`, `events.jsonl.1`, `events.jsonl`). Empty where a directory holds no segments.
+pub(crate) fn log_files(log: &Path) -> io::Result<Vec<PathBuf>> {
+    if fs::metadata(log)?.is_dir() {
+        return segments(log);
+    }
+    let mut files = rotated(log)?;
+    files.push(log.to_owned());
+    Ok(files)
+}
+
+/// What was rotated away from a file: the same name and a number, the higher the older.
+fn rotated(log: &Path) -> io::Result<Vec<PathBuf>> {
+    let (Some(name), Some(folder)) = (log.file_name().and_then(|name| name.to_str()), log.parent()) else {
+        return Ok(Vec::new());
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let file_name = entry.file_name();
+        let number =
+            file_name.to_str().and_then(|file| file.strip_prefix(name)?.strip_prefix('.')?.parse().ok());
+        if let Some(number) = number
+            && fs::metadata(entry.path()).is_ok_and(|kind| kind.is_file())
+        {
+            let number: u64 = number;
+            found.push((number, log.with_file_name(&file_name)));
+        }
+    }
+    found.sort_by(|a, b| b.cmp(a));
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
 fn walk(directory: &Path, depth: usize, found: &mut Vec<(PathBuf, u64, PathBuf)>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -65,5 +99,27 @@ mod tests {
             .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
             .collect();
         assert_eq!(names, ["0002-2026-06-01T02.jsonl", "9-2026-06-01T09.jsonl", "10-2026-06-01T10.jsonl"]);
+    }
+
+    #[test]
+    fn rotated_files_come_before_the_one_that_is_written_the_oldest_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("events.jsonl");
+        for name in [
+            "events.jsonl",
+            "events.jsonl.1",
+            "events.jsonl.10",
+            "events.jsonl.2",
+            "events.jsonl.2.gz",
+            "other.jsonl.3",
+        ] {
+            fs::write(directory.path().join(name), "").unwrap();
+        }
+        let names: Vec<_> = log_files(&log)
+            .unwrap()
+            .iter()
+            .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(names, ["events.jsonl.10", "events.jsonl.2", "events.jsonl.1", "events.jsonl"]);
     }
 }

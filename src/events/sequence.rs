@@ -1,6 +1,7 @@
 //! Sequence numbers: where a session ends and another begins, and which records come twice.
 
-use super::record::Record;
+use super::record::{Record, Shape};
+use crate::time::Millis;
 
 /// What a record's number and the server's uptime say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,8 +10,8 @@ pub(crate) enum Step {
     Next,
     /// The same record again.
     Duplicate,
-    /// The server was started anew.
-    Restart,
+    /// The server was started anew at this time, by the uptime that it tells.
+    Restart(Millis),
     /// The number fell; the next record tells whether that was a restart.
     Fell,
 }
@@ -33,6 +34,8 @@ pub(crate) struct Jump {
     below: u64,
     /// The number that left some out.
     pub(crate) number: u64,
+    /// How many it left out that no line accounts for.
+    pub(crate) missing: u64,
     pub(crate) line: u64,
     pub(crate) offset: u64,
 }
@@ -45,14 +48,20 @@ pub(crate) struct Sequence {
     latest: Option<(u64, u64)>,
     /// The latest record, if its number left some out.
     jump: Option<Jump>,
-    uptime: Option<i64>,
+    /// Lines since the highest number that have none of their own to show.
+    unnumbered: u64,
+    /// When the server was started, by the uptime that it told last.
+    started: Option<Millis>,
 }
 
+/// Two times of the server's start that are this near are one.
+const START_SLACK: Millis = 2_000;
+
 impl Sequence {
-    /// Looks at the next record.
-    pub(crate) fn step(&mut self, record: &Record<'_>) -> Step {
-        if self.restarted(record) {
-            return Step::Restart;
+    /// Looks at the next record; `began` is when its session did.
+    pub(crate) fn step(&mut self, record: &Record<'_>, began: Option<Millis>) -> Step {
+        if let Some(start) = self.restarted(record, began) {
+            return Step::Restart(start);
         }
         let (Some(number), Some(highest)) = (record.sequence, self.highest) else {
             return Step::Next;
@@ -64,29 +73,56 @@ impl Sequence {
         if record.replayed || again { Step::Duplicate } else { Step::Fell }
     }
 
-    /// Whether the server's uptime fell.
-    fn restarted(&mut self, record: &Record<'_>) -> bool {
-        if !matches!(&*record.topic, "system.heartbeat" | "system.metrics") {
-            return false;
-        }
-        let uptime = record.field("uptimeMs").and_then(crate::json::Node::integer);
-        let fell = uptime.zip(self.uptime).is_some_and(|(now, before)| now < before);
-        self.uptime = uptime.or(self.uptime);
-        fell
+    /// When the server was started, if that is later than what is known of the session.
+    fn restarted(&mut self, record: &Record<'_>, began: Option<Millis>) -> Option<Millis> {
+        let start = start_of(record)?;
+        let known = self.started.replace(start);
+        let earliest = known.or(began)?;
+        (start > earliest.saturating_add(START_SLACK)).then_some(start)
     }
 
-    /// Takes over the number of a record that belongs to the session.
-    pub(crate) fn accept(&mut self, record: &Record<'_>) {
-        if let Some(number) = record.sequence {
-            self.jump = self.highest.filter(|highest| number > highest.saturating_add(1)).map(|below| Jump {
-                below,
-                number,
-                line: record.line,
-                offset: record.offset,
-            });
-            self.highest = Some(self.highest.map_or(number, |highest| highest.max(number)));
-            self.latest = Some((number, print_of(record)));
+    /// How many numbers a record leaves out that no line accounts for.
+    pub(crate) fn gap(&self, record: &Record<'_>) -> u64 {
+        let is_numbered = matches!(record.shape, Shape::Server | Shape::Delivery);
+        let (Some(number), Some(highest)) = (record.sequence.filter(|_| is_numbered), self.highest) else {
+            return 0;
+        };
+        number.saturating_sub(highest.saturating_add(1)).saturating_sub(self.unnumbered)
+    }
+
+    /// A line came that may be what a number belongs to.
+    pub(crate) fn unnumbered(&mut self) {
+        self.unnumbered += 1;
+    }
+
+    /// Takes over the number of a record that belongs to the session; answers with a gap that is now sure to be one.
+    pub(crate) fn accept(&mut self, record: &Record<'_>) -> Option<Jump> {
+        let Some(number) = record.sequence else {
+            self.unnumbered();
+            return None;
+        };
+        let missing = self.gap(record);
+        let sure = self.jump.take().filter(|jump| jump.missing > 0 && number > jump.number);
+        self.jump = self.highest.filter(|highest| number > highest.saturating_add(1)).map(|below| Jump {
+            below,
+            number,
+            missing,
+            line: record.line,
+            offset: record.offset,
+        });
+        if self.highest.is_none_or(|highest| number > highest) {
+            self.highest = Some(number);
+            self.unnumbered = 0;
+        } else {
+            self.unnumbered();
         }
+        self.latest = Some((number, print_of(record)));
+        sure
+    }
+
+    /// The gap before the latest record, at the end of a log.
+    pub(crate) fn last_gap(&mut self) -> Option<Jump> {
+        self.jump.take().filter(|jump| jump.missing > 0)
     }
 
     /// What a number that fell means, by the one that follows it.
@@ -102,17 +138,39 @@ impl Sequence {
         }
     }
 
+    /// What a number that fell means that nothing follows: the one before it was odd if this one goes on as if it were not.
+    pub(crate) fn fall_at_end(&self, fell: u64) -> Option<Fall> {
+        self.jump.filter(|jump| jump.missing > 0 && fell == jump.below.saturating_add(2)).map(Fall::Jump)
+    }
+
     /// Forgets a number that was far ahead.
     pub(crate) fn step_back(&mut self, jump: Jump) {
         self.highest = Some(jump.below);
         self.jump = None;
+        self.unnumbered = 1;
+    }
+
+    /// Forgets the numbers of a session that ended, where its successor counts anew.
+    pub(crate) fn begin_again(&mut self, record: &Record<'_>) {
+        if record.sequence.is_some_and(|number| self.highest.is_some_and(|highest| number <= highest)) {
+            *self = Self { started: self.started, ..Self::default() };
+        }
     }
 
     /// Forgets the numbers of a session that ended.
     pub(crate) fn reset(&mut self) {
-        let uptime = self.uptime;
-        *self = Self { uptime, ..Self::default() };
+        *self = Self::default();
     }
+}
+
+/// When the server was started, if the record tells its uptime.
+pub(crate) fn start_of(record: &Record<'_>) -> Option<Millis> {
+    if record.replayed || !matches!(&*record.topic, "system.heartbeat" | "system.metrics") {
+        return None;
+    }
+    let uptime =
+        record.field("uptimeMs").and_then(crate::json::Node::integer).filter(|uptime| *uptime >= 0)?;
+    Some(record.stamped?.saturating_sub(uptime))
 }
 
 /// A cheap print of a payload: its length and its first bytes, where the id of an envelope stands. A record that is

@@ -17,6 +17,10 @@ pub(crate) enum Timer {
     Abort(u64),
     SetPhase(u64),
     Spawn(u64),
+    /// The illegal transition on this line, which the server has to report.
+    Gate(u64),
+    /// The complete on this line, after which the worker leaves.
+    Leave(u64),
     /// The report of a stale worker on this line.
     Stale(u64),
 }
@@ -36,18 +40,34 @@ pub(crate) struct Due {
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<Due>>,
     limit: usize,
+    /// Whether a deadline could not be kept.
+    pub(crate) overflow: bool,
 }
 
 impl Timers {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { heap: BinaryHeap::new(), limit }
+        Self { heap: BinaryHeap::new(), limit, overflow: false }
     }
 
     pub(crate) fn set(&mut self, due: Due) {
         // A log that opens requests without end gets no more deadlines than this.
         if self.heap.len() < self.limit {
             self.heap.push(Reverse(due));
+        } else {
+            self.overflow = true;
         }
+    }
+
+    /// Whether there is no room for another.
+    pub(crate) fn is_full(&self) -> bool {
+        self.heap.len() >= self.limit && !self.overflow
+    }
+
+    /// Drops deadlines that concern nobody any more.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&Due) -> bool) {
+        self.heap.retain(|Reverse(due)| keep(due));
+        // Where nearly all of them are still to come, looking through them again and again would help nobody.
+        self.overflow |= self.heap.len() > self.limit - self.limit / 8;
     }
 
     /// The next deadline before now.

@@ -101,6 +101,15 @@ impl<'t> Topic<'t> {
     }
 }
 
+/// Whether a schema name is that of a topic that the document knows, in its first version.
+pub(crate) fn is_schema(name: &str) -> bool {
+    let of = |namespace: &str, names: &[&str]| {
+        let rest = name.strip_prefix(namespace).and_then(|rest| rest.strip_suffix("-v1"));
+        rest.is_some_and(|rest| names.iter().any(|known| known.replace(['_', '.'], "-") == rest))
+    };
+    of("worker-", Fact::NAMES) || of("cmd-", Verb::NAMES) || of("system-", System::NAMES)
+}
+
 fn split(text: &str) -> (&str, &str) {
     match memchr::memchr(b'.', text.as_bytes()) {
         Some(at) => (&text[..at], &text[at + 1..]),

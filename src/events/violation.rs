@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::view::Accepted;
 use super::{Phase, Rule};
 use crate::time::Millis;
 
@@ -117,6 +118,23 @@ pub trait Observer {
     fn listens(&self) -> bool {
         true
     }
+
+    /// Whether a record of this topic is wanted one by one.
+    fn wants(&self, _topic: &str) -> bool {
+        false
+    }
+
+    /// A record that its publisher may publish, in the order of its session.
+    fn record(&mut self, _record: &Accepted<'_>) {}
+
+    /// The log's clock has come so far.
+    fn passed(&mut self, _now: Millis) {}
+
+    /// The life of a peer is over: what comes under its name later is another's.
+    fn ended(&mut self, _peer: &str) {}
+
+    /// A session is over, and everything that was known of it.
+    fn session_ended(&mut self) {}
 
     /// Something happened to a peer, or with an empty name to the log.
     fn occurrence(&mut self, _peer: &str, _time: Option<Millis>, _line: u64, _what: Occurrence<'_>) {}

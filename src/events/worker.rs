@@ -20,6 +20,14 @@ pub(crate) struct Worker {
     pub(crate) last_event: Option<u64>,
     /// The line on which the server called it stale, until somebody reacts.
     pub(crate) stale: Option<u64>,
+    /// Another connection speaks for it, as the published tooling does; only `origin` allows that.
+    pub(crate) spoken_for: bool,
+    /// It booted a second time, which was reported; what it says next may be of either life.
+    pub(crate) rebooted: bool,
+    /// Something of this life is missing from the log.
+    pub(crate) missed: bool,
+    /// The line of its boot.
+    pub(crate) boot_line: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,6 +50,8 @@ pub(crate) struct Phases {
     /// Something about the phases was already reported, so that their lists cannot be right.
     pub(crate) tainted: bool,
     pub(crate) recovering_from: Option<Phase>,
+    /// That it advanced while blocked or paused was reported.
+    pub(crate) advance_reported: bool,
     /// The line and the offset at which FAILED was entered.
     pub(crate) failed_at: Option<(u64, u64)>,
 }
@@ -96,46 +106,92 @@ pub(crate) struct Request {
     pub(crate) key: u64,
     pub(crate) at: Option<Millis>,
     pub(crate) line: u64,
+    pub(crate) asks: Asks,
+}
+
+/// What a request asks of the orchestrator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asks {
+    /// To be unblocked: the worker stands still until then.
+    Unblock,
+    /// A decision.
+    Decision,
+    /// Nothing that it must have, such as an ERROR with a `request_id`.
+    Anything,
 }
 
 /// Answers that are remembered of a worker, to find a second one.
 const ANSWERED: usize = 32;
 
 /// The requests of a worker: those that are open, and the latest that were answered.
+///
+/// Most workers ask nothing, so that what they asked stands apart.
 #[derive(Debug, Default)]
-pub(crate) struct Requests {
-    pub(crate) open: Vec<Request>,
-    pub(crate) answered: VecDeque<u64>,
+pub(crate) struct Requests(Option<Box<AskedRequests>>);
+
+#[derive(Debug, Default)]
+struct AskedRequests {
+    open: Vec<Request>,
+    answered: VecDeque<u64>,
 }
 
 impl Requests {
     pub(crate) fn knows(&self, key: u64) -> bool {
-        self.open.iter().any(|open| open.key == key) || self.answered.contains(&key)
+        self.open().iter().any(|open| open.key == key) || self.was_answered(key)
+    }
+
+    pub(crate) fn open(&self) -> &[Request] {
+        self.0.as_deref().map_or(&[], |asked| &asked.open)
+    }
+
+    pub(crate) fn was_answered(&self, key: u64) -> bool {
+        self.0.as_deref().is_some_and(|asked| asked.answered.contains(&key))
+    }
+
+    /// The open request on which the worker waits.
+    pub(crate) fn blocking(&self) -> Option<Request> {
+        self.open().iter().copied().find(|request| request.asks == Asks::Unblock)
+    }
+
+    /// Forgets the open ones: their worker has ended.
+    pub(crate) fn close(&mut self) {
+        if let Some(asked) = &mut self.0 {
+            asked.open.clear();
+        }
     }
 
     /// Opens a request. The oldest of too many is given up: whoever asks this often does not wait for it.
-    pub(crate) fn open(&mut self, request: Request, limit: usize) {
-        if self.open.len() >= limit {
-            self.open.remove(0);
+    pub(crate) fn ask(&mut self, request: Request, limit: usize) {
+        let asked = self.0.get_or_insert_default();
+        if asked.open.len() >= limit {
+            asked.open.remove(0);
         }
-        self.open.push(request);
+        asked.open.push(request);
     }
 
     /// Closes the open request with this key.
     pub(crate) fn answer(&mut self, key: u64) -> Option<Request> {
-        let at = self.open.iter().position(|open| open.key == key)?;
-        if self.answered.len() >= ANSWERED {
-            self.answered.pop_front();
+        let asked = self.0.as_deref_mut()?;
+        let at = asked.open.iter().position(|open| open.key == key)?;
+        if asked.answered.len() >= ANSWERED {
+            asked.answered.pop_front();
         }
-        self.answered.push_back(key);
-        Some(self.open.remove(at))
+        asked.answered.push_back(key);
+        Some(asked.open.remove(at))
+    }
+
+    /// Closes the oldest open request: a command was delivered that the log does not hold.
+    pub(crate) fn answer_oldest(&mut self) -> Option<Request> {
+        let key = self.open().first()?.key;
+        self.answer(key)
     }
 }
 
 /// The orders that a worker has not obeyed yet, each with its line.
 #[derive(Debug, Default)]
 pub(crate) struct Orders {
-    pub(crate) paused: bool,
+    /// The line of the pause that no resume has ended.
+    pub(crate) paused: Option<u64>,
     pub(crate) set_phase: Option<(Phase, u64)>,
     pub(crate) abort: Option<u64>,
     pub(crate) spawn: Option<u64>,

@@ -19,7 +19,7 @@ pub(super) fn exit(facts: &Facts) -> Option<Value> {
 }
 
 /// What is not told of a request: when it came and how long it was says nothing, nor does where its body is.
-const NOT_OF_A_REQUEST: [&str; 11] = [
+const NOT_OF_A_REQUEST: [&str; 12] = [
     "number",
     "at_ms",
     "sent_bytes",
@@ -31,6 +31,7 @@ const NOT_OF_A_REQUEST: [&str; 11] = [
     "body_file",
     "body_cut",
     "credential",
+    "dialect",
 ];
 
 pub(super) fn requests(facts: &Facts) -> Vec<Value> {

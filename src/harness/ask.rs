@@ -1,4 +1,4 @@
-//! A question to a program that is no case, such as its version: in a room and held as a case is.
+//! A question to a program that is no case, such as its version, and errands like it: in a room and held as a case is.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use super::capture::{self, Sink, Watch};
 use super::memory;
 use super::record::RecordError;
-use super::room::Room;
+use super::room::{Room, RoomFile};
 use super::stop::Stop;
 use super::supervise::{Demands, Place, Pool, Start};
 use super::timers::Limits;
 
-/// How long a program may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a program may take to answer: a bundle takes Node.js seconds to load, and the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(90);
 /// More of an answer is not read.
 const MOST_BYTES: usize = 4096;
 
@@ -25,10 +25,31 @@ pub(crate) fn ask(
     program: &Path,
     args: &[String],
 ) -> Result<Answer, RecordError> {
+    let errand = Errand { program, args, files: &[], patience: PATIENCE, most_bytes: MOST_BYTES, keep: None };
+    run_errand(pool, demands, &errand)
+}
+
+/// A program that is run for its answer, or for the files that it leaves.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Errand<'e> {
+    pub(crate) program: &'e Path,
+    pub(crate) args: &'e [String],
+    /// What stands in the room from the start.
+    pub(crate) files: &'e [RoomFile],
+    /// How long it may take.
+    pub(crate) patience: Duration,
+    /// More of what it prints is not read.
+    pub(crate) most_bytes: usize,
+    /// Where its working directory is copied to when it ended well.
+    pub(crate) keep: Option<&'e Path>,
+}
+
+/// Runs a program in a room of its own, held as a case is.
+pub(crate) fn run_errand(pool: &Pool, demands: Demands, errand: &Errand<'_>) -> Result<Answer, RecordError> {
     let mut room = Room::new()?;
     let prepared = pool.prepare(demands, room.root(), memory::bytes_for_a_room())?;
     let Place { room: inside, .. } = prepared.place;
-    room.furnish(inside, &[])?;
+    room.furnish(inside, errand.files)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let env = [
         ("HOME", text(&room.home())),
@@ -36,8 +57,8 @@ pub(crate) fn ask(
         ("PATH", "/usr/local/bin:/usr/bin:/bin".to_owned()),
     ];
     let start = Start {
-        program: text(program),
-        args: args.iter().map(Into::into).collect(),
+        program: text(errand.program),
+        args: errand.args.iter().map(Into::into).collect(),
         env: env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
         cwd: room.work().into(),
         ..Start::default()
@@ -46,21 +67,27 @@ pub(crate) fn ask(
     let mut supervisor = prepared.supervisor;
     supervisor.launch(start, streams, None)?;
     let stop = Stop::new()?;
+    let patience = errand.patience;
     let watch = Watch {
-        limits: Limits { wall: PATIENCE, first_event: PATIENCE, idle: PATIENCE, after_result: PATIENCE },
+        limits: Limits { wall: patience, first_event: patience, idle: patience, after_result: patience },
         until_asked: None,
-        most_stdout: MOST_BYTES as u64,
+        most_stdout: errand.most_bytes as u64,
         steps: Vec::new(),
         stdin: None,
         terminal: false,
+        relay: None,
         requests: None,
         cancel: stop.as_fd(),
     };
-    let mut answer = Answer::default();
+    let mut answer = Answer { most_bytes: errand.most_bytes, ..Answer::default() };
     match capture::watch(&mut supervisor, outlets, watch, &mut answer) {
         Ok(captured) => {
             let exit = captured.exit;
             answer.failure = (exit.code != Some(0)).then(|| exit.to_string());
+            answer.code = if exit.timed_out.is_none() { exit.code } else { None };
+            if let Some(keep) = errand.keep.filter(|_| answer.failure.is_none()) {
+                super::room::copy(&room.place(""), keep)?;
+            }
             Ok(answer)
         }
         Err(error) => {
@@ -78,6 +105,9 @@ pub(crate) struct Answer {
     pub(crate) stderr: Vec<u8>,
     /// How it ended, if not with exit code 0.
     pub(crate) failure: Option<String>,
+    /// Its exit code; none when it was ended.
+    pub(crate) code: Option<i32>,
+    most_bytes: usize,
 }
 
 impl Sink for Answer {
@@ -87,7 +117,7 @@ impl Sink for Answer {
     }
 
     fn stderr(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let room = MOST_BYTES.saturating_sub(self.stderr.len());
+        let room = self.most_bytes.saturating_sub(self.stderr.len());
         self.stderr.extend_from_slice(&bytes[..bytes.len().min(room)]);
         Ok(())
     }

@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
-use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
+use super::platform;
 use super::supervise::{Ended, Order, Report, Streams, SuperviseError, Supervisor, monotonic_ns};
 use super::terminal;
 use super::timers::{Limits, Progress};
-use super::user::{Noticed, Step, User};
+use super::user::{Noticed, Sent, Step, User};
 use crate::recording::{Exit, SpawnError, Timer};
 
-/// As large as an unprivileged process may make a pipe. Some targets drop output on exit that does not fit.
+/// As large as an unprivileged process may make a pipe, where it may. Some targets drop output on exit that does not fit.
 const PIPE_BYTES: usize = 1 << 20;
 /// As much is read at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -73,11 +73,10 @@ pub(crate) struct Outlets {
 /// is refused for want of space.
 pub(crate) fn pipes(full: bool) -> io::Result<(Streams, Outlets)> {
     let pipe = || -> io::Result<(File, OwnedFd)> {
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-        // A user whose pipes use up their allowance gets a smaller one; it is drained at once all the same.
-        _ = fcntl_setpipe_size(&read, PIPE_BYTES);
+        let (read, write) = io::pipe()?;
+        platform::enlarge_pipe(&read, PIPE_BYTES);
         rustix::fs::fcntl_setfl(&read, OFlags::NONBLOCK)?;
-        Ok((read.into(), write))
+        Ok((OwnedFd::from(read).into(), write.into()))
     };
     let ((stdout, mut stdout_end), (stderr, stderr_end)) = (pipe()?, pipe()?);
     if full {
@@ -111,6 +110,8 @@ pub(crate) struct Watch<'w> {
     pub stdin: Option<OwnedFd>,
     /// Whether that is a keyboard, which stays when there is no more to type.
     pub terminal: bool,
+    /// Who speaks in the user's place: what is read there is written to the target.
+    pub relay: Option<OwnedFd>,
     /// Gets a byte for each request for an answer, where a step or the timers wait for one.
     pub requests: Option<OwnedFd>,
     /// Becomes readable when the run is to be ended.
@@ -129,6 +130,10 @@ pub(crate) struct Captured {
     pub duration: Duration,
     /// Offset and time of the chunks of standard output.
     pub arrivals: Vec<(u64, Duration)>,
+    /// What the user sent while it ran.
+    pub sent: Sent,
+    /// What the user was to say, and could not.
+    pub unsaid: Vec<String>,
     /// What was found when it had exited.
     pub ended: Ended,
     /// Whether it was ended because the user wanted to stop.
@@ -157,7 +162,7 @@ pub(crate) fn watch(
         cancelled: false,
         arrivals: Vec::new(),
         printed: 0,
-        user: User::new(watch.steps, watch.stdin, watch.terminal),
+        user: User::new(watch.steps, watch.stdin, watch.terminal, watch.relay, started),
         started,
         asks_for_result: false,
         limits: watch.until_asked.unwrap_or(watch.limits),
@@ -173,7 +178,8 @@ pub(crate) fn watch(
             &outlets,
             requests.as_ref(),
             [watch.cancel.into(), understands],
-            state.deadline(),
+            state.user.waits_for(),
+            state.user.due().map_or(state.deadline(), |due| due.min(state.deadline())),
         )?;
         // One chunk of each at a time, so that the other streams and the clock get their turn.
         if ready.stdout {
@@ -181,6 +187,15 @@ pub(crate) fn watch(
         }
         if ready.stderr {
             drain_stderr(&mut outlets, sink, 1)?;
+        }
+        if ready.room {
+            state.user.write();
+        }
+        if ready.relay {
+            state.user.pass_on();
+        }
+        if state.user.due().is_some() {
+            state.user.act(supervisor, &mut outlets, Noticed::Nothing)?;
         }
         if ready.understood {
             state.understand(supervisor, sink.understood())?;
@@ -210,12 +225,15 @@ pub(crate) fn watch(
     state.drain_stdout(supervisor, &mut outlets, sink, PIPE_BYTES)?;
     drain_stderr(&mut outlets, sink, PIPE_BYTES)?;
     let exited_at = state.exited_at.unwrap_or_else(Instant::now);
+    let (sent, unsaid) = state.user.finish();
     Ok(Captured {
         exit: state.exit,
         target_started: state.target_started,
         core_dumped: state.core_dumped,
         duration: exited_at - started,
         arrivals: state.arrivals,
+        sent,
+        unsaid,
         ended: state.ended.unwrap_or_default(),
         cancelled: state.cancelled,
         exited_at,
@@ -231,15 +249,18 @@ struct Ready {
     reports: bool,
     cancel: bool,
     understood: bool,
+    room: bool,
+    relay: bool,
 }
 
 /// Waits until there is something to do, no longer than until the deadline. Whoever wants the run to end and whoever
-/// understands its output tell so by a descriptor each.
+/// understands its output tell so by a descriptor each; the user waits for room to write, or for who speaks in his place.
 fn wait<'w>(
     supervisor: &'w Supervisor,
     outlets: &'w Outlets,
     requests: Option<&'w File>,
     [cancel, understands]: [Option<BorrowedFd<'w>>; 2],
+    [room, relay]: [Option<BorrowedFd<'w>>; 2],
     deadline: Instant,
 ) -> io::Result<Ready> {
     let limit = Timespec::try_from(deadline.saturating_duration_since(Instant::now())).ok();
@@ -251,7 +272,11 @@ fn wait<'w>(
     let stdout = listen(outlets.stdout.as_ref().map(File::as_fd));
     let stderr = listen(outlets.stderr.as_ref().map(File::as_fd));
     let requests = listen(requests.map(File::as_fd));
-    let (cancel, understood) = (listen(cancel), listen(understands));
+    let (cancel, understood, relay) = (listen(cancel), listen(understands), listen(relay));
+    let room = room.map(|room| {
+        fds.push(PollFd::from_borrowed_fd(room, PollFlags::OUT));
+        fds.len() - 1
+    });
     match poll(&mut fds, limit.as_ref()) {
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(error) => return Err(error.into()),
@@ -264,6 +289,8 @@ fn wait<'w>(
         reports: is_ready(Some(0)),
         cancel: is_ready(cancel),
         understood: is_ready(understood),
+        room: is_ready(room),
+        relay: is_ready(relay),
     })
 }
 
@@ -350,7 +377,7 @@ impl State {
     fn hear(&mut self, report: Report) {
         match report {
             Report::Ready(_) | Report::NoProcesses(_) => {}
-            Report::Started(since) => {
+            Report::Started { since, .. } => {
                 let ago = Duration::from_nanos(monotonic_ns().saturating_sub(since));
                 self.target_started = Instant::now().checked_sub(ago);
             }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use super::room::RoomFile;
 use crate::reference::{MISBEHAVE, Misbehaviour};
 
 /// What a target is started with.
@@ -10,6 +11,10 @@ pub(crate) struct CommandLine {
     pub(crate) program: String,
     pub(crate) args: Vec<OsString>,
     pub(crate) env: Vec<(String, String)>,
+    /// What the target finds in its room, besides the files of the case.
+    pub(crate) files: Vec<RoomFile>,
+    /// The text of each of them as it was before the room and the API were filled in.
+    pub(crate) file_templates: Vec<(String, String)>,
     /// The values that change behaviour and are no secret.
     pub(crate) public: Vec<(String, String)>,
     /// The values that name the room or the scripted API, as they were before that was filled in.

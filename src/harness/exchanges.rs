@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::mock::Journal;
 use super::mock::kept::KeptExchange;
 use super::mock::served::Served;
+use super::seams;
 use crate::text::Masker;
 
 /// The requests of a run with the answers to them.
@@ -16,6 +17,8 @@ pub(super) struct Exchanges {
     pub(super) served: Vec<Value>,
     /// The bodies of the requests, in the same order.
     pub(super) bodies: Vec<Option<Vec<u8>>>,
+    /// The bodies of answers that a real API gave, in the same order.
+    pub(super) answers: Vec<Option<Vec<u8>>>,
 }
 
 impl Exchanges {
@@ -44,6 +47,8 @@ impl Exchanges {
             }
             exchanges.requests.push(request);
             exchanges.served.push(served);
+            let answer = kept.relayed().and_then(|(_, body)| body).filter(|body| !body.is_empty());
+            exchanges.answers.push(answer.map(|body| seams::masked(masker, body)));
             exchanges.bodies.push(kept.body.map(|body| masker.mask_bytes(body)));
         }
         exchanges

@@ -2,18 +2,18 @@
 //! reads what stands in the file and lets a listener hear it, however long that takes.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::io::{self, BufWriter, PipeReader, PipeWriter, Read as _, Write as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use rustix::event::{EventfdFlags, eventfd};
+use rustix::fs::OFlags;
 
 use super::capture::{Meaning, Sink};
 use crate::recording::{Facts, Recording, STDERR_HEAD};
-use crate::text::Masker;
+use crate::text::{Masked, Masker};
 
 /// Of standard error this much is recorded; the rest is counted.
 const MOST_STDERR: u64 = 16 << 20;
@@ -43,8 +43,8 @@ pub(crate) trait Listener {
 pub(super) struct Backlog {
     state: Mutex<State>,
     changed: Condvar,
-    /// Tells the drain that something was understood.
-    understood: OwnedFd,
+    /// A byte in it tells the drain that something was understood.
+    understood: (PipeReader, PipeWriter),
 }
 
 #[derive(Default)]
@@ -62,7 +62,9 @@ struct State {
 
 impl Backlog {
     pub(super) fn new() -> io::Result<Self> {
-        let understood = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let understood = io::pipe()?;
+        rustix::fs::fcntl_setfl(&understood.0, OFlags::NONBLOCK)?;
+        rustix::fs::fcntl_setfl(&understood.1, OFlags::NONBLOCK)?;
         Ok(Self { state: Mutex::default(), changed: Condvar::new(), understood })
     }
 
@@ -77,8 +79,8 @@ impl Backlog {
 
     fn mean(&self, meaning: Meaning) {
         self.lock().meanings.push(meaning);
-        // It is full only when nobody has looked for longer than there are numbers.
-        _ = rustix::io::write(&self.understood, &1_u64.to_ne_bytes());
+        // One that is full tells as much.
+        _ = (&self.understood.1).write(&[1]);
     }
 
     /// Lets the listener hear all of standard output, until there will be no more.
@@ -152,6 +154,19 @@ pub(crate) struct Printed {
 }
 
 impl Printed {
+    /// Masks what was not known to be secret while it was printed.
+    pub(super) fn mask(&mut self, masker: &Masker, folder: &Path) -> io::Result<()> {
+        for head in [&mut self.stdout_head, &mut self.stderr_head] {
+            *head = masker.mask_bytes(std::mem::take(head));
+        }
+        for name in ["stdout", "stderr"] {
+            let (place, clean) = (folder.join(name), folder.join(format!("{name}.masked")));
+            io::copy(&mut Masked::with(File::open(&place)?, masker.clone()), &mut File::create_new(&clean)?)?;
+            std::fs::rename(clean, place)?;
+        }
+        Ok(())
+    }
+
     /// The recording that was made at this place, read from memory if all of it is there.
     pub(super) fn recording(&self, facts: Facts, place: &Path) -> Recording {
         if self.is_whole {
@@ -214,12 +229,12 @@ impl Sink for Live<'_> {
 
     fn understood(&mut self) -> Vec<Meaning> {
         // What is told from here on is told again.
-        _ = rustix::io::read(&self.backlog.understood, &mut [0; 8]);
+        _ = (&self.backlog.understood.0).read(&mut [0; 4096]);
         std::mem::take(&mut self.backlog.lock().meanings)
     }
 
     fn understands(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.backlog.understood.as_fd())
+        Some(self.backlog.understood.0.as_fd())
     }
 
     fn ask_for_result(&mut self) {

@@ -5,8 +5,8 @@
 //! ```
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::io::{self, Seek as _, Write as _};
+use std::net::TcpListener;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,14 +20,16 @@ use super::capture::{self, Captured, Outlets, Watch};
 use super::command_line::CommandLine;
 use super::exchanges::Exchanges;
 use super::live::{Backlog, Listener, Live, Printed};
-use super::mock::{Fault, Journal, MockApi, Options, Script, StartError};
+use super::mcp::{self, HttpServers, McpPart};
+use super::mock::kept::KeptExchange;
+use super::mock::{Fault, Journal, MockApi, Options, Script, StartError, Upstreams};
 use super::partial::{KEPT_FILES, Partial, copy_written};
 use super::room::{Room, RoomError, RoomFile};
 use super::stop::Stop;
 use super::supervise::{Demands, Isolation, Place, Pool, Start, Streams, SuperviseError, Supervisor, View};
 use super::terminal;
 use super::timers::Limits;
-use super::user::{Action, Cue, Step};
+use super::user::{self, Cue, Step};
 use crate::recording::{Facts, MOST_INPUT, Recording};
 use crate::text::Masker;
 use crate::text::hex;
@@ -61,14 +63,20 @@ pub(crate) struct Job<'j> {
     pub(crate) terminal: bool,
     /// What the user does meanwhile.
     pub(crate) steps: &'j [Step],
+    /// Who speaks in the user's place.
+    pub(crate) relay: Option<OwnedFd>,
     /// Another working directory, relative to the usual one.
     pub(crate) cwd: Option<&'j OsStr>,
+    /// The user's own working directory, instead of one in the room.
+    pub(crate) own_cwd: Option<&'j Path>,
     /// Whether standard output is a device on which there is no space left.
     pub(crate) stdout_full: bool,
-    /// What the API answers; none when the target reaches the real one.
-    pub(crate) script: Option<&'j Script>,
+    /// Who answers the target.
+    pub(crate) api: Api<'j>,
     /// What goes wrong besides what the script says.
     pub(crate) faults: &'j [Fault],
+    /// The scripted MCP servers, where there are any.
+    pub(crate) mcp: Option<McpPart<'j>>,
     pub(crate) limits: Limits,
     /// What holds instead until the first request for an answer, where the timers wait for it.
     pub(crate) until_asked: Option<Limits>,
@@ -81,6 +89,17 @@ pub(crate) struct Job<'j> {
     pub(crate) place: PathBuf,
     /// Whether what the target wrote into its working directory is kept beside the recording.
     pub(crate) keep_files: bool,
+}
+
+/// Who answers a target.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Api<'j> {
+    /// The scripted API.
+    Scripted(&'j Script),
+    /// A real one, with what is asked and answered written down.
+    Relayed(&'j Upstreams),
+    /// A real one that the target reaches by itself.
+    Real,
 }
 
 /// What a target may use of the machine; what is left open is bounded only where everything is.
@@ -134,6 +153,7 @@ pub(crate) struct Prepared<'r> {
     supervisor: Supervisor,
     isolation: Isolation,
     api: Option<MockApi>,
+    http: Option<Arc<HttpServers>>,
     requests: Option<OwnedFd>,
     line: CommandLine,
     masker: Masker,
@@ -150,11 +170,17 @@ pub(crate) struct Ran<'r> {
     room: Room,
     isolation: Isolation,
     api: Option<MockApi>,
+    mcp: Option<McpPart<'r>>,
+    http: Option<Arc<HttpServers>>,
+    /// When the target was launched, by the clock of the system.
+    launched_ms: f64,
     /// When the target's own requests began, on the clock of the API.
     target_started_ms: f64,
     /// The text on standard input.
     input: Option<String>,
     masker: Masker,
+    /// The secrets that the masker knows, where the API may tell of more.
+    secrets: Option<Vec<String>>,
     keep_files: bool,
     partial: Partial,
 }
@@ -189,23 +215,29 @@ impl Recorder<'_> {
             let (streams, outlets) = capture::pipes(job.stdout_full)?;
             (streams, outlets, None)
         };
-        let demands = Demands { real_api: job.script.is_none(), ..self.demands };
+        let demands = Demands { real_api: matches!(job.api, Api::Real), ..self.demands };
         let prepared =
             self.pool.prepare(demands, room.root(), job.bounds.disk_bytes.unwrap_or(self.disk_bytes))?;
         let view = prepared.view();
         let Place { isolation, listener, room: inside } = prepared.place;
-        room.furnish(inside, job.files)?;
+        let http = job.mcp.as_ref().and_then(http_servers);
+        let api = self.start_api(&job, &room, listener, http.clone())?;
+        let requests = self.requests(&job, api.as_ref())?;
+        let base_url = api.as_ref().map(MockApi::base_url);
+        let line = command_line(&room, base_url.as_deref()).map_err(RecordError::Unfit)?;
+        room.furnish(inside, line.files.iter().chain(job.files))?;
         // No file can be named that would stand in it.
         if let Some(cwd) = job.cwd.filter(|cwd| cwd.to_str().is_none()) {
             room.make_folder(cwd)?;
         }
-        let options =
-            Options { listener, faults: job.faults.to_vec(), keep_bodies: true, ..Options::default() };
-        let start = |script: &Script| self.runtime.block_on(MockApi::start(script.clone(), options));
-        let api = job.script.map(start).transpose()?;
-        let requests = self.requests(&job, api.as_ref())?;
-        let base_url = api.as_ref().map(MockApi::base_url);
-        let line = command_line(&room, base_url.as_deref()).map_err(RecordError::Unfit)?;
+        if let Some(mcp) = &job.mcp {
+            if api.is_none() && http.is_some() {
+                let reason = "an MCP server over HTTP stands beside the scripted API, and there is none";
+                return Err(RecordError::Unfit(reason.into()));
+            }
+            let (seen, reach) = room.mcp();
+            mcp.furnish(&reach, &seen, base_url.as_deref().unwrap_or_default())?;
+        }
         let masker = Masker::new(line.secrets.iter().map(String::as_str));
         if let Some(api) = &api {
             api.expect_credentials(line.credentials.clone());
@@ -228,11 +260,43 @@ impl Recorder<'_> {
             supervisor: prepared.supervisor,
             isolation,
             api,
+            http,
             requests,
             line,
             masker,
             partial,
         })
+    }
+
+    /// What the target asks instead of the real API.
+    fn start_api(
+        &self,
+        job: &Job<'_>,
+        room: &Room,
+        listener: Option<TcpListener>,
+        mcp: Option<Arc<HttpServers>>,
+    ) -> Result<Option<MockApi>, StartError> {
+        let _runtime = self.runtime.enter();
+        match job.api {
+            Api::Scripted(script) => {
+                let mut script = script.clone();
+                script.fill(&|text| room.fill(text));
+                let faults = job.faults.to_vec();
+                let options = Options { listener, faults, keep_bodies: true, mcp, ..Options::default() };
+                self.runtime.block_on(MockApi::start(script, options)).map(Some)
+            }
+            Api::Relayed(upstreams) => MockApi::relay(upstreams.clone(), listener).map(Some),
+            Api::Real => Ok(None),
+        }
+    }
+
+    /// Makes a room and takes it away again; the error says why there is none as it is demanded.
+    #[cfg(feature = "cli")]
+    pub(crate) fn try_room(&self, real_api: bool) -> Result<(), RecordError> {
+        let room = Room::new()?;
+        let demands = Demands { real_api, ..self.demands };
+        self.pool.prepare(demands, room.root(), self.disk_bytes)?;
+        Ok(())
     }
 
     /// What tells of requests, where a step of the user or the timers wait for one.
@@ -251,14 +315,19 @@ impl Recorder<'_> {
 impl<'r> Prepared<'r> {
     /// Starts the target and stays until nothing of it is left. `listener` sees its output as it comes.
     pub(crate) fn run(self, listener: &mut dyn Listener) -> Result<Ran<'r>, RecordError> {
-        let Self { mut facts, recorder, job, room, supervisor, api, partial, .. } = self;
+        let Self { mut facts, recorder, job, room, supervisor, api, partial, mut outlets, .. } = self;
+        if user::never_reads(job.steps) {
+            outlets.stdout = None;
+        }
         let backlog = Backlog::new()?;
         let live = Live::new(&backlog, &self.masker, partial.folder())?;
         let api_port = api.as_ref().map_or(0, |api| api.address().port());
         let (stdin, typing) = self.stdin;
         let has_first = self.line.first.is_some();
         let input = self.line.stdin.clone().filter(|_| !job.terminal);
-        facts.other.insert("started_at".into(), time::rfc3339(time::now()).into());
+        let secrets = matches!(job.api, Api::Relayed(_)).then(|| self.line.secrets.clone());
+        let launched_ms = mcp::now();
+        facts.other.insert("started_at".into(), time::rfc3339(launched_ms as i64).into());
         supervisor.launch(start(&job, self.line, &room, api_port), self.streams, stdin)?;
         // The journal counts from the start of the API, arrivals from the start of the target.
         let launched = Instant::now();
@@ -270,10 +339,11 @@ impl<'r> Prepared<'r> {
             steps: job.steps.to_vec(),
             stdin: typing,
             terminal: job.terminal,
+            relay: job.relay,
             requests: self.requests,
             cancel: recorder.stop.as_fd(),
         };
-        let watched = watch_and_hear(supervisor, self.outlets, watch, live, &backlog, listener)?;
+        let watched = watch_and_hear(supervisor, outlets, watch, live, &backlog, listener)?;
         let (supervisor, printed, captured) = match watched {
             (supervisor, Ok((printed, captured))) => (supervisor, printed, captured),
             (supervisor, Err(error)) => {
@@ -293,6 +363,7 @@ impl<'r> Prepared<'r> {
             None => f64::INFINITY,
         };
         let (isolation, keep_files, masker) = (self.isolation, job.keep_files, self.masker);
+        let (mcp, http) = (job.mcp, self.http);
         Ok(Ran {
             facts,
             captured,
@@ -301,9 +372,13 @@ impl<'r> Prepared<'r> {
             room,
             isolation,
             api,
+            mcp,
+            http,
+            launched_ms,
             target_started_ms,
             input,
             masker,
+            secrets,
             keep_files,
             partial,
         })
@@ -341,14 +416,26 @@ fn watch_and_hear(
 impl Ran<'_> {
     /// Ends the API and puts everything together that was observed.
     pub(crate) fn complete(self) -> Result<Recorded, RecordError> {
-        let Self { mut facts, captured, printed, recorder, room, isolation, masker, partial, .. } = self;
+        let Self { mut facts, captured, mut printed, recorder, room, isolation, mut masker, partial, .. } =
+            self;
         let is_scripted = self.api.is_some();
         let (journal, kept) = self.api.map(|api| recorder.runtime.block_on(api.finish())).unwrap_or_default();
+        if let Some(secrets) = self.secrets {
+            // What the target took from elsewhere is known once it was sent.
+            let learned: Vec<String> = kept.iter().flat_map(KeptExchange::credentials).collect();
+            if learned.iter().any(|value| !secrets.contains(value)) {
+                masker = Masker::new(secrets.iter().chain(&learned).map(String::as_str));
+                printed.mask(&masker, partial.folder())?;
+                facts.argv.iter_mut().for_each(|word| *word = masker.mask(word));
+                facts.other.values_mut().for_each(|value| masker.mask_value(value));
+            }
+        }
         let exchanges = Exchanges::new(&journal, kept, &masker, self.target_started_ms);
         let arrival = |(offset, time): &(u64, Duration)| json!([offset, milliseconds(*time)]);
+        let written = room.written();
         let observed: [(&str, Value); 12] = [
             ("arrivals", captured.arrivals.iter().map(arrival).collect()),
-            ("files", json!(room.written())),
+            ("files", json!(written)),
             ("leftovers", json!(captured.ended.leftovers)),
             ("listening", json!(captured.ended.listening)),
             ("outside", json!(captured.ended.outside)),
@@ -379,13 +466,37 @@ impl Ran<'_> {
         if is_scripted {
             facts.other.insert("served".into(), exchanges.served.into());
         }
+        if let Some(part) = &self.mcp {
+            let lead = facts.other.get("api_lead_ms").and_then(Value::as_f64).unwrap_or_default();
+            let since = match self.target_started_ms {
+                0.0 => f64::NEG_INFINITY,
+                after_first => self.launched_ms + after_first - lead,
+            };
+            let (_, reach) = room.mcp();
+            let mut seen = mcp::seen(part.servers, self.http.as_deref(), &reach, self.launched_ms, since);
+            for entry in &mut seen {
+                masker.mask_value(entry);
+            }
+            let served = facts.other.get("served").and_then(Value::as_array);
+            mcp::tie(&mut seen, served.map_or(&[], Vec::as_slice));
+            facts.other.insert("mcp".into(), seen.into());
+        }
+        if !captured.sent.entries.is_empty() {
+            let mut sent = Value::Array(captured.sent.entries.clone());
+            masker.mask_value(&mut sent);
+            facts.other.insert("sent".into(), sent);
+            if captured.sent.not_kept > 0 {
+                facts.other.insert("sent_not_kept".into(), captured.sent.not_kept.into());
+            }
+        }
         partial.check()?;
         if self.keep_files {
-            copy_written(&room, &partial.folder().join(KEPT_FILES), &masker)?;
+            copy_written(&room, &written, &partial.folder().join(KEPT_FILES), &masker)?;
         }
         let input = self.input.filter(|text| text.len() <= MOST_INPUT);
         let input = input.map(|text| masker.mask_bytes(text.into_bytes()));
         let recording = printed.recording(facts, partial.folder()).with_input(exchanges.bodies, input);
+        let recording = recording.with_answers(exchanges.answers);
         Ok(Recorded { captured, printed, journal, room, recording, masker, partial })
     }
 }
@@ -412,6 +523,12 @@ impl Recorded {
     }
 }
 
+/// The scripted MCP servers that are reached over HTTP, if there are any.
+fn http_servers(part: &McpPart<'_>) -> Option<Arc<HttpServers>> {
+    let over_http: Vec<_> = part.servers.iter().filter(|server| server.is_over_http()).cloned().collect();
+    (!over_http.is_empty()).then(|| Arc::new(HttpServers::new(over_http, mcp::Journal::in_memory())))
+}
+
 fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e5).round() / 100.0
 }
@@ -426,6 +543,10 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
     facts.env_public = line.public.iter().map(|(name, value)| (name.clone(), masker.mask(value))).collect();
     let templates = line.templates.iter().map(|(name, value)| (name.clone(), masker.mask(value).into()));
     facts.other.insert("env_templates".into(), Value::Object(templates.collect()));
+    if !line.file_templates.is_empty() {
+        let given = line.file_templates.iter().map(|(path, text)| (path.clone(), masker.mask(text).into()));
+        facts.other.insert("given".into(), Value::Object(given.collect()));
+    }
     facts.other.insert("cwd".into(), masker.mask(&cwd(job, room).to_string_lossy()).into());
     if job.terminal {
         let size = json!({"columns": terminal::COLUMNS, "rows": terminal::ROWS});
@@ -434,7 +555,7 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
         let digest = json!({"bytes": text.len(), "sha256": hex(&Sha256::hash(text.as_bytes()))});
         facts.other.insert("stdin".into(), digest);
     }
-    if job.script.is_some() {
+    if !matches!(job.api, Api::Real) {
         // It stands there from the start, so that whoever judges on the way knows that it will be known.
         facts.other.insert("served".into(), json!([]));
     }
@@ -446,6 +567,9 @@ fn known_facts(job: &Job<'_>, line: &CommandLine, room: &Room, masker: &Masker) 
 
 /// The target's working directory.
 fn cwd(job: &Job<'_>, room: &Room) -> PathBuf {
+    if let Some(own) = job.own_cwd {
+        return own.to_owned();
+    }
     let work = room.work();
     job.cwd.map_or_else(|| work.clone(), |cwd| work.join(cwd))
 }
@@ -469,14 +593,12 @@ fn start(job: &Job<'_>, line: CommandLine, room: &Room, api_port: u16) -> Start 
 /// The target's end of standard input, and the user's. Text that stands there from the start is a file, which no
 /// target can fail to read in time.
 fn stdin(job: &Job<'_>, line: &CommandLine) -> io::Result<(Option<OwnedFd>, Option<OwnedFd>)> {
-    let types = job.steps.iter().any(|step| matches!(step.action, Action::Type(_) | Action::CloseStdin));
-    if types {
-        let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let mut write = fs::File::from(write);
+    if job.relay.is_some() || job.steps.iter().any(|step| step.action.needs_stdin()) {
+        let (read, mut write) = io::pipe()?;
         if let Some(text) = &line.stdin {
             write.write_all(text.as_bytes())?;
         }
-        return Ok((Some(read), Some(write.into())));
+        return Ok((Some(read.into()), Some(write.into())));
     }
     let Some(text) = &line.stdin else { return Ok((None, None)) };
     let mut file = tempfile::tempfile()?;

@@ -1,11 +1,11 @@
 //! Removes directories whatever a target has made of them.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{IFlags, OFlags, ioctl_getflags, ioctl_setflags};
+use super::platform;
 
 /// Removes a directory with everything in it, however deep, however much, and whatever its permissions. What cannot be
 /// removed stays.
@@ -76,21 +76,9 @@ fn open_up(folder: &Path) {
 /// Removes something, and tries again without what forbids even its owner to change it or what it stands in.
 fn removed(path: &Path, remove: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     remove(path).or_else(|_| {
-        path.parent().into_iter().chain([path]).for_each(make_mutable);
+        path.parent().into_iter().chain([path]).for_each(platform::make_mutable);
         remove(path)
     })
-}
-
-/// Takes back `chattr +i` and `chattr +a`, which root can give a file.
-fn make_mutable(path: &Path) {
-    // A pipe would be waited for, and a link leads elsewhere.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let Ok(file) = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path) else {
-        return;
-    };
-    if let Ok(flags) = ioctl_getflags(&file) {
-        _ = ioctl_setflags(&file, flags.difference(IFlags::IMMUTABLE | IFlags::APPEND));
-    }
 }
 
 #[cfg(test)]
@@ -127,23 +115,5 @@ mod tests {
         std::os::unix::fs::symlink(folder.path().join("kept"), &link).unwrap();
         tree(&link);
         assert!(fs::symlink_metadata(&link).is_err() && folder.path().join("kept/file").exists());
-    }
-
-    #[test]
-    fn what_nobody_may_change_goes_too() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().join("top");
-        fs::create_dir_all(top.join("fixed/inner")).unwrap();
-        fs::write(top.join("fixed/file"), "x").unwrap();
-        let fix = |path: &Path| {
-            let file = File::open(path).unwrap();
-            ioctl_getflags(&file).and_then(|flags| ioctl_setflags(&file, flags | IFlags::IMMUTABLE))
-        };
-        let paths = ["fixed/file", "fixed/inner", "fixed"].map(|name| top.join(name));
-        // Only root may, and not on every file system.
-        let is_fixed = paths.iter().all(|path| fix(path).is_ok());
-        assert!(!is_fixed || fs::remove_file(top.join("fixed/file")).is_err());
-        tree(&top);
-        assert!(!top.exists());
     }
 }

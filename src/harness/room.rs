@@ -2,28 +2,18 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Read as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Once;
 
-use super::remove;
 use super::scratch::Scratch;
-use crate::text::hex;
-use hmac_sha256::Hash as Sha256;
-use rustix::fs::{Access, StatVfsMountFlags};
-use serde::Serialize;
+use super::written::{self, WrittenFile};
+use super::{mcp, platform, remove};
 
-/// A larger file is not read for its digest.
-const MOST_BYTES: u64 = 16 << 20;
 /// The directories of a room.
 const FOLDERS: [&str; 3] = ["home", "work", "tmp"];
-/// More files are not listed, and more directories not looked into.
-const MOST_FILES: usize = 1000;
-const MOST_FOLDERS: usize = 2000;
-/// No more than this is read of all files together: a file can be large and take no space.
-const MOST_READ: u64 = MOST_BYTES;
 /// What the directory of a room begins with.
 const PREFIX: &str = "clawgate-room-";
 
@@ -66,19 +56,6 @@ impl RoomFile {
     }
 }
 
-/// A file that a run made or changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct WrittenFile {
-    /// Its path in the room: `work/…`, `home/…` or `tmp/…`.
-    pub path: String,
-    pub bytes: u64,
-    /// The digest of its content, unless it is too large or no file.
-    pub sha256: Option<String>,
-    /// What it is instead of a file: `socket`, `pipe` or `link`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<&'static str>,
-}
-
 /// Why there is no room.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot make the clean room: {}: {source}", path.display())]
@@ -101,15 +78,20 @@ impl Room {
     }
 
     /// Makes the directories and the files, where the room is a file system of its own in that.
-    pub(crate) fn furnish(&mut self, inside: Option<OwnedFd>, files: &[RoomFile]) -> Result<(), RoomError> {
+    /// Of two files at one place the later one stands there.
+    pub(crate) fn furnish<'f>(
+        &mut self,
+        inside: Option<OwnedFd>,
+        files: impl IntoIterator<Item = &'f RoomFile> + Clone,
+    ) -> Result<(), RoomError> {
         if let Some(inside) = &inside {
-            self.reach = PathBuf::from(format!("/proc/self/fd/{}", inside.as_raw_fd()));
+            self.reach = platform::path_of(inside);
         }
         self.inside = inside;
         for folder in FOLDERS.map(|name| self.reach.join(name)) {
             fs::create_dir(&folder).map_err(|source| RoomError { path: folder, source })?;
         }
-        for file in files {
+        for file in files.clone() {
             let path = self.place(&file.path);
             write(&path, file).map_err(|source| RoomError { path, source })?;
         }
@@ -122,10 +104,12 @@ impl Room {
             }
         }
         let opened;
-        (self.before, opened) = self.list();
+        (self.before, opened) = written::list(&self.reach);
         // The target finds what it was given.
-        for (path, permissions) in opened.into_iter().rev() {
-            fs::set_permissions(&path, permissions).map_err(|source| RoomError { path, source })?;
+        for (path, mode) in opened.into_iter().rev() {
+            let path = self.reach.join(path);
+            let change = rustix::fs::chmod(&path, mode);
+            change.map_err(|source| RoomError { path, source: source.into() })?;
         }
         Ok(())
     }
@@ -150,6 +134,15 @@ impl Room {
         self.root.path()
     }
 
+    /// Fills in its places where a text names them.
+    pub(crate) fn fill(&self, text: &mut String) {
+        if text.contains('{') {
+            for (name, place) in [("{home}", self.home()), ("{work}", self.work()), ("{tmp}", self.tmp())] {
+                *text = text.replace(name, &place.to_string_lossy());
+            }
+        }
+    }
+
     /// Where a scenario's file is reached. A path cannot leave the room.
     pub(crate) fn place(&self, path: &str) -> PathBuf {
         let (base, rest) = match path.strip_prefix("~/") {
@@ -165,19 +158,17 @@ impl Room {
         fs::create_dir_all(&path).map_err(|source| RoomError { path, source })
     }
 
-    /// What was made or changed since the room was made. All of it can be read from then on.
-    pub(crate) fn written(&self) -> Vec<WrittenFile> {
-        let (mut files, _) = self.list();
-        files.retain(|file| !self.before.contains(file));
-        files
+    /// Where the files of scripted MCP servers are: as the target calls it, and as it is reached from here.
+    pub(crate) fn mcp(&self) -> (PathBuf, PathBuf) {
+        (self.root().join(mcp::FOLDER), self.reach.join(mcp::FOLDER))
     }
 
-    /// The files, and which of them had which permissions before they could be read.
-    fn list(&self) -> (Vec<WrittenFile>, Vec<(PathBuf, fs::Permissions)>) {
-        let mut list = List { root: &self.reach, files: Vec::new(), opened: Vec::new(), left: MOST_READ };
-        list.all();
-        list.files.sort_by(|a, b| a.path.cmp(&b.path));
-        (list.files, list.opened)
+    /// What was made or changed since the room was made. All of it can be read from then on. What scripted MCP servers
+    /// write is not the target's.
+    pub(crate) fn written(&self) -> Vec<WrittenFile> {
+        let (mut files, _) = written::list(&self.reach);
+        files.retain(|file| !self.before.contains(file) && !Path::new(&file.path).starts_with(mcp::FOLDER));
+        files
     }
 }
 
@@ -196,14 +187,8 @@ impl Drop for Room {
 /// Where rooms are made: in memory where there is enough of it, which saves most of what a room costs, unless the user
 /// names another place for temporary files.
 fn ground() -> PathBuf {
-    const MEMORY: &str = "/dev/shm";
-    const ENOUGH: u64 = 1 << 30;
-    let is_fit = rustix::fs::statvfs(MEMORY).is_ok_and(|system| {
-        let unfit = StatVfsMountFlags::NOEXEC | StatVfsMountFlags::RDONLY;
-        !system.f_flag.intersects(unfit) && system.f_bavail.saturating_mul(system.f_frsize) >= ENOUGH
-    }) && rustix::fs::access(MEMORY, Access::WRITE_OK).is_ok();
-    if std::env::var_os("TMPDIR").is_none() && is_fit {
-        return MEMORY.into();
+    if let Some(memory) = platform::memory().filter(|_| std::env::var_os("TMPDIR").is_none()) {
+        return memory;
     }
     let temporary = std::env::temp_dir();
     // Where a machine keeps its sockets, targets see nothing.
@@ -237,85 +222,6 @@ pub(crate) fn copy(source: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// The files of a room while they are listed.
-struct List<'r> {
-    root: &'r Path,
-    files: Vec<WrittenFile>,
-    /// What could not be read at first, with the permissions that it had.
-    opened: Vec<(PathBuf, fs::Permissions)>,
-    /// How much may still be read.
-    left: u64,
-}
-
-impl List<'_> {
-    fn all(&mut self) {
-        let mut folders = vec![self.root.to_owned()];
-        let mut count = 0;
-        while let Some(folder) = folders.pop() {
-            // A path that is longer than the system allows is not looked into.
-            for entry in self
-                .open_up(&folder, 0o700)
-                .and_then(|()| fs::read_dir(&folder))
-                .into_iter()
-                .flatten()
-                .flatten()
-            {
-                let Ok(kind) = entry.file_type() else { continue };
-                if kind.is_dir() {
-                    count += 1;
-                    if count < MOST_FOLDERS {
-                        folders.push(entry.path());
-                    }
-                } else if self.files.len() < MOST_FILES {
-                    let file = self.file(&entry, kind);
-                    self.files.push(file);
-                }
-            }
-        }
-    }
-
-    /// Lets its owner read something that he may not.
-    fn open_up(&mut self, path: &Path, least: u32) -> io::Result<()> {
-        let permissions = fs::symlink_metadata(path)?.permissions();
-        let mode = permissions.mode();
-        // Root reads everything as it is.
-        if mode & least != least && !rustix::process::geteuid().is_root() {
-            fs::set_permissions(path, fs::Permissions::from_mode(mode | least))?;
-            self.opened.push((path.to_owned(), permissions));
-        }
-        Ok(())
-    }
-
-    fn file(&mut self, entry: &fs::DirEntry, kind: fs::FileType) -> WrittenFile {
-        let path = entry.path();
-        let bytes = entry.metadata().map_or(0, |file| file.len());
-        let name = path.strip_prefix(self.root).unwrap_or(&path).to_string_lossy().into_owned();
-        let sha256 = (kind.is_file() && bytes <= MOST_BYTES.min(self.left)).then(|| {
-            self.left -= bytes;
-            self.open_up(&path, 0o400).and_then(|()| digest(fs::File::open(&path)?))
-        });
-        let kind = match kind {
-            kind if kind.is_socket() => Some("socket"),
-            kind if kind.is_fifo() => Some("pipe"),
-            kind if kind.is_symlink() => Some("link"),
-            _ => None,
-        };
-        WrittenFile { path: name, bytes, sha256: sha256.and_then(Result::ok), kind }
-    }
-}
-
-fn digest(file: fs::File) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    let mut block = vec![0; 64 << 10];
-    let mut file = file.take(MOST_BYTES);
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok(hex(&hash.finalize())),
-            length => hash.update(&block[..length]),
-        }
-    }
 }
 
 #[cfg(test)]

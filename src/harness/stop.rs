@@ -16,8 +16,8 @@ pub struct Stop {
 impl Stop {
     /// Nobody wants to stop yet.
     pub fn new() -> io::Result<Self> {
-        let (hear, say) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        Ok(Self { wanted: AtomicBool::new(false), hear, say: Mutex::new(Some(say)) })
+        let (hear, say) = io::pipe()?;
+        Ok(Self { wanted: AtomicBool::new(false), hear: hear.into(), say: Mutex::new(Some(say.into())) })
     }
 
     /// Asks everybody to stop.

@@ -4,10 +4,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::io::FdFlags;
+use rustix::pty::{grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{
     LocalModes, OptionalActions, OutputModes, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
 };
+
+use super::platform;
 
 /// The size that the target sees.
 pub(crate) const COLUMNS: u16 = 80;
@@ -20,7 +23,9 @@ pub(super) const END_OF_INPUT: u8 = 4;
 /// What is typed is not echoed and what is printed is not changed on its way, so that the recording has the bytes that
 /// the target wrote.
 pub(super) fn open() -> io::Result<(OwnedFd, OwnedFd)> {
-    let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    let screen = openpt(platform::OPEN_TERMINAL)?;
+    // Where the call above does not do that.
+    rustix::io::fcntl_setfd(&screen, FdFlags::CLOEXEC)?;
     grantpt(&screen)?;
     unlockpt(&screen)?;
     let name = ptsname(&screen, Vec::new())?;

@@ -106,6 +106,28 @@ pub(super) const fn hash_key(key: &[u8]) -> u32 {
     ((hash.rotate_left(5) ^ tail).wrapping_mul(MIX) >> 32) as u32
 }
 
+/// Whether two short texts are equal: names and words are, and a call would cost more than it compares.
+#[inline]
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    match one.len() {
+        0 => true,
+        8..=16 => {
+            one.first_chunk::<8>() == other.first_chunk::<8>()
+                && one.last_chunk::<8>() == other.last_chunk::<8>()
+        }
+        4..=7 => {
+            one.first_chunk::<4>() == other.first_chunk::<4>()
+                && one.last_chunk::<4>() == other.last_chunk::<4>()
+        }
+        2..=3 => one[..2] == other[..2] && one.last() == other.last(),
+        1 => one[0] == other[0],
+        _ => one == other,
+    }
+}
+
 /// One value of a [`Document`].
 #[derive(Debug, Clone, Copy)]
 pub struct Node<'a> {
@@ -160,8 +182,8 @@ impl<'a> Node<'a> {
         if entry.escaped {
             return self.text().is_some_and(|text| text == expected);
         }
-        self.document.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1)
-            == Some(expected.as_bytes())
+        let inside = self.document.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1);
+        inside.is_some_and(|inside| are_equal(inside, expected.as_bytes()))
     }
 
     /// The boolean, if this is one.
@@ -235,11 +257,24 @@ impl<'a> Node<'a> {
         self.members().find(|(key, _)| key.is_key(&name.text, name.hash)).map(|(_, value)| value)
     }
 
-    /// Whether this is a key with this name.
+    /// The place of this key in a list of names. It is looked for from `cursor` on, because lists mostly have the order of
+    /// the members.
     #[cfg(feature = "contracts")]
     #[inline]
-    pub(crate) fn is_name(self, name: &Name) -> bool {
-        self.is_key(&name.text, name.hash)
+    pub(crate) fn place_in<T>(self, list: &[T], cursor: usize, name: impl Fn(&T) -> &Name) -> Option<usize> {
+        let hash = self.entry().next;
+        let is_it = |item: &T| {
+            let name = name(item);
+            name.hash == hash && self.is_text(&name.text)
+        };
+        let (before, after) = list.split_at(cursor.min(list.len()));
+        match after.first() {
+            Some(next) if is_it(next) => Some(cursor),
+            _ => match after.iter().skip(1).position(&is_it) {
+                Some(place) => Some(cursor + 1 + place),
+                None => before.iter().position(is_it),
+            },
+        }
     }
 
     /// Tells this value from every other of the same document.

@@ -104,10 +104,23 @@ impl<'v> JsonView<'v> {
     /// Whether this is a number without a fraction, however it is written.
     pub(crate) fn is_integer(self) -> bool {
         match self {
-            Self::Scanned(node) if node.kind() == Kind::Number && !node.raw().contains(['.', 'e', 'E']) => {
+            Self::Scanned(node)
+                if node.kind() == Kind::Number
+                    && !node.raw().bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) =>
+            {
                 true
             }
             _ => self.float().is_some_and(|number| number.fract() == 0.0),
+        }
+    }
+
+    /// Whether this is a number that is not below zero.
+    #[inline]
+    pub(crate) fn is_not_negative(self) -> bool {
+        match self {
+            // Only a number that a double can hold is judged in its text; one below zero has its sign.
+            Self::Scanned(node) if !node.raw().starts_with('-') => true,
+            _ => self.float().is_some_and(|number| number >= 0.0),
         }
     }
 

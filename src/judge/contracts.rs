@@ -1,13 +1,14 @@
 //! The contracts that inputs are held against, each opened once.
 
-use std::cell::OnceCell;
 #[cfg(feature = "testing")]
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 #[cfg(feature = "testing")]
 use crate::document::VolatileEntry;
+use crate::outcome::Table;
 use crate::recording::Facts;
 use crate::schema::{self, Clause, Contract, ContractSet, Family, FileError};
 
@@ -19,8 +20,14 @@ pub(crate) const EVENTS_CONTRACT: &str = "claws-events";
 /// The contract of a Claude CLI that prints a message a line.
 const STREAM_CONTRACT: &str = "claude-stream-json";
 
+/// The contract of a Claude CLI that prints one document.
+const JSON_CONTRACT: &str = "claude-json";
+
 /// The contract of a Claude CLI that prints its answer for people.
 const TEXT_CONTRACT: &str = "claude-text";
+
+/// The contracts of the Claude CLI itself.
+pub(super) const OF_CLAUDE: [&str; 3] = [STREAM_CONTRACT, JSON_CONTRACT, TEXT_CONTRACT];
 
 /// The contract of claw that is left when none is recognised.
 pub(super) const WEAKEST_CONTRACT: &str = "claw-stdout";
@@ -35,7 +42,7 @@ pub struct Contracts {
         expect(dead_code, reason = "only runs name where a clause is found")
     )]
     chosen_at: String,
-    built_in: Vec<(&'static str, OnceCell<ContractSet>)>,
+    built_in: Vec<(&'static str, OnceLock<ContractSet>)>,
 }
 
 /// A contract and whether it was guessed from the shape of the output or the command, not named by the user or the
@@ -48,7 +55,7 @@ impl Contracts {
         Self {
             chosen: None,
             chosen_at: String::new(),
-            built_in: schema::built_in().map(|name| (name, OnceCell::new())).collect(),
+            built_in: schema::built_in().map(|name| (name, OnceLock::new())).collect(),
         }
     }
 
@@ -71,6 +78,11 @@ impl Contracts {
         }
     }
 
+    /// The built-in contract that a run promises.
+    pub(super) fn promised_by(&self, run: &schema::Run) -> Result<Option<&ContractSet>, FileError> {
+        run.contract.as_deref().map(|name| self.promised(name)).transpose()
+    }
+
     /// The contract that a flag of the command line asks for, else the one that the target promises. A flag only
     /// chooses within a family: another program may mean something else by it.
     fn asked_or_promised(&self, run: &schema::Run) -> Result<Option<&ContractSet>, FileError> {
@@ -87,6 +99,13 @@ impl Contracts {
     #[cfg(feature = "testing")]
     pub(crate) fn is_event_log(&self, facts: &Facts) -> Result<bool, FileError> {
         Ok(self.named(facts)?.is_some_and(|set| set.family() == Family::EventLog))
+    }
+
+    /// What the messages of a run mean that is none of the Claude dialect.
+    #[cfg(feature = "cli")]
+    pub(crate) fn outcome_of(&self, facts: &Facts) -> Result<Option<&Table>, FileError> {
+        let set = self.named(facts)?.filter(|set| set.family() != Family::Claude);
+        Ok(set.and_then(ContractSet::outcome).map(|(_, table)| table))
     }
 
     /// What differs from run to run by the contract that a target promises, and those that it extends.
@@ -108,6 +127,24 @@ impl Contracts {
     /// The built-in contract of streams, whatever was chosen.
     pub(super) fn of_streams(&self) -> Result<&ContractSet, FileError> {
         self.get(STREAM_CONTRACT)
+    }
+
+    /// What single messages of the Claude dialect mean, for a run that is held against this contract, and what else the contract
+    /// says of outcomes.
+    pub(super) fn dialect<'c>(
+        &'c self,
+        contract: Option<&'c ContractSet>,
+    ) -> Result<(&'c Table, Option<&'c Table>), FileError> {
+        let own = contract.and_then(ContractSet::outcome);
+        if let Some((contract, table)) = own
+            && OF_CLAUDE.contains(&contract.name())
+        {
+            return Ok((table, None));
+        }
+        let of_claude = self.of_streams()?.outcome().map(|(_, table)| table);
+        let of_claude =
+            of_claude.ok_or_else(|| FileError::whole(STREAM_CONTRACT, "says nothing of outcomes"))?;
+        Ok((of_claude, own.map(|(_, table)| table)))
     }
 
     fn get(&self, name: &str) -> Result<&ContractSet, FileError> {
@@ -192,10 +229,12 @@ impl Contracts {
         }
         let (name, detected) = match protocol {
             Protocol::ClaudeStream => (STREAM_CONTRACT, false),
-            Protocol::ClaudeJson => ("claude-json", false),
+            Protocol::ClaudeJson => (JSON_CONTRACT, false),
             Protocol::ClaudeText => (TEXT_CONTRACT, false),
             Protocol::ClawText => (WEAKEST_CONTRACT, false),
             Protocol::EventLog => (EVENTS_CONTRACT, false),
+            // Nobody reads an output so without a contract that describes it.
+            Protocol::AgentJson => return Ok(None),
             Protocol::ClawJson => {
                 let guess = schema::detect(document.map_or(&[], std::slice::from_ref), run)?;
                 let is_claw =

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::events::segments;
+use crate::events::{log_files, segments};
 use crate::recording::{Recording, RecordingError};
 use crate::text::trouble;
 
@@ -83,14 +83,14 @@ const MAX_DEPTH: usize = 64;
 ///
 /// A directory with a `recording.json` is one input. Any other stands for the recordings below it or, where there are
 /// none, for the `.ndjson`, `.jsonl` and `.json` files below it, in the order of their paths. The segments of a server's
-/// event log are one input.
+/// event log are one input, and so is an event log with what was rotated away from it.
 pub fn find(path: &Path) -> Result<Vec<Input>, InputError> {
     if path == Path::new("-") {
         return Ok(vec![Input { name: "-".into(), source: Source::Stdin }]);
     }
     let kind = fs::metadata(path).map_err(|source| InputError::Io { path: path.to_owned(), source })?;
     if !kind.is_dir() {
-        return Ok(vec![input(path, Source::File)]);
+        return Ok(vec![of_file(path)]);
     }
     if Recording::is_at(path) {
         return Ok(vec![input(path, Source::Recording)]);
@@ -105,8 +105,27 @@ pub fn find(path: &Path) -> Result<Vec<Input>, InputError> {
         }
     }
     let recordings = found.recordings.iter().map(|path| input(path, Source::Recording));
-    let files = found.files.iter().map(|path| input(path, Source::File));
+    let files = found.files.iter().map(|path| of_file(path));
     Ok(if found.recordings.is_empty() { files.collect() } else { recordings.collect() })
+}
+
+/// A file; with what was rotated away from it where it is an event log.
+fn of_file(path: &Path) -> Input {
+    match log_files(path) {
+        Ok(files) if files.len() > 1 && files.iter().any(|file| is_event_log(file)) => {
+            Input { name: path.display().to_string(), source: Source::Segments(files) }
+        }
+        // Whatever cannot be listed is said when the file itself is read.
+        _ => input(path, Source::File),
+    }
+}
+
+/// Whether a file begins as an event log does.
+fn is_event_log(path: &Path) -> bool {
+    let mut head = [0; 4096];
+    let read = crate::document::open(path).and_then(|mut file| io::Read::read(&mut file, &mut head));
+    let head = &head[..read.unwrap_or(0)];
+    head.trim_ascii_start().starts_with(b"{") && memchr::memmem::find(head, b"\"topic\":").is_some()
 }
 
 fn input(path: &Path, source: fn(PathBuf) -> Source) -> Input {

@@ -6,22 +6,26 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::classify::{Process, RunFacts, Verdict, classify_foreign, claude, claw};
+use crate::classify::{Process, Rows, RunFacts, Verdict, agent, classify_foreign, claude, claw};
 use crate::envelope::{Envelope, MAX_BYTES};
 use crate::events::{self, Profile};
-use crate::json::{Kind, Node, Problem};
+use crate::json::{JsonView, Kind, Node, Problem};
+use crate::outcome::{self, Signs};
 use crate::recording::{Exit, Facts, Recording, STDERR_HEAD};
 use crate::schema::{self, ContractSet, End, EventJudge, Family, FileError, Finding};
 use crate::stream_json::documented::{self, Run};
 use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
 
 use super::contracts::{Choice, WEAKEST_CONTRACT};
+use super::guess::{self, Guess};
 use super::inputs::named_after;
 use super::{Contracts, Protocol};
 
 /// Bytes looked at to tell what a bare output is, in steps of so many.
 const SNIFF: usize = 64 << 10;
 const SNIFF_STEP: usize = 4 << 10;
+/// Lines of a standard error that are tried as the start of a document.
+const MOST_STARTS: usize = 64;
 
 /// How to judge, and what is known besides what was recorded.
 #[derive(Debug, Clone)]
@@ -33,6 +37,8 @@ pub struct Options {
     pub background_disabled: Option<bool>,
     /// The reading that an event log is held to; without it the recording says, and else it is strict.
     pub profile: Option<Profile>,
+    /// The roles of peers that an event log does not tell of.
+    pub(crate) roles: Vec<(String, events::Role)>,
     /// How the output is to be read; without it the recording says, or the shape of the output does.
     pub protocol: Option<Protocol>,
     /// How the process ended, instead of what was recorded. A bare output's exit is assumed to be 0 without it, and
@@ -50,6 +56,7 @@ impl Default for Options {
             heuristics: true,
             background_disabled: None,
             profile: None,
+            roles: Vec::new(),
             protocol: None,
             exit: None,
             stderr: None,
@@ -128,7 +135,22 @@ pub struct Judge<'c> {
     run: schema::Run,
     /// Whether how to read it is told from the output's shape.
     is_guessed: bool,
+    /// How a run is read whose output does not look like that of an agent we know.
+    fallback: Option<Protocol>,
+    /// What the first lines told of whose they are.
+    origin: Origin,
     body: Body<'c>,
+}
+
+/// Whose output it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// It was said, or it is of the families that are told by their form.
+    Known,
+    /// The first lines look like those of another agent.
+    Guessed,
+    /// The first lines look like nobody's.
+    Unclear,
 }
 
 enum Body<'c> {
@@ -144,9 +166,24 @@ enum Body<'c> {
 /// The listeners of a stream: each sees every line once.
 struct Stream<'c> {
     reader: StreamReader,
+    listener: Listener<'c>,
+    contract: Option<(Choice<'c>, schema::Judge<'c>)>,
+}
+
+/// What hears the dialect of the Claude CLI; `own` is for a speaker of it that says some things in its own way.
+struct ClaudeListener<'c> {
     documented: documented::Reader,
     session: Session,
-    contract: Option<(Choice<'c>, schema::Judge<'c>)>,
+    signs: Signs<'c>,
+    own: Option<(&'c outcome::Table, outcome::Reader<'c>)>,
+}
+
+/// Who hears what a stream tells of its run.
+enum Listener<'c> {
+    /// The dialect of the Claude CLI.
+    Claude(Box<ClaudeListener<'c>>),
+    /// Another agent, whose contract says what its messages mean.
+    Agent(&'c outcome::Table, Box<outcome::Reader<'c>>),
 }
 
 impl<'c> Judge<'c> {
@@ -160,10 +197,17 @@ impl<'c> Judge<'c> {
         options
             .background_disabled
             .get_or_insert_with(|| facts.env("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS") == Some("1"));
-        let protocol = options.protocol.unwrap_or(protocol);
         let run = schema::Run::of(facts);
-        let body = Body::new(protocol, contracts, &options, &run)?;
-        Ok(Self { contracts, options, run, is_guessed: false, body })
+        let (is_guessed, origin) = (false, Origin::Known);
+        // Of a target that nobody knows and that promises nothing, the output may still tell.
+        let fallback =
+            (named.is_none() && options.protocol.is_none() && Family::from_name(&facts.target).is_none())
+                .then_some(protocol);
+        let body = match fallback {
+            Some(_) => Body::Unknown(None, Vec::new()),
+            None => Body::new(options.protocol.unwrap_or(protocol), contracts, &options, &run)?,
+        };
+        Ok(Self { contracts, options, run, is_guessed, fallback, origin, body })
     }
 
     /// A judge of an output of which nothing is known but its name, if it has one. One that is named after a command of
@@ -175,7 +219,8 @@ impl<'c> Judge<'c> {
             None => Body::Unknown(name.map(Path::to_owned), Vec::new()),
         };
         let is_guessed = options.protocol.is_none();
-        Self { contracts, options: options.clone(), run, is_guessed, body }
+        let (options, origin) = (options.clone(), Origin::Known);
+        Self { contracts, options, run, is_guessed, fallback: None, origin, body }
     }
 
     /// Whether the output is one document rather than a stream.
@@ -190,6 +235,16 @@ impl<'c> Judge<'c> {
         matches!(&self.body, Body::Document(_, bytes) if Envelope::outline(bytes, 0, &mut |_| {}).value.is_some())
     }
 
+    /// How many messages ended the run so far, by the contract of another agent than the Claude CLI.
+    #[cfg(feature = "testing")]
+    pub(crate) fn ends(&self) -> Option<u64> {
+        let Body::Stream(stream) = &self.body else { return None };
+        match &stream.listener {
+            Listener::Agent(_, reader) => Some(reader.ends()),
+            Listener::Claude(_) => None,
+        }
+    }
+
     /// Reads the next bytes of the output. `watch` sees each line of a stream as it ends.
     pub fn push(&mut self, mut chunk: &[u8], watch: &mut dyn FnMut(&Line<'_>)) {
         while let Body::Unknown(_, start) = &mut self.body {
@@ -200,23 +255,45 @@ impl<'c> Judge<'c> {
             let step = (SNIFF_STEP - start.len() % SNIFF_STEP).min(chunk.len());
             start.extend_from_slice(&chunk[..step]);
             chunk = &chunk[step..];
-            // A live stream is not held back: the first line is enough.
-            let has_line = start.trim_ascii_start().iter().any(|byte| matches!(byte, b'\n' | b'\r'));
-            if has_line || start.len() >= SNIFF {
-                self.recognise(watch);
+            // A live stream is not held back: the first line is enough, unless it only opens a document.
+            let mut lines = start.trim_ascii_start().split(|byte| matches!(byte, b'\n' | b'\r'));
+            let opens = matches!(lines.next().unwrap_or_default().trim_ascii_end(), b"{" | b"[");
+            if (lines.next().is_some() && !opens) || start.len() >= SNIFF {
+                self.recognise(None, watch);
             }
         }
         self.body.push(chunk, watch);
     }
 
-    /// Decides what a bare output is.
-    fn recognise(&mut self, watch: &mut dyn FnMut(&Line<'_>)) {
+    /// Decides what a bare output is. `stderr` is what came with an output that is over.
+    fn recognise(&mut self, stderr: Option<&[u8]>, watch: &mut dyn FnMut(&Line<'_>)) {
         let Body::Unknown(name, start) = &mut self.body else { return };
         let (name, start) = (name.take(), std::mem::take(start));
-        let protocol = Protocol::detect(name.as_deref(), &start).fitting(self.contracts.chosen());
-        self.body =
-            Body::new(protocol, self.contracts, &self.options, &self.run).unwrap_or_else(Body::Failed);
+        self.body = self.told_by(name.as_deref(), &start, stderr).unwrap_or_else(Body::Failed);
         self.body.push(&start, watch);
+    }
+
+    fn told_by(
+        &mut self,
+        name: Option<&Path>,
+        start: &[u8],
+        stderr: Option<&[u8]>,
+    ) -> Result<Body<'c>, FileError> {
+        let mut protocol = self.fallback.unwrap_or_else(|| Protocol::detect(name, start));
+        if let Some(chosen) = self.contracts.chosen() {
+            protocol = protocol.fitting(Some(chosen));
+        } else if protocol != Protocol::EventLog {
+            match guess::contract_of(start, stderr)? {
+                Guess::Agent(name) => {
+                    self.run.contract = Some(name.to_owned());
+                    (self.is_guessed, self.origin) = (true, Origin::Guessed);
+                    protocol = protocol.fitting(self.contracts.promised_by(&self.run)?);
+                }
+                Guess::Nobody if self.fallback.is_none() => self.origin = Origin::Unclear,
+                Guess::Nobody | Guess::Ours => {}
+            }
+        }
+        Body::new(protocol, self.contracts, &self.options, &self.run)
     }
 
     /// Begins another segment of an event log; its first line is the one with this number.
@@ -233,15 +310,22 @@ impl<'c> Judge<'c> {
         mut ending: Ending<'_>,
         watch: &mut dyn FnMut(&Line<'_>),
     ) -> Result<Judgement, FileError> {
-        self.recognise(watch);
-        let Self { contracts, options, run, is_guessed, body } = self;
-        ending.exit = options.exit.clone().or(ending.exit);
-        ending.stderr = options.stderr.clone().unwrap_or(ending.stderr);
+        ending.exit = self.options.exit.clone().or(ending.exit);
+        ending.stderr = self.options.stderr.clone().unwrap_or(ending.stderr);
         ending.stderr.truncate(STDERR_HEAD);
+        self.recognise(Some(&ending.stderr), watch);
+        let Self { contracts, options, run, is_guessed, origin, body, .. } = self;
         match body {
-            Body::Stream(stream) => Ok(stream.finish(&options, &ending, watch)),
+            Body::Stream(stream) => {
+                let mut judgement = stream.finish(&options, &ending, origin == Origin::Unclear, watch);
+                judgement.contract_detected = origin == Origin::Guessed;
+                Ok(judgement)
+            }
             Body::Document(protocol, bytes) => {
-                judge_document(protocol, &bytes, contracts, &options, &run, &ending, is_guessed)
+                let mut judgement =
+                    judge_document(protocol, &bytes, contracts, &options, &run, &ending, is_guessed)?;
+                judgement.contract_detected |= origin == Origin::Guessed;
+                Ok(judgement)
             }
             Body::Log(set, profile, judge) => {
                 let (findings, summary) = judge.finish(&mut ());
@@ -272,19 +356,15 @@ impl<'c> Body<'c> {
         Ok(match protocol {
             Protocol::EventLog => {
                 let (set, profile) = (contracts.of_events()?, options.profile.unwrap_or_default());
-                let judge = EventJudge::new(set, profile, events::Limits::default());
+                let mut judge = EventJudge::new(set, profile, events::Limits::default());
+                judge.assign(&options.roles);
                 Self::Log(set, profile, Box::new(judge))
             }
             Protocol::ClaudeStream => {
-                let settings = documented::Settings {
-                    heuristics: options.heuristics,
-                    background_disabled: options.background_disabled.unwrap_or(false),
-                };
                 let choice = contracts.choose(protocol, run, None)?;
                 Self::Stream(Box::new(Stream {
                     reader: StreamReader::new(options.limits),
-                    documented: documented::Reader::new(settings, options.limits),
-                    session: Session::new(options.limits),
+                    listener: Listener::of(choice.map(|(set, _)| set), contracts, options)?,
                     contract: choice.map(|choice| (choice, choice.0.begin(run))),
                 }))
             }
@@ -300,8 +380,8 @@ impl<'c> Body<'c> {
                 bytes.extend_from_slice(&chunk[..room]);
             }
             Self::Stream(stream) => {
-                let Stream { reader, documented, session, contract } = &mut **stream;
-                reader.push(chunk, &mut |line| hear(line, documented, session, contract, watch));
+                let Stream { reader, listener, contract } = &mut **stream;
+                reader.push(chunk, &mut |line| hear(line, listener, contract, watch));
             }
             Self::Log(_, _, judge) => judge.push(chunk, &mut ()),
             Self::Unknown(..) | Self::Failed(_) => {}
@@ -312,13 +392,23 @@ impl<'c> Body<'c> {
 /// Lets every listener see a line.
 fn hear(
     line: &Line<'_>,
-    documented: &mut documented::Reader,
-    session: &mut Session,
+    listener: &mut Listener<'_>,
     contract: &mut Option<(Choice<'_>, schema::Judge<'_>)>,
     watch: &mut dyn FnMut(&Line<'_>),
 ) {
-    documented.line(line);
-    session.line(line);
+    match listener {
+        Listener::Claude(listeners) => {
+            listeners.documented.line(line);
+            listeners.session.line(line);
+            if let Some(message) = line.message() {
+                listeners.signs.message(JsonView::Scanned(message.root()), message.line);
+            }
+            if let Some((_, own)) = &mut listeners.own {
+                own.line(line);
+            }
+        }
+        Listener::Agent(_, reader) => reader.line(line),
+    }
     if let Some((_, contract)) = contract {
         contract.line(line);
     }
@@ -334,25 +424,94 @@ fn with_process<T>(ending: &Ending<'_>, exit: &Exit, decide: impl FnOnce(&Proces
     decide(&process)
 }
 
-impl Stream<'_> {
-    fn finish(self, options: &Options, ending: &Ending<'_>, watch: &mut dyn FnMut(&Line<'_>)) -> Judgement {
-        let Self { reader, mut documented, mut session, mut contract } = self;
-        let summary =
-            reader.finish(&mut |line| hear(line, &mut documented, &mut session, &mut contract, watch));
-        session.finish();
+impl<'c> Listener<'c> {
+    /// The listener for a stream that is held against a contract.
+    fn of(
+        contract: Option<&'c ContractSet>,
+        contracts: &'c Contracts,
+        options: &Options,
+    ) -> Result<Self, FileError> {
+        let reader = |table| (table, outcome::Reader::new(table, options.limits));
+        let is_claude = contract.is_none_or(|set| set.family() == Family::Claude);
+        if let Some((_, table)) = contract.and_then(ContractSet::outcome).filter(|_| !is_claude) {
+            let (table, reader) = reader(table);
+            return Ok(Self::Agent(table, Box::new(reader)));
+        }
+        let (rows, own) = contracts.dialect(contract.filter(|_| is_claude))?;
+        let settings = documented::Settings {
+            heuristics: options.heuristics,
+            background_disabled: options.background_disabled.unwrap_or(false),
+        };
+        Ok(Self::Claude(Box::new(ClaudeListener {
+            documented: documented::Reader::new(settings, options.limits),
+            session: Session::new(options.limits),
+            signs: Signs::new(rows),
+            own: own.map(reader),
+        })))
+    }
+
+    /// What became of the run, and what was told of it.
+    fn conclude(
+        self,
+        is_foreign: bool,
+        options: &Options,
+        ending: &Ending<'_>,
+        lines: u64,
+    ) -> (Verdict, Option<Run>, Session) {
         let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
-        // Another agent's stream has no messages that a verdict could rest on.
-        let is_foreign = contract.as_ref().is_some_and(|((set, _), _)| set.family() != Family::Claude);
-        let verdict = with_process(ending, &exit, |process| {
-            if is_foreign {
-                classify_foreign(process, summary.lines)
-            } else {
-                claude::classify(&session, process, summary.lines, options.heuristics)
+        match self {
+            Self::Agent(table, reader) => {
+                let told = reader.finish();
+                let verdict = with_process(ending, &exit, |process| {
+                    agent::classify(table, &told, process, lines, options.heuristics)
+                });
+                (verdict, None, told.session)
             }
-        });
-        let run = documented.finish(&exit, &ending.stderr, ending.duration_ms);
+            Self::Claude(listeners) => {
+                let ClaudeListener { documented, mut session, signs, own } = *listeners;
+                session.finish();
+                let (table, hits) = signs.finish();
+                let rows = Rows { table, hits: &hits };
+                let verdict = with_process(ending, &exit, |process| {
+                    // Another agent's stream has no messages that a verdict could rest on.
+                    if is_foreign {
+                        classify_foreign(process, lines)
+                    } else {
+                        let verdict = claude::classify(&session, rows, process, lines, options.heuristics);
+                        match own {
+                            Some((table, reader)) => agent::cause(table, &reader.finish(), process, verdict),
+                            None => verdict,
+                        }
+                    }
+                });
+                let run = documented.finish(&exit, &ending.stderr, ending.duration_ms);
+                (verdict, Some(run), session)
+            }
+        }
+    }
+}
+
+impl Stream<'_> {
+    /// Ends the stream; `is_unclear` says that its first lines look like nobody's.
+    fn finish(
+        self,
+        options: &Options,
+        ending: &Ending<'_>,
+        is_unclear: bool,
+        watch: &mut dyn FnMut(&Line<'_>),
+    ) -> Judgement {
+        let Self { reader, mut listener, mut contract } = self;
+        let summary = reader.finish(&mut |line| hear(line, &mut listener, &mut contract, watch));
+        let is_foreign = contract.as_ref().is_some_and(|((set, _), _)| set.family() != Family::Claude);
+        let (mut verdict, mut run, session) = listener.conclude(is_foreign, options, ending, summary.lines);
         let (mut name, mut findings) = (None, Vec::new());
-        if let Some(((set, _), mut judge)) = contract {
+        let strange = if is_unclear { guess::strange_kinds(&session) } else { Vec::new() };
+        if !strange.is_empty() {
+            // Nothing that a Claude CLI promises can be asked of it.
+            let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
+            verdict = with_process(ending, &exit, |process| agent::unknown_agent(&strange, process));
+            run = None;
+        } else if let Some(((set, _), mut judge)) = contract {
             judge.end_of_stream(&summary);
             findings = judge.finish(&ending.of_contract(None));
             name = Some(set.name().to_owned());
@@ -361,7 +520,7 @@ impl Stream<'_> {
             contract: name,
             contract_detected: false,
             verdict: Some(verdict),
-            run: Some(run),
+            run,
             findings,
             session: Some(session),
             summary: Some(summary),
@@ -379,12 +538,22 @@ fn judge_document(
     ending: &Ending<'_>,
     is_guessed: bool,
 ) -> Result<Judgement, FileError> {
+    if protocol == Protocol::AgentJson {
+        return judge_agent_document(bytes, contracts, options, run, ending);
+    }
     let mut session = (protocol == Protocol::ClaudeJson).then(|| Session::new(options.limits));
+    let mut signs = match protocol {
+        Protocol::ClaudeJson => {
+            let promised = contracts.choose(protocol, run, None)?.map(|(set, _)| set);
+            Some(Signs::new(contracts.dialect(promised.filter(|set| set.family() == Family::Claude))?.0))
+        }
+        _ => None,
+    };
     // The verdict on a claw carries whole texts of its document; that on a Claude CLI has them from its session.
     let longest = if session.is_some() { 1 << 10 } else { usize::MAX };
     let envelope = Envelope::outline(bytes, longest, &mut |root| {
         if let Some(session) = &mut session {
-            see_messages(root, session);
+            see_messages(root, session, signs.as_mut());
         }
     });
     if let Some(session) = &mut session {
@@ -395,14 +564,17 @@ fn judge_document(
         };
         if envelope.flaws.iter().any(|flaw| is_spoilt(flaw.kind)) {
             *session = Session::new(options.limits);
+            signs.iter_mut().for_each(Signs::clear);
         }
         session.finish();
         session.cut = envelope.flaws.iter().any(|flaw| flaw.kind == Problem::Truncated);
     }
     let lines = u64::from(!bytes.trim_ascii().is_empty());
     let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
-    let mut verdict = with_process(ending, &exit, |process| match (protocol, &session) {
-        (_, Some(session)) => claude::classify(session, process, lines, options.heuristics),
+    let seen = signs.map(Signs::finish);
+    let rows = seen.as_ref().map(|(table, hits)| Rows { table, hits });
+    let mut verdict = with_process(ending, &exit, |process| match (protocol, session.as_ref().zip(rows)) {
+        (_, Some((session, rows))) => claude::classify(session, rows, process, lines, options.heuristics),
         (Protocol::ClawText, _) => claw::classify_text(&envelope, &String::from_utf8_lossy(bytes), process),
         (Protocol::ClawJson, _) => claw::classify_json(&envelope, process),
         _ => claude::classify_text(&String::from_utf8_lossy(bytes), process, options.heuristics),
@@ -429,6 +601,62 @@ fn judge_document(
         summary: None,
         log: None,
     })
+}
+
+/// Judges the document of an agent whose contract says what it means.
+fn judge_agent_document(
+    bytes: &[u8],
+    contracts: &Contracts,
+    options: &Options,
+    run: &schema::Run,
+    ending: &Ending<'_>,
+) -> Result<Judgement, FileError> {
+    let Some((set, _)) = contracts.choose(Protocol::AgentJson, run, None)? else {
+        return Err(FileError::whole("", "no contract describes the document"));
+    };
+    let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
+    let lines = u64::from(!bytes.trim_ascii().is_empty());
+    let mut told = None;
+    let mut reader = set.outcome().map(|(_, table)| (table, outcome::Reader::new(table, options.limits)));
+    let mut read = |bytes: &[u8]| {
+        Envelope::outline(bytes, usize::MAX, &mut |root| {
+            if let Some((_, reader)) = &mut reader {
+                reader.message(JsonView::Scanned(root), 1);
+            }
+        })
+    };
+    let envelope = read(bytes);
+    // One that was printed to the wrong place says what became of the run all the same.
+    if let Some(misplaced) = misplaced_document(&ending.stderr).filter(|_| lines == 0) {
+        read(misplaced);
+    }
+    let verdict = with_process(ending, &exit, |process| match reader.take() {
+        Some((table, reader)) => {
+            let told = told.insert(reader.finish());
+            told.session.cut = envelope.flaws.iter().any(|flaw| flaw.kind == Problem::Truncated);
+            agent::classify(table, told, process, lines, options.heuristics)
+        }
+        None => classify_foreign(process, lines),
+    });
+    Ok(Judgement {
+        contract: Some(set.name().to_owned()),
+        contract_detected: false,
+        verdict: Some(verdict),
+        run: None,
+        findings: schema::judge_read(set, run, &envelope, bytes, &ending.of_contract(Some(bytes))),
+        session: told.map(|told| told.session),
+        summary: None,
+        log: None,
+    })
+}
+
+/// The JSON object that stands at the end of a standard error.
+fn misplaced_document(stderr: &[u8]) -> Option<&[u8]> {
+    let end = stderr.trim_ascii_end();
+    let starts = memchr::memmem::find_iter(end, b"\n{").map(|at| at + 1);
+    let starts = end.starts_with(b"{").then_some(0).into_iter().chain(starts);
+    let is_object = |at: &usize| serde_json::from_slice::<serde_json::Map<_, _>>(&end[*at..]).is_ok();
+    starts.take(MOST_STARTS).find(is_object).map(|at| &end[at..])
 }
 
 /// What is wrong with the messages of `--output-format json --verbose`: they are those of a stream, in one list. A bad end
@@ -460,10 +688,16 @@ fn listed_messages(
 }
 
 /// Shows a session the result document that it printed: one result, or an array of messages.
-fn see_messages(root: Node<'_>, session: &mut Session) {
+fn see_messages(root: Node<'_>, session: &mut Session, mut signs: Option<&mut Signs<'_>>) {
+    let mut see = |message| {
+        session.nested_message(message, 1);
+        if let Some(signs) = &mut signs {
+            signs.message(JsonView::Scanned(message), 1);
+        }
+    };
     match root.kind() {
-        Kind::Object => session.nested_message(root, 1),
-        Kind::Array => root.items().for_each(|message| session.nested_message(message, 1)),
+        Kind::Object => see(root),
+        Kind::Array => root.items().for_each(see),
         _ => {}
     }
 }

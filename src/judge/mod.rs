@@ -14,6 +14,7 @@
 //! ```
 
 mod contracts;
+mod guess;
 mod inputs;
 #[expect(clippy::module_inception, reason = "the judge is what this module is about")]
 mod judge;

@@ -25,6 +25,8 @@ pub enum Protocol {
     ClawJson,
     /// `claw` in text mode: only the exit code has a contract.
     ClawText,
+    /// The document of another agent, whose contract says what it means.
+    AgentJson,
     /// A log of the claws event protocol, which is no run and has no verdict.
     EventLog,
 }
@@ -40,11 +42,13 @@ impl Protocol {
             Some(family) => family,
         };
         let is_claw = family == Family::Claw;
+        let is_document = named.is_some_and(ContractSet::describes_document);
         let format =
             output_format(&facts.argv).or_else(|| facts.env("CLAW_OUTPUT_FORMAT").filter(|_| is_claw));
         let asks_for_text = facts.other.get(OUTPUT).is_some_and(|output| output == TEXT);
         match format {
             _ if family == Family::EventLog => Self::EventLog,
+            _ if is_document && !asks_for_text => Self::AgentJson,
             // A wrong case still says what the user wanted.
             Some(format) if is_claw && format.eq_ignore_ascii_case("json") => Self::ClawJson,
             _ if is_claw => Self::ClawText,
@@ -106,6 +110,7 @@ impl Protocol {
         match contract.protocol() {
             schema::Protocol::Stream => Self::ClaudeStream,
             schema::Protocol::Events => Self::EventLog,
+            schema::Protocol::Document if contract.describes_document() => Self::AgentJson,
             schema::Protocol::Document if contract.family() == Family::Claude => Self::ClaudeJson,
             schema::Protocol::Document if matches!(self, Self::ClaudeStream | Self::EventLog) => {
                 Self::ClawJson
@@ -117,7 +122,7 @@ impl Protocol {
 
     /// Whether the output is one document rather than a stream.
     pub fn is_document(self) -> bool {
-        matches!(self, Self::ClaudeJson | Self::ClaudeText | Self::ClawJson | Self::ClawText)
+        !matches!(self, Self::ClaudeStream | Self::EventLog)
     }
 }
 

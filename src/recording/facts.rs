@@ -9,7 +9,7 @@ pub const SCHEMA_VERSION: u64 = 1;
 
 /// What is known of a run besides the bytes it printed.
 ///
-/// Only `target`, `target_version`, `scenario` and `exit` are required. Fields of parts that read them themselves
+/// Only `target`, `scenario` and `exit` are required; a version that is not there is not known. Fields of parts that read them themselves
 /// (`requests`, `served`, `arrivals`, `files`, …), and those that this version does not know, are kept in
 /// [`other`](Self::other) and written back unchanged.
 #[derive(Debug, Clone, Default)]
@@ -72,7 +72,10 @@ impl Facts {
         }
         Ok(Self {
             target: required_text(&mut fields, "target")?,
-            target_version: required_text(&mut fields, "target_version")?,
+            target_version: match fields.get("target_version") {
+                Some(_) => required_text(&mut fields, "target_version")?,
+                None => String::new(),
+            },
             scenario: required_text(&mut fields, "scenario")?,
             exit: match fields.shift_remove("exit") {
                 Some(exit) => Exit::from_value(&exit).map_err(|reason| shape("exit", &reason))?,

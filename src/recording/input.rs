@@ -11,6 +11,8 @@ use crate::text::Masked;
 
 /// The folder of a recording that holds the bodies of requests.
 const BODIES: &str = "requests";
+/// The folder of a recording that holds what a real API answered.
+const ANSWERS: &str = "answers";
 /// The file of a recording that holds the standard input.
 pub(crate) const STDIN: &str = "stdin";
 /// A larger body or standard input is not kept.
@@ -25,12 +27,14 @@ pub(super) enum Input {
         /// By the place of their request in the list.
         bodies: Vec<Option<Vec<u8>>>,
         stdin: Option<Vec<u8>>,
+        /// What a real API answered, by the place of its request in the list.
+        answers: Vec<Option<Vec<u8>>>,
     },
 }
 
 impl Default for Input {
     fn default() -> Self {
-        Self::Memory { bodies: Vec::new(), stdin: None }
+        Self::Memory { bodies: Vec::new(), stdin: None, answers: Vec::new() }
     }
 }
 
@@ -65,8 +69,37 @@ impl Recording {
         if let Some(Value::Object(told)) = self.facts.other.get_mut("stdin") {
             told.insert("file".into(), stdin.as_ref().map(|_| STDIN).into());
         }
-        self.input = Input::Memory { bodies, stdin };
+        self.input = Input::Memory { bodies, stdin, answers: Vec::new() };
         self
+    }
+
+    /// The same recording with the bodies of answers that a real API gave, in the order of the list `requests`. The list
+    /// `served` names the files that they are saved as.
+    #[cfg(feature = "testing")]
+    #[must_use]
+    pub(crate) fn with_answers(mut self, bodies: Vec<Option<Vec<u8>>>) -> Self {
+        if let Some(Value::Array(served)) = self.facts.other.get_mut("served") {
+            for answer in served.iter_mut().filter_map(Value::as_object_mut) {
+                let request = answer.get("request").and_then(Value::as_u64).unwrap_or(u64::MAX) as usize;
+                if bodies.get(request).is_some_and(Option::is_some) {
+                    answer.insert("answer".into(), format!("{ANSWERS}/{request:03}").into());
+                }
+            }
+        }
+        if let Input::Memory { answers, .. } = &mut self.input {
+            *answers = bodies;
+        }
+        self
+    }
+
+    /// The body of an answer that a real API gave, by the place of its request in the list `requests`; none where it was
+    /// not kept. Secrets are masked.
+    #[cfg(feature = "testing")]
+    pub(crate) fn answer_body(&self, request: usize) -> io::Result<Option<Vec<u8>>> {
+        match &self.input {
+            Input::Memory { answers, .. } => Ok(answers.get(request).cloned().flatten()),
+            Input::Folder(folder) => read(&folder.join(ANSWERS).join(format!("{request:03}"))),
+        }
     }
 
     /// Takes the bodies away, and what names them.
@@ -89,6 +122,14 @@ impl Recording {
                 fs::create_dir_all(folder.join(BODIES))?;
             }
             fs::write(folder.join(name), body)?;
+        }
+        if let Input::Memory { answers, .. } = &self.input {
+            for (at, answer) in
+                answers.iter().enumerate().filter_map(|(at, answer)| Some((at, answer.as_ref()?)))
+            {
+                fs::create_dir_all(folder.join(ANSWERS))?;
+                fs::write(folder.join(ANSWERS).join(format!("{at:03}")), answer)?;
+            }
         }
         if let (Some(name), Some(text)) = (stdin_file(&self.facts), self.stdin()?) {
             fs::write(folder.join(name), text)?;

@@ -1,6 +1,7 @@
 //! Asking the Messages API.
 
 use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -8,6 +9,8 @@ use serde_json::Value;
 use super::answer::{Answer, Step};
 use super::{World, http};
 
+/// The kind of failure of an answer that was broken off by who asked for it.
+pub(super) const BROKEN_OFF: &str = "broken-off";
 /// More of an error's body says no more.
 const MOST_BODY: u64 = 1 << 20;
 
@@ -49,12 +52,12 @@ impl Api {
         Self { base, key, patience: None }
     }
 
-    /// Asks once, and listens to the stream.
+    /// Asks once, and listens to the stream until that breaks it off.
     pub(super) fn ask(
         &self,
         body: &Value,
         agent: Option<&str>,
-        listen: &mut dyn FnMut(StreamPart<'_>),
+        listen: &mut dyn FnMut(StreamPart<'_>) -> ControlFlow<()>,
     ) -> Result<Answer, Failure> {
         let mut headers =
             vec![("anthropic-version", "2023-06-01"), ("x-api-key", self.key.as_deref().unwrap_or(""))];
@@ -87,16 +90,20 @@ impl Api {
                 return Err(Failure::new("malformed", message, answer.request_id));
             };
             events += 1;
-            listen(StreamPart::Event(&event));
+            let mut heard = listen(StreamPart::Event(&event));
             match answer.event(&event) {
                 // Whatever becomes of the connection: nothing is missing.
                 Step::Quiet if answer.is_complete => break,
                 Step::Quiet => {}
-                Step::Block(block) => listen(StreamPart::Block(&answer, &block)),
+                Step::Block(_) if heard.is_break() => {}
+                Step::Block(block) => heard = listen(StreamPart::Block(&answer, &block)),
                 Step::Error(error) => {
                     let part = |key: &str| error[key].as_str().unwrap_or("unknown").to_owned();
                     return Err(Failure::new(&part("type"), &part("message"), answer.request_id));
                 }
+            }
+            if heard.is_break() {
+                return Err(Failure::new(BROKEN_OFF, "broken off", answer.request_id));
             }
         }
         let message = match (answer.is_complete, events) {

@@ -13,6 +13,7 @@ mod claude;
 mod claw;
 mod http;
 mod interrupt;
+mod live_worker;
 mod misbehaviour;
 mod process;
 mod worker;
@@ -77,7 +78,10 @@ pub(crate) fn perform(role: &str) -> u8 {
         "claw-flat" => claw::flat(&world),
         "claw-1.0" => claw::nested(&world, "1.0"),
         "claw-2.0" => claw::nested(&world, "2.0"),
-        "worker" => worker::main(&world),
+        "worker" => match world.variable("CLAWS_SOCKET") {
+            Some(socket) => live_worker::main(&world, &socket),
+            None => worker::main(&world),
+        },
         other => {
             complain(&format!("{ACT_AS}={other}: expected claude, claw-flat, claw-1.0, claw-2.0 or worker"));
             2

@@ -27,6 +27,11 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
     }
     let mut file = tempfile::Builder::new().prefix(".clawgate-").tempfile_in(folder)?;
     file.write_all(text.as_bytes())?;
+    place(file, path)
+}
+
+/// Puts a document that was written elsewhere in the same folder in its place, all at once.
+pub(super) fn place(file: tempfile::NamedTempFile, path: &Path) -> io::Result<()> {
     file.as_file().sync_data()?;
     set_mode(file.as_file(), path)?;
     file.persist(path).map_err(|error| error.error)?;

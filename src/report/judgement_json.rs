@@ -54,7 +54,7 @@ mod erased {
 }
 
 fn session_json(session: &Session) -> Value {
-    json!({
+    let mut object = json!({
         "session_id": session.session_id,
         "model": session.model,
         "cli_version": session.cli_version,
@@ -70,7 +70,11 @@ fn session_json(session: &Session) -> Value {
         "retries": session.retries.count,
         "denials": session.denials,
         "unknown_kinds": session.unknown_kinds,
-    })
+    });
+    if let Some(thinking) = &session.thinking {
+        object["thinking"] = thinking.as_str().into();
+    }
+    object
 }
 
 fn stream_json(summary: &Summary) -> Value {

@@ -12,6 +12,7 @@ mod evaluation;
 mod evidence;
 mod github;
 mod gitlab;
+mod har;
 mod html;
 mod judgement_json;
 mod judgement_text;
@@ -36,7 +37,8 @@ mod wrap;
 
 pub use context::Context;
 pub(crate) use drift::{drift_markdown, drift_text, effect_style, matrix_text};
-pub(crate) use evaluation::{Evaluated, EvaluationText, evaluations, write_evaluation_page};
+pub(crate) use evaluation::{Evaluated, EvaluationText, evaluations, write_evaluation_pages};
+pub(crate) use har::har;
 pub use judgement_json::judgement_json;
 pub(crate) use judgement_text::write_judgement;
 pub(crate) use live::live_line;

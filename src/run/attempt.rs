@@ -1,5 +1,6 @@
 //! One attempt at one case: it is recorded, judged on the way, and compared with what is expected.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +23,12 @@ use super::scenario::{OutputMode, Requests};
 use super::target::Transform;
 use crate::classify::Class;
 use crate::golden::INTERLEAVE;
+use crate::harness::mcp::McpPart;
 use crate::harness::memory;
 use crate::harness::stop::Stop;
 use crate::harness::supervise::{Containment, Demands, Pool};
 use crate::harness::timers::Limits;
-use crate::harness::{Job, Listener, RecordError, Recorder, Seen, sweep_partial};
+use crate::harness::{Api, Job, Listener, RecordError, Recorder, Seen, sweep_partial};
 use crate::judge::{Contracts, Ending, Judge, Judgement, OUTPUT, Options, TEXT};
 use crate::recording::{Facts, Recording};
 use crate::schema::{FileError, Level};
@@ -126,15 +128,30 @@ impl<'r> RunContext<'r> {
         contracts: &Contracts,
         number: u32,
     ) -> Result<Attempt, AttemptError> {
+        self.attempt_with(planned, contracts, number, None)
+    }
+
+    /// The same, with somebody else in the user's place.
+    pub(crate) fn attempt_with(
+        &self,
+        planned: &Planned,
+        contracts: &Contracts,
+        number: u32,
+        relay: Option<Relay<'_>>,
+    ) -> Result<Attempt, AttemptError> {
+        let (relay, mut show) = relay.map(|relay| (relay.stdin, relay.show)).unzip();
         let run = &planned.run;
         let job = Job {
             files: &run.files,
             terminal: run.terminal,
             steps: &run.steps,
+            relay,
             cwd: run.cwd.as_deref(),
             stdout_full: run.stdout_full,
-            script: planned.real_api.is_none().then_some(planned.script.as_ref()),
+            api: if planned.real_api.is_some() { Api::Real } else { Api::Scripted(&planned.script) },
+            own_cwd: None,
             faults: &planned.case.faults,
+            mcp: mcp_part(planned)?,
             limits: limits(planned, self.wall),
             until_asked: until_asked(planned, self.wall),
             most_stdout: run.most_stdout.unwrap_or(planned.target.choice.target.most_stdout),
@@ -145,7 +162,11 @@ impl<'r> RunContext<'r> {
         };
         let prepared = self.recorder.prepare(job, |room, api| command_line::build(planned, room, api))?;
         let mut judge = Judge::of_run(&prepared.facts, contracts, &Options::default())?;
-        let mut recorded = prepared.run(&mut judge)?.complete()?;
+        let ran = match &mut show {
+            None => prepared.run(&mut judge),
+            Some(show) => prepared.run(&mut Shown { judge: &mut judge, show: &mut **show }),
+        };
+        let mut recorded = ran?.complete()?;
         if contracts.is_event_log(&recorded.recording.facts)? {
             // Who writes an event log asks no model.
             recorded.recording.facts.other.shift_remove("served");
@@ -203,11 +224,40 @@ impl<'r> RunContext<'r> {
     }
 }
 
+/// Who speaks with a target in the user's place.
+pub(crate) struct Relay<'r> {
+    /// What is said to the target.
+    pub(crate) stdin: OwnedFd,
+    /// Gets what the target prints, as it comes.
+    pub(crate) show: &'r mut dyn FnMut(&[u8]),
+}
+
+/// The judge, and somebody who wants to see the same.
+struct Shown<'s, 'j> {
+    judge: &'s mut Judge<'j>,
+    show: &'s mut dyn FnMut(&[u8]),
+}
+
+impl Listener for Shown<'_, '_> {
+    fn stdout(&mut self, bytes: &[u8]) -> Seen {
+        (self.show)(bytes);
+        self.judge.stdout(bytes)
+    }
+
+    fn has_result(&mut self) -> bool {
+        self.judge.has_result()
+    }
+}
+
 /// The judge hears what a target prints, and says when it has its result.
 impl Listener for Judge<'_> {
     fn stdout(&mut self, bytes: &[u8]) -> Seen {
         let mut seen = Seen::Output;
+        let ends = self.ends();
         self.push(bytes, &mut |line| seen = meaning(line).unwrap_or(seen));
+        if let Some(now) = self.ends() {
+            seen = if Some(now) > ends { Seen::Result } else { Seen::Output };
+        }
         if self.is_document() {
             let ends = bytes.trim_ascii_end().last().is_some_and(|byte| matches!(byte, b'}' | b']'));
             seen = if ends { Seen::Result } else { Seen::GoesOn };
@@ -221,7 +271,7 @@ impl Listener for Judge<'_> {
     }
 }
 
-/// What a line means for the timers.
+/// What a line of the Claude dialect means for the timers.
 fn meaning(line: &Line<'_>) -> Option<Seen> {
     match line.message()?.view() {
         Message::Result(_) => Some(Seen::Result),
@@ -231,12 +281,15 @@ fn meaning(line: &Line<'_>) -> Option<Seen> {
 }
 
 /// What is known of a case before its command line is.
-fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
+pub(super) fn facts(planned: &Planned, contracts: &Contracts) -> Result<Facts, FileError> {
     let mut facts = Facts::default();
     facts.target.clone_from(&planned.target.choice.target.name);
     facts.target_version = planned.target.version_for(&planned.speaks);
     facts.scenario.clone_from(&planned.case.name);
-    facts.other.insert("contract".into(), planned.case.contract.clone().into());
+    // Without one it is told from the arguments or the output, as that of any program is.
+    if !planned.case.contract.is_empty() {
+        facts.other.insert("contract".into(), planned.case.contract.clone().into());
+    }
     if !planned.case.golden.interleave.is_empty() {
         facts.other.insert(INTERLEAVE.into(), planned.case.golden.interleave.to_value());
     }
@@ -276,6 +329,15 @@ fn place(out: &Path, planned: &Planned, number: u32) -> PathBuf {
         path.set_file_name(format!("{name}~{}.{number}", planned.repetition));
     }
     path
+}
+
+/// The scripted MCP servers of a case, and what starts them.
+fn mcp_part(planned: &Planned) -> Result<Option<McpPart<'_>>, RecordError> {
+    let servers = &planned.case.mcp[..];
+    if servers.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(McpPart { servers, clawgate: command_line::own_path().map_err(RecordError::Unfit)? }))
 }
 
 /// How long the target may take when the case says nothing else.

@@ -6,7 +6,8 @@ use super::plan::Planned;
 use super::scenario::OutputMode;
 use super::target;
 use crate::harness::CommandLine;
-use crate::harness::room::Room;
+use crate::harness::mcp;
+use crate::harness::room::{Room, RoomFile};
 
 /// As long as one argument may be on Linux, with room to spare.
 const LONGEST_ARGUMENT: usize = 100 << 10;
@@ -18,10 +19,7 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
     let (run, speaks, chosen) = (&planned.run, &planned.speaks, &planned.target.choice.target);
     let mut line = CommandLine {
         program: match &run.program {
-            Some(other) if other == "{clawgate}" => {
-                let own = target::clawgate(|name| std::env::var_os(name));
-                own.ok_or("clawgate does not know its own path")?.display().to_string()
-            }
+            Some(other) if other == "{clawgate}" => own_path()?,
             Some(other) => fill(other, room, api),
             None => planned.target.program.display().to_string(),
         },
@@ -40,8 +38,9 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
         line.first = Some(args);
     }
     if let Some(prompt) = run.whole_prompt() {
-        // A question that looks like a flag or is too long for an argument goes through standard input.
-        if prompt.len() > LONGEST_ARGUMENT || prompt.starts_with('-') {
+        // A question that looks like a flag or cannot be an argument goes through standard input.
+        let must = prompt.len() > LONGEST_ARGUMENT || prompt.starts_with('-') || prompt.contains('\0');
+        if must || (run.prompt_on_stdin && speaks.prompt_on_stdin.is_some()) {
             let Some(args) = &speaks.prompt_on_stdin else {
                 return Err("the target does not read a question from standard input".into());
             };
@@ -54,7 +53,14 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
             line.args.extend(speaks.prompt.iter().map(|word| word.replace("{prompt}", &prompt).into()));
         }
     }
-    line.args.extend(run.args.iter().map(|word| fill_word(word, room, api)));
+    // Where another program is run, it may have to start the target, or clawgate beside it.
+    for word in &run.args {
+        line.args.push(match word.to_str() {
+            Some("{program}") => planned.target.program.clone().into_os_string(),
+            Some("{clawgate}") => own_path()?.into(),
+            _ => fill_word(word, room, api),
+        });
+    }
     if !run.bare && run.output == OutputMode::Contract {
         line.args.extend(speaks.args.iter().map(OsString::from));
     }
@@ -64,6 +70,12 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
             continue;
         }
         set(&mut line, name, value, room, api);
+    }
+    for file in chosen.files.iter().filter(|file| !(is_real && file.text.contains("{api}"))) {
+        if !file.is_dir {
+            line.file_templates.push((file.path.clone(), file.text.clone()));
+        }
+        line.files.push(RoomFile { text: fill(&file.text, room, api), ..file.clone() });
     }
     for (name, value) in planned.real_api.as_ref().unwrap_or(&chosen.secrets) {
         line.set(name, value, false);
@@ -85,6 +97,12 @@ pub(super) fn build(planned: &Planned, room: &Room, api: Option<&str>) -> Result
     Ok(line)
 }
 
+/// Where clawgate itself is.
+pub(super) fn own_path() -> Result<String, String> {
+    let own = target::clawgate(|name| std::env::var_os(name));
+    Ok(own.ok_or("clawgate does not know its own path")?.display().to_string())
+}
+
 /// Sets a variable; one that names the room or the scripted API is remembered as it stands in the file.
 fn set(line: &mut CommandLine, name: &str, value: &str, room: &Room, api: &str) {
     let is_template = value.contains('{');
@@ -103,8 +121,8 @@ fn fill(text: &str, room: &Room, api: &str) -> String {
     if !text.contains('{') {
         return text.to_owned();
     }
-    text.replace("{home}", &room.home().to_string_lossy())
-        .replace("{work}", &room.work().to_string_lossy())
-        .replace("{tmp}", &room.tmp().to_string_lossy())
-        .replace("{api}", api)
+    let mut text =
+        text.replace("{api}", api).replace("{mcp}", &room.mcp().0.join(mcp::CONFIG).to_string_lossy());
+    room.fill(&mut text);
+    text
 }

@@ -72,6 +72,7 @@ pub enum FailureKind {
     Stale,
     Requests,
     UnusedTurn,
+    Step,
     UnmetExpectation,
     UnmatchedRequest,
     InvalidRequest,
@@ -92,7 +93,7 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// All of them.
-    pub(crate) const ALL: [Self; 23] = [
+    pub(crate) const ALL: [Self; 24] = [
         Self::Verdict,
         Self::Exit,
         Self::Advisory,
@@ -100,6 +101,7 @@ impl FailureKind {
         Self::Stale,
         Self::Requests,
         Self::UnusedTurn,
+        Self::Step,
         Self::UnmetExpectation,
         Self::UnmatchedRequest,
         Self::InvalidRequest,
@@ -129,6 +131,7 @@ impl FailureKind {
             Self::Stale => "A finding that the scenario expects is still there.",
             Self::Requests => "The API is asked as often as expected.",
             Self::UnusedTurn => "Every turn of the script is asked for.",
+            Self::Step => "What the user waits for comes, and can be answered.",
             Self::UnmetExpectation => "Every mounted mock is asked as often as it expects.",
             Self::UnmatchedRequest => "Every request is one that the script knows.",
             Self::InvalidRequest => "Every request is a valid one.",
@@ -166,6 +169,7 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
     exit(expect, observed, &mut failures);
     findings(expect, observed.judged, fail_on, &mut failures);
     requests(expect, journal, &mut failures);
+    failures.extend(steps(&observed.recorded.captured.unsaid));
     for file in &expect.files {
         failures.extend(check_file(file, room));
     }
@@ -285,6 +289,11 @@ fn findings(expect: &Expect, judgement: &Judgement, fail_on: Level, failures: &m
             failures.push(Failure::new(FailureKind::Stale, message));
         }
     }
+}
+
+/// What the user was to say and could not: then the run is not the one that was described.
+fn steps(unsaid: &[String]) -> impl Iterator<Item = Failure> {
+    unsaid.iter().map(|message| Failure::new(FailureKind::Step, message))
 }
 
 fn requests(expect: &Expect, journal: &Journal, failures: &mut Vec<Failure>) {

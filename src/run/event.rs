@@ -4,11 +4,15 @@
 //! Files of other versions stay readable: what an older clawgate did not write yet has a default, and words that only a
 //! newer one knows are kept as they are ([`Word::Unknown`]).
 
+mod judgement;
+mod word;
+
+pub(crate) use judgement::{Finding, Verdict};
+pub(crate) use word::Word;
+
 use std::fmt;
 
-use serde::de::{DeserializeOwned, IntoDeserializer, value};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::broken::BrokenClause;
 use super::compare::Failure;
@@ -16,12 +20,10 @@ use super::compare::Failure;
 use super::compare::FailureKind;
 use super::known::ListedFailure;
 use super::process::Process;
-use crate::classify::{self, Advisory, Basis, Blame, Class};
 #[cfg(feature = "cli")]
 use crate::exit_code;
 #[cfg(feature = "cli")]
 use crate::harness::supervise::not_isolated_from;
-use crate::schema::{self, Level};
 
 /// The version of the events' form.
 #[cfg(feature = "cli")]
@@ -265,141 +267,6 @@ impl CaseFinished {
     }
 }
 
-/// What became of a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Verdict {
-    pub class: Word<Class>,
-    /// More about it, such as which limit or which API error.
-    pub detail: Option<String>,
-    /// Who has to act.
-    pub blame: Word<Blame>,
-    /// Whether running again may help.
-    pub retryable: bool,
-    /// Whether an evaluation may count the run.
-    pub counts: bool,
-    /// When a rate limit ends, in seconds since 1970, if that is known.
-    pub resets_at: Option<i64>,
-    /// What else is worth knowing.
-    #[serde(default)]
-    pub advisories: Vec<Word<Advisory>>,
-    /// What the verdict rests on; the first piece decided.
-    #[serde(default)]
-    pub evidence: Vec<Evidence>,
-    /// What only a verdict about `claw` has, from here on: absent elsewhere, and null where it does not apply.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Value>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub message: Option<Value>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub operation: Option<Value>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub target: Option<Value>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub hint: Option<Value>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<Value>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub cancel_observed: Option<Value>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    pub safe_to_reuse_session: Option<Value>,
-}
-
-/// A field that is there, though it may be null.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-impl From<classify::Verdict> for Verdict {
-    fn from(verdict: classify::Verdict) -> Self {
-        let evidence = |evidence: classify::Evidence| Evidence {
-            rule: evidence.rule.to_owned(),
-            basis: evidence.basis.into(),
-            line: evidence.line,
-            pointer: evidence.pointer,
-            value: evidence.value,
-        };
-        let claw = verdict.claw.as_ref();
-        Self {
-            class: verdict.class.into(),
-            detail: verdict.detail,
-            blame: verdict.blame.into(),
-            retryable: verdict.retryable,
-            counts: verdict.counts,
-            resets_at: verdict.resets_at,
-            advisories: verdict.advisories.into_iter().map(Word::from).collect(),
-            evidence: verdict.evidence.into_iter().map(evidence).collect(),
-            kind: claw.map(|claw| claw.kind.clone().into()),
-            message: claw.map(|claw| claw.message.clone().into()),
-            operation: claw.map(|claw| claw.operation.clone().into()),
-            target: claw.map(|claw| claw.target.clone().into()),
-            hint: claw.map(|claw| claw.hint.clone().into()),
-            session_id: claw.map(|claw| claw.session_id.clone().into()),
-            cancel_observed: claw.map(|claw| claw.cancel_observed.into()),
-            safe_to_reuse_session: claw.map(|claw| claw.safe_to_reuse_session.into()),
-        }
-    }
-}
-
-/// One observation that a verdict rests on.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Evidence {
-    /// The rule that used it.
-    pub rule: String,
-    pub basis: Word<Basis>,
-    /// The line of the stream.
-    pub line: Option<u64>,
-    /// The place in the message or envelope.
-    pub pointer: Option<String>,
-    /// What was seen there, clipped.
-    #[serde(default)]
-    pub value: Value,
-}
-
-/// A clause that was broken, with the evidence.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Finding {
-    pub clause: String,
-    pub level: Word<Level>,
-    /// What happened, in one sentence.
-    pub message: String,
-    /// The line of stdout, from 1.
-    pub line: Option<u64>,
-    /// The byte of stdout, from 0.
-    pub offset: Option<u64>,
-    /// Where in the message, as a JSON pointer.
-    pub pointer: Option<String>,
-    /// The value that was found there.
-    pub seen: Option<Value>,
-    /// What the clause asks for.
-    pub expected: Option<String>,
-    /// What else is broken only because of this.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub consequences: Vec<String>,
-    /// Why it is accepted for now, if it is listed as a known failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub known: Option<String>,
-}
-
-impl From<schema::Finding> for Finding {
-    fn from(finding: schema::Finding) -> Self {
-        Self {
-            clause: finding.clause,
-            level: finding.level.into(),
-            message: finding.message,
-            line: finding.line,
-            offset: finding.offset,
-            pointer: finding.pointer,
-            seen: finding.seen,
-            expected: finding.expected,
-            consequences: finding.consequences,
-            known: finding.known,
-        }
-    }
-}
-
 /// A place in a file of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -541,68 +408,13 @@ impl RunFinished {
     }
 }
 
-/// A word of a vocabulary that may grow: one that we know, or one of a newer clawgate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word<T> {
-    Known(T),
-    Unknown(String),
-}
-
-impl<T: Copy> Word<T> {
-    #[cfg(feature = "cli")]
-    pub(crate) fn known(&self) -> Option<T> {
-        match self {
-            Self::Known(word) => Some(*word),
-            Self::Unknown(_) => None,
-        }
-    }
-}
-
-impl<T: DeserializeOwned> Word<T> {
-    pub(crate) fn read(word: &str) -> Self {
-        let known: Result<T, value::Error> = T::deserialize(word.into_deserializer());
-        known.map_or_else(|_| Self::Unknown(word.to_owned()), Self::Known)
-    }
-}
-
-impl<T> From<T> for Word<T> {
-    fn from(word: T) -> Self {
-        Self::Known(word)
-    }
-}
-
-impl<T: PartialEq> PartialEq<T> for Word<T> {
-    fn eq(&self, other: &T) -> bool {
-        matches!(self, Self::Known(word) if word == other)
-    }
-}
-
-impl<T: Serialize> fmt::Display for Word<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.serialize(f)
-    }
-}
-
-impl<T: Serialize> Serialize for Word<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Known(word) => word.serialize(serializer),
-            Self::Unknown(word) => serializer.serialize_str(word),
-        }
-    }
-}
-
-impl<'de, T: DeserializeOwned> Deserialize<'de> for Word<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self::read(&String::deserialize(deserializer)?))
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::classify::Advisory;
+    use crate::schema::Level;
 
     fn read(event: Value) -> CaseFinished {
         match serde_json::from_value(event).unwrap() {

@@ -23,6 +23,8 @@ mod process;
 #[cfg(feature = "cli")]
 mod recorded;
 #[cfg(feature = "cli")]
+mod relayed;
+#[cfg(feature = "cli")]
 mod runner;
 pub(crate) mod scenario;
 #[cfg(feature = "cli")]
@@ -39,6 +41,8 @@ pub(crate) mod target;
 mod tested;
 
 pub use crate::harness::stop::Stop;
+#[cfg(feature = "cli")]
+pub(crate) use attempt::Relay;
 pub(crate) use attempt::{Attempt, AttemptError, RunContext};
 pub(crate) use broken::BrokenClause;
 #[cfg(feature = "cli")]
@@ -74,6 +78,8 @@ pub(crate) use plan::plan;
 pub(crate) use process::Process;
 #[cfg(feature = "cli")]
 pub(crate) use recorded::{Recorded, RecordedFolder};
+#[cfg(feature = "cli")]
+pub(crate) use relayed::{Relayed, Surroundings, unreached};
 #[cfg(feature = "cli")]
 pub(crate) use runner::{RunOptions, run};
 #[cfg(feature = "cli")]

@@ -115,7 +115,7 @@ fn command(recording: &Recording) -> String {
     words.extend(piped);
     words.extend(call(args.iter().map(String::as_str).collect()));
     words.extend(redirected);
-    let mut line = EMPTY.to_owned();
+    let mut line = EMPTY.to_owned() + &given(facts);
     for (at, word) in words.iter().enumerate() {
         if line.len() + word.len() > LONGEST_COMMAND {
             return line + " …";
@@ -174,6 +174,17 @@ fn filled(template: &str) -> String {
     let words: Vec<String> =
         parts.iter().map(|part| if part.is_empty() { String::new() } else { quoted(part) }).collect();
     words.join(ROOM)
+}
+
+/// What puts the target's own files into the room; without them it might ask a real API.
+fn given(facts: &Facts) -> String {
+    let files = facts.other.get("given").and_then(Value::as_object);
+    let write = |(path, text): (&String, &Value)| {
+        let path = format!("{ROOM}/{}", shell_word(path.trim_start_matches("~/")));
+        let text = filled(text.as_str().unwrap_or_default());
+        format!("mkdir -p \"$(dirname {path})\" && printf %s {text} >{path} && ")
+    };
+    files.into_iter().flatten().map(write).collect()
 }
 
 /// What gives the command its standard input, before it or after it.
@@ -260,6 +271,23 @@ mod tests {
                 &format!("TMPDIR={room}/it's a"),
             ]
         );
+    }
+
+    #[test]
+    fn what_the_target_was_given_is_there_before_it_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = json!({
+            "argv": ["cat", "conf dir/it's.toml"],
+            "given": {"~/conf dir/it's.toml": "url = \"{api}/v1\"\nhome = '{home}'\n", "empty": ""},
+        });
+        let command = Process::of(&recording(&facts, b"")).command;
+        let command = command.replace(" env -i ", " cd \"$room\" && env -i ");
+        let mut bash = std::process::Command::new("bash");
+        let said = bash.args(["-c", &command]).env("TMPDIR", folder.path()).output().unwrap();
+        let room = fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        let wanted = format!("url = \"{NO_API}/v1\"\nhome = '{}'\n", room.display());
+        assert_eq!(String::from_utf8(said.stdout).unwrap(), wanted, "{command}");
+        assert!(room.join("empty").is_file());
     }
 
     #[test]

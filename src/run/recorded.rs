@@ -8,9 +8,11 @@ use super::broken::broken;
 use super::compare::Failure;
 use super::event::{CaseFinished, Status, TargetInfo};
 use super::process::Process;
-use crate::judge::{self, Contracts, InputError, JudgeError, Options, Source, find};
+use crate::classify::Class;
+use crate::judge::{self, Contracts, InputError, JudgeError, Judgement, Options, Source, find};
 use crate::recording::{Facts, Recording};
 use crate::schema::{FileError, Finding};
+use crate::shell::shell_word;
 
 /// A folder of recordings, or of fixtures, and the contract that they are held to: `claw-flat=recordings/claw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +91,36 @@ impl RecordedFolder {
         let info = |(target, version)| TargetInfo { target, version };
         let targets = targets.into_iter().map(info).collect();
         Ok(Recorded { folder: self.folder.clone(), targets, cases })
+    }
+
+    /// A recording with what was concluded of it, as a case of a report.
+    pub(crate) fn as_case(
+        path: &Path,
+        recording: &Recording,
+        judgement: Judgement,
+        contracts: &Contracts,
+    ) -> CaseFinished {
+        let failing = judgement.findings.iter().filter(|finding| finding.fails());
+        let failures: Vec<Failure> = failing.map(Failure::finding).collect();
+        let is_ok = judgement.verdict.as_ref().is_none_or(|verdict| verdict.class == Class::Ok);
+        let status = if failures.is_empty() && is_ok { Status::Pass } else { Status::Fail };
+        CaseFinished {
+            case: recording.facts.scenario.clone(),
+            target: label(&recording.facts),
+            repetition: 1,
+            status,
+            attempts: 1,
+            contract: judgement.contract.unwrap_or_default(),
+            verdict: judgement.verdict.map(Into::into),
+            findings: judgement.findings.into_iter().map(Into::into).collect(),
+            clauses: broken(&failures, contracts),
+            failures,
+            process: (status == Status::Fail).then(|| Process::of(recording)),
+            duration_ms: recording.facts.duration_ms.unwrap_or(0) as f64,
+            recording: Some(path.display().to_string()),
+            replay: format!("clawgate judge {}", shell_word(&path.display().to_string())),
+            ..CaseFinished::default()
+        }
     }
 
     fn case(

@@ -1,8 +1,8 @@
 //! A contract in memory: what it is, its message kinds and its clauses.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use super::pattern::Pattern;
 use serde_json::Value;
 
 use super::condition::{Condition, Truth};
@@ -14,9 +14,10 @@ use super::policy::Policy;
 use super::program::Program;
 use super::rule::Check;
 use super::schemas::Schemas;
-use crate::document::{FileError, VolatileEntry};
+use crate::document::{FileError, LateJson, VolatileEntry};
 use crate::events::Profile;
 use crate::json::{JsonView, Name, Pointer};
+use crate::outcome::Table;
 use crate::recording::Exit;
 use crate::version::VersionRange;
 
@@ -44,6 +45,8 @@ pub struct Contract {
     )]
     pub(crate) volatile: Vec<VolatileEntry>,
     pub(crate) invocation: Invocation,
+    /// What it says of the outcome of a run, for whoever makes the verdict.
+    pub(crate) outcome: Option<Table>,
     pub(crate) kinds: Kinds,
     pub(crate) clauses: Vec<Clause>,
     pub(crate) schemas: Arc<Schemas>,
@@ -135,6 +138,8 @@ pub(crate) struct Detect {
     pub(crate) commands: Vec<String>,
     /// Flags that ask for it, each with its value.
     pub(crate) flags: Vec<(String, String)>,
+    /// What the program says on standard error, where it prints nothing else.
+    pub(crate) stderr: Option<Pattern>,
     pub(crate) invocation: Invocation,
 }
 
@@ -161,9 +166,9 @@ pub struct Clause {
     /// Where the clause weighs differently under a profile; none is not at all.
     pub(crate) profiles: Vec<(Profile, Option<Level>)>,
     pub(crate) applies: Condition,
-    pub(crate) applies_text: Option<String>,
+    pub(crate) applies_value: Option<LateJson>,
     pub(crate) check: Check,
-    pub(crate) check_value: Value,
+    pub(crate) check_value: LateJson,
 }
 
 impl Clause {
@@ -193,12 +198,12 @@ impl Clause {
 
     /// The check as the contract writes it.
     pub fn check(&self) -> &Value {
-        &self.check_value
+        self.check_value.get()
     }
 
     /// When the clause applies, as the contract writes it; none when it always does.
-    pub fn applies(&self) -> Option<&str> {
-        self.applies_text.as_deref()
+    pub fn applies(&self) -> Option<&Value> {
+        self.applies_value.as_ref().map(LateJson::get)
     }
 }
 
@@ -251,6 +256,11 @@ impl Contract {
     #[cfg(feature = "testing")]
     pub(crate) fn volatile(&self) -> &[VolatileEntry] {
         &self.volatile
+    }
+
+    /// What it says of the outcome of a run.
+    pub(crate) fn outcome(&self) -> Option<&Table> {
+        self.outcome.as_ref()
     }
 
     /// Its clauses, in their order.
@@ -327,7 +337,7 @@ pub(crate) struct Kinds {
     pub(crate) conditions: Vec<Condition>,
     pub(crate) schemas: Vec<Option<String>>,
     /// For each value of `/type` the kinds that can have it, in order; kinds that do not ask for a type are in all.
-    by_type: HashMap<String, Vec<usize>>,
+    by_type: Vec<(String, Vec<usize>)>,
     untyped: Vec<usize>,
     type_name: Name,
 }
@@ -338,7 +348,7 @@ impl Kinds {
             names: Vec::new(),
             conditions: Vec::new(),
             schemas: Vec::new(),
-            by_type: HashMap::new(),
+            by_type: Vec::new(),
             untyped: Vec::new(),
             type_name: Name::new("type"),
         };
@@ -346,10 +356,15 @@ impl Kinds {
             let index = all.names.len();
             if let Some(wanted) = condition.field_equals("type") {
                 let untyped = &all.untyped;
-                all.by_type.entry(wanted.to_string()).or_insert_with(|| untyped.clone()).push(index);
+                if let Some((_, kinds)) = all.by_type.iter_mut().find(|(known, _)| known == wanted) {
+                    kinds.push(index);
+                } else {
+                    let kinds = untyped.iter().copied().chain([index]).collect();
+                    all.by_type.push((wanted.to_owned(), kinds));
+                }
             } else {
                 all.untyped.push(index);
-                all.by_type.values_mut().for_each(|list| list.push(index));
+                all.by_type.iter_mut().for_each(|(_, list)| list.push(index));
             }
             all.names.push(name);
             all.conditions.push(condition);
@@ -372,7 +387,7 @@ impl Kinds {
         let typed = message
             .member(&self.type_name)
             .and_then(JsonView::text)
-            .and_then(|name| self.by_type.get(&*name));
-        typed.unwrap_or(&self.untyped)
+            .and_then(|name| self.by_type.iter().find(|(known, _)| *known == *name));
+        typed.map_or(&self.untyped, |(_, kinds)| kinds)
     }
 }

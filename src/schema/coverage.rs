@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::branches::{Branch, DEEPEST};
 use super::contract::{Contract, Protocol};
 use super::declared::Declared;
-use super::events::event_rule;
+use super::events::{EventJudge, event_rule};
 use super::facts::{End, Fact, Facts, Run};
 use super::library::ContractSet;
 use crate::envelope::Envelope;
-use crate::events::LogFeatures;
+use crate::events::{Limits, LogFeatures, Profile};
 use crate::json::pointer::join;
 use crate::stream_json::{Line, StreamReader};
 
@@ -114,6 +114,12 @@ impl Survey {
     /// What a log of events shows.
     fn cover_log(&self, log: &[u8], coverage: &mut BTreeMap<String, Coverage>) {
         let features = LogFeatures::of(log);
+        let mut judge = EventJudge::new(&self.set, Profile::default(), Limits::default());
+        judge.push(log, &mut ());
+        judge.end_segment(&mut ());
+        for (contract, clause) in judge.looked() {
+            coverage.entry(contract.to_owned()).or_default().clauses.insert(clause.to_owned());
+        }
         for contract in self.set.contracts() {
             let seen = coverage.entry(contract.name.clone()).or_default();
             let tested = contract

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use super::contract::Clause;
+use super::event_clauses::EventClauses;
 use super::finding::{Evidence, Finding, Level, excerpt};
 use super::library::ContractSet;
-use crate::events::{Grade, Limits, LogChecker, Observer, Occurrence, Profile, Rule, Summary, Violation};
+use crate::events::{
+    Accepted, Grade, Limits, LogChecker, Observer, Occurrence, Profile, Role, Rule, Summary, Violation,
+};
 use crate::time::Millis;
 
 /// How many findings of one clause are kept; the rest are counted.
@@ -20,12 +23,14 @@ pub struct EventJudge<'c> {
     checker: LogChecker,
     /// For each rule the clause that uses it.
     clauses: Vec<Option<ClauseState<'c>>>,
+    /// The clauses that are data.
+    data: EventClauses<'c>,
 }
 
 /// A clause of a contract, and the findings against it so far.
-struct ClauseState<'c> {
+pub(super) struct ClauseState<'c> {
     contract: &'c str,
-    clause: &'c Clause,
+    pub(super) clause: &'c Clause,
     /// What the clause weighs at most under the profile.
     level: Level,
     found: BTreeMap<Level, Found>,
@@ -43,20 +48,26 @@ impl<'c> EventJudge<'c> {
     /// Starts to judge a log against a contract that speaks of event logs.
     pub fn new(set: &'c ContractSet, profile: Profile, limits: Limits) -> Self {
         let mut clauses: Vec<Option<ClauseState<'c>>> = Rule::ALL.iter().map(|_| None).collect();
+        let mut data = EventClauses::default();
         for contract in set.contracts() {
             for clause in contract.clauses() {
                 let Some(rule) = event_rule(clause) else { continue };
-                let Some(level) = clause.level_in(profile) else { continue };
-                let (contract, found) = (contract.name(), BTreeMap::new());
-                clauses[rule.index()] = Some(ClauseState { contract, clause, level, found });
+                let Some(state) = ClauseState::new(contract.name(), clause, profile) else { continue };
+                clauses[rule.index()] = Some(state);
             }
+            data.add(contract, profile);
         }
-        Self { checker: LogChecker::new(profile, limits), clauses }
+        Self { checker: LogChecker::new(profile, limits), clauses, data }
+    }
+
+    /// Says which role peers have that the log does not tell of.
+    pub(crate) fn assign(&mut self, roles: &[(String, Role)]) {
+        self.checker.assign(roles);
     }
 
     /// Reads the next bytes. `watch` hears of every finding and of everything that happens.
     pub fn push(&mut self, chunk: &[u8], watch: &mut impl EventWatch) {
-        self.checker.push(chunk, &mut Weigher { clauses: &mut self.clauses, watch });
+        self.checker.push(chunk, &mut Weigher { clauses: &mut self.clauses, data: &mut self.data, watch });
     }
 
     /// Reads everything that a reader gives.
@@ -79,17 +90,25 @@ impl<'c> EventJudge<'c> {
 
     /// Ends a segment of the log; the next one starts on a new line.
     pub fn end_segment(&mut self, watch: &mut impl EventWatch) {
-        self.checker.end_segment(&mut Weigher { clauses: &mut self.clauses, watch });
+        self.checker.end_segment(&mut Weigher { clauses: &mut self.clauses, data: &mut self.data, watch });
     }
 
     /// Lets time pass on the log's clock, so that timers fire on silence.
     pub fn tick(&mut self, now: Millis, watch: &mut impl EventWatch) {
-        self.checker.tick(now, &mut Weigher { clauses: &mut self.clauses, watch });
+        self.checker.tick(now, &mut Weigher { clauses: &mut self.clauses, data: &mut self.data, watch });
+        self.data.passed(now, watch);
     }
 
     /// The log's clock, and when the next timer fires on it.
     pub fn clock(&self) -> (Option<Millis>, Option<Millis>) {
-        self.checker.clock()
+        let (now, due) = self.checker.clock();
+        (now, due.into_iter().chain(self.data.deadline()).min())
+    }
+
+    /// The clauses that are data and had something to look at, each with the name of its contract.
+    #[cfg(feature = "cli")]
+    pub(super) fn looked(&self) -> impl Iterator<Item = (&'c str, &'c str)> {
+        self.data.looked()
     }
 
     /// How the reading stands.
@@ -97,12 +116,20 @@ impl<'c> EventJudge<'c> {
         self.checker.summary()
     }
 
+    /// Ends the watching of a log that goes on: a last line that is not whole is still being written.
+    #[cfg(feature = "cli")]
+    pub(crate) fn finish_growing(mut self, watch: &mut impl EventWatch) {
+        self.checker.may_grow();
+        self.finish(watch);
+    }
+
     /// Ends the log and answers with what was broken, the gravest first.
     pub fn finish(self, watch: &mut impl EventWatch) -> (Vec<Finding>, Summary) {
-        let Self { checker, mut clauses } = self;
-        let summary = checker.finish(&mut Weigher { clauses: &mut clauses, watch });
+        let Self { checker, mut clauses, mut data } = self;
+        let summary = checker.finish(&mut Weigher { clauses: &mut clauses, data: &mut data, watch });
+        data.session_ended(true, watch);
         let mut findings = Vec::new();
-        for state in clauses.into_iter().flatten() {
+        for state in clauses.into_iter().flatten().chain(data.into_states()) {
             let id = state.id();
             for (level, found) in state.found {
                 if found.more > 0 {
@@ -154,12 +181,15 @@ pub fn judge_log(set: &ContractSet, profile: Profile, log: &[u8]) -> Vec<Finding
 
 /// The rule of event logs that a clause uses.
 pub(crate) fn event_rule(clause: &Clause) -> Option<Rule> {
-    clause.check().get("events").and_then(serde_json::Value::as_str).and_then(Rule::from_name)
+    let named = |key| clause.check().get(key).and_then(serde_json::Value::as_str);
+    let probe = || Rule::from_name(&format!("probe-{}", named("probe")?));
+    named("events").and_then(Rule::from_name).or_else(probe)
 }
 
 /// Weighs what the checker finds by the clauses of the contract.
 struct Weigher<'e, 'c, W> {
     clauses: &'e mut [Option<ClauseState<'c>>],
+    data: &'e mut EventClauses<'c>,
     watch: &'e mut W,
 }
 
@@ -184,13 +214,27 @@ impl<W: EventWatch> Observer for Weigher<'_, '_, W> {
             consequences,
             known: None,
         };
-        self.watch.finding(&finding, violation.peer.as_deref(), violation.time);
-        let found = state.found.entry(level).or_default();
-        if found.kept.len() < KEPT {
-            found.kept.push(finding);
-        } else {
-            found.more += 1;
-        }
+        state.keep(finding, violation.peer.as_deref(), violation.time, self.watch);
+    }
+
+    fn wants(&self, topic: &str) -> bool {
+        self.data.wants(topic)
+    }
+
+    fn record(&mut self, record: &Accepted<'_>) {
+        self.data.record(record, self.watch);
+    }
+
+    fn passed(&mut self, now: Millis) {
+        self.data.passed(now, self.watch);
+    }
+
+    fn ended(&mut self, peer: &str) {
+        self.data.ended(peer, self.watch);
+    }
+
+    fn session_ended(&mut self) {
+        self.data.session_ended(false, self.watch);
     }
 
     fn is_full(&self, rule: Rule, grade: Grade) -> bool {
@@ -216,13 +260,36 @@ impl<W: EventWatch> Observer for Weigher<'_, '_, W> {
     }
 }
 
-impl ClauseState<'_> {
-    fn id(&self) -> String {
+impl<'c> ClauseState<'c> {
+    /// A clause of the contract of this name; none when it is not judged under the profile.
+    pub(super) fn new(contract: &'c str, clause: &'c Clause, profile: Profile) -> Option<Self> {
+        let level = clause.level_in(profile)?;
+        Some(Self { contract, clause, level, found: BTreeMap::new() })
+    }
+
+    /// Tells of a finding, and keeps it if there is room.
+    pub(super) fn keep(
+        &mut self,
+        finding: Finding,
+        peer: Option<&str>,
+        time: Option<Millis>,
+        watch: &mut impl EventWatch,
+    ) {
+        watch.finding(&finding, peer, time);
+        let found = self.found.entry(finding.level).or_default();
+        if found.kept.len() < KEPT {
+            found.kept.push(finding);
+        } else {
+            found.more += 1;
+        }
+    }
+
+    pub(super) fn id(&self) -> String {
         format!("{}/{}", self.contract, self.clause.id)
     }
 
     /// What a violation of this grade weighs.
-    fn level_of(&self, grade: Grade) -> Level {
+    pub(super) fn level_of(&self, grade: Grade) -> Level {
         match grade {
             Grade::Note => self.level.min(Level::Note),
             Grade::Indeterminate => self.level.min(Level::Indeterminate),

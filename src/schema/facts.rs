@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::invocation::Invocation;
 use super::named::named_enum;
+use super::sent;
 use crate::recording::{self, Recording, Timer};
 
 named_enum! {
@@ -41,6 +42,8 @@ named_enum! {
         Prices = "prices",
         Served = "served",
         Requests = "requests",
+        Mcp = "mcp",
+        Sent = "sent",
     }
 }
 
@@ -80,6 +83,8 @@ impl Fact {
             Self::Prices => "the price list",
             Self::Served => "what was served",
             Self::Requests => "what was requested",
+            Self::Mcp => "the list of MCP servers",
+            Self::Sent => "what was sent on standard input",
         }
     }
 
@@ -124,6 +129,9 @@ impl Facts {
             facts.set(Fact::Mode, if call.json { "json" } else { "text" });
             facts.set(Fact::Command, call.command);
             facts.set(Fact::CommandKnown, call.known);
+            if let Some(servers) = call.mcp_servers {
+                facts.set(Fact::Mcp, servers);
+            }
             facts.set(Fact::Flags, call.flags);
             if let Some(prompt) = call.prompt {
                 facts.set(Fact::Prompt, prompt);
@@ -192,6 +200,9 @@ impl Facts {
         if let (Some(times), Some(lead)) = (facts.other.get("arrivals"), facts.other.get("api_lead_ms")) {
             self.set(Fact::Arrivals, json!({"times": times, "lead": lead}));
         }
+        if let Some(servers) = facts.other.get("mcp") {
+            self.set(Fact::Mcp, servers.clone());
+        }
         if let Some(duration) = facts.duration_ms {
             self.set(Fact::Duration, duration);
         }
@@ -203,6 +214,9 @@ impl Facts {
         }
         if let Some(requests) = with_bodies(recording) {
             self.set(Fact::Requests, requests);
+        }
+        if let Some(sent) = sent::of(recording) {
+            self.set(Fact::Sent, sent);
         }
         match facts.other.get("stdin") {
             // A fixture has the text in its place.
@@ -304,7 +318,7 @@ impl Run {
             contract: facts.contract().map(str::to_owned),
             flags: facts.other.get("flags").and_then(|flags| serde_json::from_value(flags.clone()).ok()),
             cwd: facts.other.get("cwd").and_then(Value::as_str).map(str::to_owned),
-            is_recorded: ["served", "started_at"].iter().any(|name| facts.other.contains_key(*name)),
+            is_recorded: ["served", "started_at", "sent"].iter().any(|name| facts.other.contains_key(*name)),
         }
     }
 }

@@ -62,15 +62,6 @@ impl FieldTree {
         self.walk(value, None, show);
     }
 
-    fn find(&self, is_it: impl Fn(&Name) -> bool, cursor: &mut usize) -> Option<&Self> {
-        let start = (*cursor).min(self.fields.len());
-        let (before, after) = self.fields.split_at(start);
-        let place = after.iter().chain(before).position(|(name, _)| is_it(name))?;
-        let index = (start + place) % self.fields.len();
-        *cursor = index + 1;
-        Some(&self.fields[index].1)
-    }
-
     fn walk(
         &self,
         value: JsonView<'_>,
@@ -92,13 +83,16 @@ impl FieldTree {
             // The scanner knows the hashes of its keys.
             JsonView::Scanned(node) => {
                 for (key, inner) in node.members() {
-                    let known = self.find(|name| key.is_name(name), &mut cursor);
+                    let place = key.place_in(&self.fields, cursor, |(name, _)| name);
+                    cursor = place.map_or(cursor, |place| place + 1);
+                    let known = place.map(|place| &self.fields[place].1);
                     self.member(known, || key_text(key), JsonView::Scanned(inner), trail, show);
                 }
             }
             JsonView::Built(_) => {
                 for (key, inner) in value.members() {
-                    let known = self.find(|name| name.as_str() == key, &mut cursor);
+                    let known =
+                        self.fields.iter().find(|(name, _)| name.as_str() == key).map(|(_, known)| known);
                     self.member(known, || key.clone(), inner, trail, show);
                 }
             }

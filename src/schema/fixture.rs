@@ -138,6 +138,18 @@ pub struct Fixtures {
     pub base: BTreeMap<String, Sample>,
     /// The runs of each clause, by its id.
     pub clauses: BTreeMap<String, ClauseFixtures>,
+    /// The runs of each row of `[outcome]`, by its id.
+    pub outcomes: BTreeMap<String, OutcomeFixtures>,
+}
+
+/// The runs of one row of `[outcome]`.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct OutcomeFixtures {
+    /// Runs whose verdict it decides.
+    pub decides: Vec<Sample>,
+    /// Runs of which it says nothing.
+    pub silent: Vec<Sample>,
 }
 
 impl Fixtures {
@@ -170,10 +182,14 @@ impl Fixtures {
             fixtures.base.insert(key.to_string(), sample);
         }
         for name in bundle.names() {
-            let Some(rest) = name.strip_prefix("fixtures/") else { continue };
-            let Some(clause) = rest.strip_suffix(".toml").filter(|rest| !rest.contains('/')) else {
+            let Some(rest) = name.strip_prefix("fixtures/").and_then(|rest| rest.strip_suffix(".toml"))
+            else {
                 continue;
             };
+            let row = rest.strip_prefix("outcome/");
+            if row.is_none() && rest.contains('/') {
+                continue;
+            }
             let label = bundle.label(name);
             let tree = Document::parse(&label, bundle.text(name)?)?;
             let fields = tree;
@@ -182,9 +198,14 @@ impl Fixtures {
                 let adapt = |sample: &mut Sample| adapt(sample, name);
                 nodes.iter().map(|node| fixtures.sample(node, &adapt)).collect::<Result<Vec<_>, _>>()
             };
-            let found = ClauseFixtures { good: list("good")?, bad: list("bad")? };
+            if let Some(row) = row {
+                let found = OutcomeFixtures { decides: list("decides")?, silent: list("silent")? };
+                fixtures.outcomes.insert(row.to_string(), found);
+            } else {
+                let found = ClauseFixtures { good: list("good")?, bad: list("bad")? };
+                fixtures.clauses.insert(rest.to_string(), found);
+            }
             fields.finish()?;
-            fixtures.clauses.insert(clause.to_string(), found);
         }
         Ok(fixtures)
     }

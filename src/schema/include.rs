@@ -12,15 +12,33 @@
 //! they have in common.
 
 use super::load::{Bundle, CONTRACT_FILE};
-use crate::document::{Document, FileError, Item, Table};
+use crate::document::{Document, FileError, Item, Packed, Table};
 
 /// The sections that can be taken over without the rest.
-const SHARED: [&str; 3] = ["invocation", "policy", "volatile"];
+const SHARED: [&str; 4] = ["invocation", "outcome", "policy", "volatile"];
 
 /// The text of a contract's file, and that of the contract which it includes.
 pub(super) struct Texts<'b> {
-    own: (String, &'b str),
-    other: Option<(String, &'b str)>,
+    own: Text<'b>,
+    other: Option<Text<'b>>,
+}
+
+/// The text of a file, and how the user knows it.
+struct Text<'b> {
+    label: String,
+    content: &'b str,
+    packed: Option<Packed>,
+}
+
+impl<'b> Text<'b> {
+    fn of(bundle: &'b Bundle) -> Result<Self, FileError> {
+        let (label, content) = (bundle.label(CONTRACT_FILE), bundle.text(CONTRACT_FILE)?);
+        Ok(Self { label, content, packed: bundle.packed() })
+    }
+
+    fn read(&self) -> Result<Table<'_>, FileError> {
+        Document { packed: self.packed, ..Document::new(&self.label, self.content) }.read()
+    }
 }
 
 /// What a contract says, and what the one says that it includes.
@@ -46,15 +64,13 @@ struct Other<'t> {
 
 /// The name of the contract that another one includes, where it says so, and whether it takes over its files too.
 pub(super) fn included(bundle: &Bundle) -> Result<Option<(String, FileError, bool)>, FileError> {
-    let (label, text) = (bundle.label(CONTRACT_FILE), bundle.text(CONTRACT_FILE)?);
+    let text = Text::of(bundle)?;
     // To read a file takes far longer than to see that it has no such section.
     let is_named = |line: &str| line.trim_start_matches(['[', ' ', '\t', '"', '\'']).starts_with("include");
-    if !text.lines().any(is_named) {
+    if text.packed.is_none() && !text.content.lines().any(is_named) {
         return Ok(None);
     }
-    let Some(node) = Document::parse(&label, text)?.get("include") else {
-        return Ok(None);
-    };
+    let Some(node) = text.read()?.get("include") else { return Ok(None) };
     let fields = node.table()?;
     let name = fields.need("contract")?;
     Ok(Some((name.text()?, name.complain(""), fields.get("only").is_none())))
@@ -62,15 +78,14 @@ pub(super) fn included(bundle: &Bundle) -> Result<Option<(String, FileError, boo
 
 impl<'b> Texts<'b> {
     pub(super) fn of(bundle: &'b Bundle) -> Result<Self, FileError> {
-        let text = |bundle: &'b Bundle| Ok((bundle.label(CONTRACT_FILE), bundle.text(CONTRACT_FILE)?));
-        Ok(Self { own: text(bundle)?, other: bundle.included().map(text).transpose()? })
+        Ok(Self { own: Text::of(bundle)?, other: bundle.included().map(Text::of).transpose()? })
     }
 
     pub(super) fn sections(&self) -> Result<Sections<'_>, FileError> {
-        let own = Document::parse(&self.own.0, self.own.1)?;
+        let own = self.own.read()?;
         let node = own.get("include");
         let other = match (node, &self.other) {
-            (Some(node), Some((label, text))) => Some(Other::load(&node, Document::parse(label, text)?)?),
+            (Some(node), Some(other)) => Some(Other::load(&node, other.read()?)?),
             (Some(node), None) => return Err(node.complain("the contract that it includes is not here")),
             (None, _) => None,
         };
@@ -115,10 +130,8 @@ impl Other<'_> {
 
 /// The contract that this one is a part of: it takes over some clauses of it, and adds nothing that the other does not ask.
 pub(super) fn part_of(bundle: &Bundle) -> Result<Option<String>, FileError> {
-    let label = bundle.label(CONTRACT_FILE);
-    let Some(node) = Document::parse(&label, bundle.text(CONTRACT_FILE)?)?.get("include") else {
-        return Ok(None);
-    };
+    let text = Text::of(bundle)?;
+    let Some(node) = text.read()?.get("include") else { return Ok(None) };
     let fields = node.table()?;
     Ok(if fields.get("clauses").is_some() { Some(fields.need("contract")?.text()?) } else { None })
 }
@@ -143,7 +156,9 @@ impl<'t> Sections<'t> {
     pub(super) fn clauses(&self) -> Result<Vec<(Item<'t>, usize)>, FileError> {
         let list = |top: &Table<'t>| top.get("clause").map_or(Ok(Vec::new()), |node| node.list());
         let id = |node: &Item<'t>| node.table()?.need("id")?.text();
-        let mut own = list(&self.own)?;
+        let own = list(&self.own)?;
+        let lines = Item::lines(&own);
+        let mut own: Vec<_> = own.into_iter().zip(lines).collect();
         let mut clauses = Vec::new();
         if let Some(other) = self.other.as_ref().filter(|other| other.only.is_none()) {
             let theirs = list(&other.top)?;
@@ -153,25 +168,20 @@ impl<'t> Sections<'t> {
                     return Err(node.complain("the contract that is included has no such clause"));
                 }
             }
-            let mut own_ids = own.iter().map(id).collect::<Result<Vec<_>, _>>()?;
+            let mut own_ids = own.iter().map(|(node, _)| id(node)).collect::<Result<Vec<_>, _>>()?;
             for (node, name) in theirs.into_iter().zip(ids) {
                 if let Some(place) = own_ids.iter().position(|own| *own == name) {
                     own_ids.remove(place);
-                    clauses.push(placed(own.remove(place)));
+                    clauses.push(own.remove(place));
                 } else if other.takes(&name) {
                     clauses.push((node, other.line));
                 }
             }
         }
-        clauses.extend(own.into_iter().map(placed));
+        clauses.extend(own);
         if clauses.is_empty() {
             return Err(self.own.complain("a contract needs at least one `[[clause]]`"));
         }
         Ok(clauses)
     }
-}
-
-fn placed(node: Item<'_>) -> (Item<'_>, usize) {
-    let line = node.line();
-    (node, line)
 }

@@ -1,6 +1,6 @@
 //! Reading a target's command line: which command it names and whether it asks for JSON.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::condition::pointer;
 use super::facts::Run;
@@ -18,6 +18,8 @@ pub(crate) struct Invocation {
     /// Flags that take every word up to the next flag.
     list_flags: Vec<String>,
     json_flag: Option<String>,
+    /// The flag that names MCP servers, as JSON or as files that hold it.
+    mcp_flag: Option<String>,
     json_env: Option<String>,
     command_at: Option<Pointer>,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Call {
     pub(crate) prompt: Option<String>,
     /// All of these words; none when one follows a flag of which nobody knows whether it takes a value.
     pub(crate) operands: Option<Vec<String>>,
+    /// The MCP servers that the command line asks for; none where it does not say all of them.
+    pub(crate) mcp_servers: Option<Vec<Value>>,
 }
 
 impl Invocation {
@@ -59,6 +63,7 @@ impl Invocation {
             value_flags: strings("value-flags")?,
             list_flags: strings("list-flags")?,
             json_flag: text("json-flag")?,
+            mcp_flag: text("mcp-flag")?,
             json_env: text("json-env")?,
             command_at: fields.get("command-at").as_ref().map(pointer).transpose()?,
         };
@@ -136,8 +141,20 @@ impl Invocation {
         let prompt = operands.first().cloned();
         let command = command.or_else(|| prompt.clone()).unwrap_or_default();
         let operands = certain.then_some(operands);
-        Call { command, known, json, unknown_flags, flags, prompt, operands }
+        let mcp_servers = self.mcp_flag.as_ref().and_then(|flag| mcp_servers(flags.get(flag)?));
+        Call { command, known, json, unknown_flags, flags, prompt, operands, mcp_servers }
     }
+}
+
+/// The MCP servers that the value of a flag configures, as entries of the fact `mcp`; none where a part of it is a file.
+fn mcp_servers(value: &Value) -> Option<Vec<Value>> {
+    let mut servers = Vec::new();
+    for config in value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice) {
+        let config: Value = serde_json::from_str(config.as_str()?).ok()?;
+        let names = config["mcpServers"].as_object()?.keys();
+        servers.extend(names.map(|name| json!({"name": name, "scripted": false, "works": true})));
+    }
+    Some(servers)
 }
 
 /// Whether a declared flag such as `--model MODEL` takes a value; none when it is another than `name`.
@@ -177,6 +194,7 @@ mod tests {
             value_flags: vec!["--model".into()],
             list_flags: vec!["--allowed".into()],
             json_flag: Some("--output-format".into()),
+            mcp_flag: Some("--mcp-config".into()),
             json_env: None,
             command_at: None,
         };

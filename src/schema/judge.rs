@@ -9,6 +9,7 @@ use super::contract::{Clause, Contract, Protocol};
 use super::facts::{End, Fact, Facts, Run};
 use super::finding::{Finding, Sink};
 use super::frame::{self, FramingProblem};
+use super::plan::Plan;
 use super::question::Answers;
 use super::rule::{Message, Watch};
 use crate::envelope::Envelope;
@@ -28,9 +29,9 @@ struct ContractState<'c> {
     contract: &'c Contract,
     facts: Facts,
     states: Vec<ClauseState<'c>>,
-    /// For each kind, and last for messages of no kind, the clauses that look at them and can still apply, each with its
-    /// bit in the program of the kind; made when the first such message comes.
-    open_by_kind: Vec<Option<Vec<(usize, u64)>>>,
+    /// For each kind, and last for messages of no kind, the clauses that look at them and can still apply; made when the
+    /// first such message comes.
+    plans: Vec<Option<Plan>>,
     answers: Answers,
     seen_kinds: Vec<bool>,
     messages: u64,
@@ -212,7 +213,7 @@ impl<'c> ContractState<'c> {
         Self {
             contract,
             states: contract.clauses.iter().map(state).collect(),
-            open_by_kind: vec![None; contract.by_kind.len()],
+            plans: contract.by_kind.iter().map(|_| None).collect(),
             answers: Answers::new(contract.questions),
             seen_kinds: vec![false; contract.kinds.names.len()],
             messages: 0,
@@ -235,7 +236,7 @@ impl<'c> ContractState<'c> {
             for state in &mut self.states {
                 state.open = can_apply(state.clause, &self.facts, self.is_recorded);
             }
-            self.open_by_kind.fill(None);
+            self.plans.fill_with(|| None);
         }
         if self.facts.get(Fact::Command).is_none()
             && let Some((command, known)) = self.contract.invocation.named_by(value)
@@ -249,21 +250,37 @@ impl<'c> ContractState<'c> {
             self.seen_kinds[kind] = true;
         }
         self.answers.next_message();
-        let message = Message { line, offset, value, kind, answers: &self.answers };
-        let kind = kind.unwrap_or(self.seen_kinds.len());
-        let (all, states) = (&self.contract.by_kind[kind], &mut self.states);
-        let program = self.contract.program(kind);
-        let open = self.open_by_kind[kind].get_or_insert_with(|| {
-            let open = all.iter().copied().filter(|index| states[*index].open);
-            open.map(|index| (index, program.bit(index))).collect()
+        let message = Message { line, offset, value, time: None, kind, answers: &self.answers };
+        let number = kind.unwrap_or(self.seen_kinds.len());
+        let (all, states) = (&self.contract.by_kind[number], &mut self.states);
+        let program = self.contract.program(number);
+        let plan = self.plans[number].get_or_insert_with(|| {
+            let mut plan = Plan::default();
+            for index in all.iter().copied() {
+                if !states[index].open {
+                    continue;
+                }
+                // A watch begins also for a clause that no message concerns: it was looked at.
+                states[index].watch();
+                plan.add(index, program.bit(index), &*states[index].clause.check.rule, kind);
+            }
+            plan
         });
         let doubts = program.doubts(value);
-        for (index, bit) in open {
-            // A watch begins also for a clause that the program clears: it was looked at.
-            let (watch, sink) = states[*index].watch();
-            if *bit == 0 || doubts & *bit != 0 {
-                watch.message(&message, sink);
+        let answers = plan.answer(value, &self.answers);
+        for planned in &plan.clauses {
+            let is_cleared = planned.bit != 0 && doubts.maybe & planned.bit == 0;
+            if is_cleared || !planned.concerns(answers) {
+                continue;
             }
+            let state = &mut states[planned.clause];
+            if doubts.broken & planned.bit != 0 && state.sink.is_full() {
+                // That it is broken is known, and nobody will read why.
+                state.sink.count(1);
+                continue;
+            }
+            let (watch, sink) = state.watch();
+            watch.message(&message, sink);
         }
     }
 

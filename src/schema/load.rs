@@ -8,17 +8,18 @@ use std::sync::{Arc, OnceLock};
 
 use super::condition::{Condition, Scope, pointer};
 use super::contract::{Clause, Contract, Detect, Family, Kinds, Protocol};
-use super::fields::FieldTree;
 use super::finding::Level;
 use super::frame::Root;
 use super::include::{self, Sections, Texts};
 use super::invocation::Invocation;
+use super::outcome;
+use super::pattern::Pattern;
 use super::policy::Policy;
 use super::question::Questions;
 use super::rule::choice;
-use super::rule::{Check, Names};
+use super::rule::{Check, Names, Selectors};
 use super::schemas::Schemas;
-use crate::document::{self, FileError, Item, Table, VolatileEntry};
+use crate::document::{self, FileError, Item, Packed, Table, VolatileEntry};
 use crate::events::Profile;
 use crate::text::trouble;
 use crate::version::VersionRange;
@@ -36,46 +37,36 @@ pub struct Bundle {
     label: String,
     /// The name of the directory, where it is the contract's too.
     directory: Option<String>,
-    files: BTreeMap<String, Cow<'static, [u8]>>,
+    files: BTreeMap<Cow<'static, str>, Cow<'static, [u8]>>,
     /// The files of the contract that this one includes: what is not here is there.
     included: Option<Box<Bundle>>,
-    is_built_in: bool,
+    /// The tree of the contract's file, where it is a part of this binary.
+    packed: Option<Packed>,
 }
 
 impl Bundle {
     /// Files that are already in memory, by their path inside the contract's directory.
     pub fn new(label: impl Into<String>, files: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
-        let files = files.into_iter().map(|(name, bytes)| (name, bytes.into()));
+        let files = files.into_iter().map(|(name, bytes)| (name.into(), bytes.into()));
         Self { label: label.into(), files: files.collect(), ..Self::default() }
     }
 
-    /// Files that are part of this binary. Our tests have compiled every schema of theirs, so that a schema is compiled
-    /// only when somebody asks for it.
+    /// Files that are part of this binary, with the tree of the contract's own. Our tests have compiled every schema of
+    /// theirs, so that a schema is compiled only when somebody asks for it.
     pub(super) fn built_in(
         label: String,
+        packed: Packed,
         files: impl Iterator<Item = (&'static str, &'static [u8])>,
     ) -> Self {
-        let files = files.map(|(name, bytes)| (name.to_owned(), bytes.into()));
-        Self { label, files: files.collect(), is_built_in: true, ..Self::default() }
+        let files = files.map(|(name, bytes)| (name.into(), bytes.into()));
+        Self { label, files: files.collect(), packed: Some(packed), ..Self::default() }
     }
 
-    /// The same as if they were a user's: every schema is compiled at once.
+    /// The same as if they were a user's: they are read from their texts, and every schema is compiled at once.
     #[cfg(test)]
     pub(super) fn unchecked(self) -> Self {
-        Self { is_built_in: false, ..self }
-    }
-
-    /// The start of the contract's file alone: all that says how it is recognised.
-    pub(super) fn head(mut self) -> Self {
-        const CLAUSES: &[u8] = b"\n[[clause]]";
-        self.files.retain(|name, _| name == CONTRACT_FILE);
-        if let Some(Cow::Borrowed(text)) = self.files.get_mut(CONTRACT_FILE)
-            && let Some(end) = memchr::memmem::find(text, CLAUSES)
-        {
-            *text = &text[..=end];
-        }
-        self.included = self.included.map(|included| Box::new(included.head()));
-        self
+        let included = self.included.map(|included| Box::new(included.unchecked()));
+        Self { packed: None, included, ..self }
     }
 
     /// The same files in a directory of whatever name, such as an old version that stands aside to be compared.
@@ -136,6 +127,11 @@ impl Bundle {
         Ok(Self { included: Some(Box::new(found)), ..self })
     }
 
+    /// The tree of the contract's file, where it is a part of this binary.
+    pub(super) fn packed(&self) -> Option<Packed> {
+        self.packed
+    }
+
     /// The files of the contract that this one includes.
     pub(crate) fn included(&self) -> Option<&Self> {
         self.included.as_deref()
@@ -171,7 +167,7 @@ impl Bundle {
                 return Err(FileError::whole(label, "larger than 8 MiB, which no contract needs"));
             }
             let bytes = document::read(&path).map_err(|error| FileError::whole(&label, error))?;
-            self.files.insert(name, bytes.into());
+            self.files.insert(name.into(), bytes.into());
         }
         Ok(())
     }
@@ -197,7 +193,7 @@ impl Bundle {
     /// The names of the files, in order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         let included = self.included.iter().flat_map(|included| included.files.keys());
-        let names: BTreeSet<&str> = self.files.keys().chain(included).map(String::as_str).collect();
+        let names: BTreeSet<&str> = self.files.keys().chain(included).map(|name| &**name).collect();
         names.into_iter()
     }
 }
@@ -214,10 +210,10 @@ impl Contract {
         let kinds = load_kinds(sections.get("kind"), protocol, &schemas)?;
         let questions = Questions::default();
         let nodes = sections.clauses()?;
-        if !bundle.is_built_in {
+        if bundle.packed.is_none() {
             schemas.compile(&references(&nodes, &schemas)?)?;
         }
-        let clauses = load_clauses(nodes, &kinds, &schemas, &questions)?;
+        let clauses = load_clauses(nodes, protocol, &kinds, &schemas, &questions)?;
         let strings = |key| head.get(key).map_or(Ok(Vec::new()), |node: Item<'_>| node.strings());
         let invocation = load_invocation(&sections)?;
         let volatile = sections.get("volatile").map_or(Ok(Vec::new()), |node| node.list())?;
@@ -236,6 +232,7 @@ impl Contract {
             policy: Policy::load(sections.get("policy"))?,
             volatile: VolatileEntry::read_all(&volatile)?,
             invocation,
+            outcome: sections.get("outcome").map(|node| outcome::load(&node, &kinds)).transpose()?,
             by_kind: Self::index(&kinds, &clauses),
             programs: (0..=kinds.names.len()).map(|_| OnceLock::new()).collect(),
             questions: questions.count(),
@@ -275,7 +272,7 @@ fn load_invocation(sections: &Sections<'_>) -> Result<Invocation, FileError> {
 }
 
 /// Names are used in ids and paths, so they are plain words.
-fn is_word(name: &str) -> bool {
+pub(super) fn is_word(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-' || byte == b'.';
     !name.is_empty()
         && name.bytes().all(plain)
@@ -313,8 +310,9 @@ fn load_detect(top: &Table<'_>, invocation: &Invocation) -> Result<Option<Detect
     let flags = fields.get("flags").map_or(Ok(Vec::new()), |node| {
         node.table()?.into_entries().into_iter().map(|(flag, value)| Ok((flag, value.text()?))).collect()
     })?;
+    let stderr = fields.get("stderr").as_ref().map(Pattern::load).transpose()?;
     fields.finish()?;
-    Ok(Some(Detect { priority, when, commands, flags, invocation: invocation.clone() }))
+    Ok(Some(Detect { priority, when, commands, flags, stderr, invocation: invocation.clone() }))
 }
 
 pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
@@ -322,13 +320,18 @@ pub(crate) fn read_schemas(bundle: &Bundle) -> Result<Schemas, FileError> {
     for name in bundle.names().filter(|name| name.ends_with(".schema.json") && !name.contains('/')) {
         files.push((name.to_string(), bundle.label(name), bundle.text(name)?.to_string()));
     }
-    Schemas::read(files)
+    if bundle.packed.is_some() { Ok(Schemas::built_in(files)) } else { Schemas::read(files) }
 }
 
 fn load_kinds(nodes: Option<Item<'_>>, protocol: Protocol, schemas: &Schemas) -> Result<Kinds, FileError> {
     let mut kinds: Vec<(String, Condition, Option<String>)> = Vec::new();
     // A stream's kinds are needed while it runs, before its end is known.
-    let scope = if protocol == Protocol::Stream { Scope::Early } else { Scope::Both };
+    let scope = match protocol {
+        Protocol::Stream => Scope::Early,
+        // A log is no run.
+        Protocol::Events => Scope::Message,
+        Protocol::Document | Protocol::Text => Scope::Both,
+    };
     for node in nodes.map_or(Ok(Vec::new()), |node| node.list())? {
         let fields = node.table()?;
         let name_node = fields.need("name")?;
@@ -339,7 +342,9 @@ fn load_kinds(nodes: Option<Item<'_>>, protocol: Protocol, schemas: &Schemas) ->
         let when = Condition::load(&fields.need("when")?, scope)?;
         let schema = fields.get("schema").map(|node| {
             let reference = node.text()?;
-            schemas.part(&reference).map_err(|reason| node.complain(reason))?;
+            if !node.is_built_in() {
+                schemas.part(&reference).map_err(|reason| node.complain(reason))?;
+            }
             Ok(reference)
         });
         kinds.push((name, when, schema.transpose()?));
@@ -365,15 +370,20 @@ fn references(nodes: &[(Item<'_>, usize)], schemas: &Schemas) -> Result<Vec<Stri
 
 fn load_clauses(
     nodes: Vec<(Item<'_>, usize)>,
+    protocol: Protocol,
     kinds: &Kinds,
     schemas: &Arc<Schemas>,
     questions: &Questions,
 ) -> Result<Vec<Clause>, FileError> {
-    let tree =
-        |schema: &Option<String>| schema.as_ref().map(|schema| Arc::new(FieldTree::of(schemas, schema)));
-    let trees: Vec<_> = kinds.schemas.iter().map(tree).collect();
-    let names =
-        Names { kinds: &kinds.names, conditions: &kinds.conditions, trees: &trees, schemas, questions };
+    let names = Names {
+        kinds: &kinds.names,
+        conditions: &kinds.conditions,
+        kind_schemas: &kinds.schemas,
+        schemas,
+        questions,
+        selectors: Selectors::default(),
+        is_log: protocol == Protocol::Events,
+    };
     let mut clauses: Vec<Clause> = Vec::new();
     for (node, line) in nodes {
         let fields = node.table()?;
@@ -414,6 +424,9 @@ fn load_clause(fields: &Table<'_>, names: &Names<'_>, line: usize) -> Result<Cla
     let level = Level::from_name(level_node.str()?)
         .ok_or_else(|| level_node.complain("a level is must, should, note or ambiguous"))?;
     let applies = fields.get("applies");
+    if let Some(node) = applies.as_ref().filter(|_| names.is_log) {
+        return Err(node.complain("a log has no facts of a run: say in `on` what the clause is about"));
+    }
     let check = fields.need("check")?;
     let text = |key| fields.need(key)?.text();
     let clause = Clause {
@@ -430,9 +443,9 @@ fn load_clause(fields: &Table<'_>, names: &Names<'_>, line: usize) -> Result<Cla
         fix: text("fix")?,
         line,
         profiles: fields.get("profiles").as_ref().map_or(Ok(Vec::new()), load_profiles)?,
-        applies_text: applies.as_ref().map(|node| node.json().map(|json| json.to_string())).transpose()?,
+        applies_value: applies.as_ref().map(Item::late_json).transpose()?,
         applies: applies.map_or(Ok(Condition::always()), |node| Condition::load(&node, Scope::Run))?,
-        check_value: check.json()?,
+        check_value: check.late_json()?,
         check: Check::load(&check.table()?, names)?,
         id,
     };

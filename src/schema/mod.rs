@@ -15,6 +15,7 @@ mod coverage;
 mod declared;
 #[cfg(feature = "cli")]
 mod diff;
+mod event_clauses;
 mod events;
 mod facts;
 mod fields;
@@ -30,13 +31,17 @@ mod learn;
 mod library;
 mod load;
 mod named;
+mod outcome;
 mod pass;
+mod pattern;
+mod plan;
 pub(crate) mod policy;
 mod program;
 mod question;
 mod quick;
 mod rule;
 mod schemas;
+mod sent;
 
 pub use crate::document::FileError;
 pub use contract::{Clause, Contract, Family, Protocol};
@@ -46,8 +51,9 @@ pub use library::{ContractSet, built_in};
 // What our own tests and benchmarks reach through `internals`.
 #[doc(hidden)]
 pub use {
-    audit::Audit, audit::Harm, events::EventJudge, events::judge_log, facts::End, facts::Run,
-    fixture::Fixtures, fixture::Sample, library::bundle, pass::judge_output, rule::names as rule_names,
+    audit::Audit, audit::Harm, audit::row_reason, events::EventJudge, events::judge_log, facts::End,
+    facts::Run, fixture::Fixtures, fixture::Sample, library::bundle, outcome::CLASSES as OUTCOME_CLASSES,
+    outcome::rows as outcome_rows, pass::judge_output, rule::names as rule_names,
 };
 
 #[cfg(feature = "cli")]
@@ -66,7 +72,7 @@ pub(crate) use learn::{Fit, LEARNED, Learner};
 pub(crate) use library::Detector;
 #[cfg(feature = "testing")]
 pub(crate) use library::part_of;
-pub(crate) use library::{asked_for, detect, family_of};
+pub(crate) use library::{asked_for, detect, family_of, recognise};
 #[cfg(feature = "cli")]
 pub(crate) use load::Bundle;
 #[cfg(feature = "testing")]

@@ -26,7 +26,7 @@ struct Merged {
     all: Clauses,
     /// Those that ask for something that only a validator can tell.
     open: Clauses,
-    types: Vec<(Vec<Kind>, Clauses)>,
+    types: Vec<(Types, Clauses)>,
     values: Vec<(Vec<Value>, Clauses)>,
     some_text: Clauses,
     uuid: Clauses,
@@ -34,9 +34,30 @@ struct Merged {
     some_items: Clauses,
     items: Option<Box<Merged>>,
     members: Vec<Member>,
-    /// Those that ask for any member at all.
+    /// Those that ask for any member at all, and the places of these members, as far as they have bits.
     required: Clauses,
+    required_places: u128,
+    /// What depends on the value of one member, by its name.
+    cases: Vec<Cases>,
     when: Vec<When>,
+    /// What is asked that cannot be put together.
+    apart: Vec<(Check, Clauses)>,
+}
+
+/// The clauses that a message may break; it keeps all others.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Doubts {
+    pub(crate) maybe: Clauses,
+    /// Those of them that it breaks for certain.
+    pub(crate) broken: Clauses,
+}
+
+impl Doubts {
+    /// These are broken.
+    fn broken(&mut self, clauses: Clauses) {
+        self.maybe |= clauses;
+        self.broken |= clauses;
+    }
 }
 
 #[derive(Debug)]
@@ -44,6 +65,40 @@ struct Member {
     name: Name,
     required: Clauses,
     inside: Merged,
+}
+
+/// Types of values, one bit each.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Types(u8);
+
+impl Types {
+    fn of(kinds: &[Kind]) -> Self {
+        Self(kinds.iter().fold(0, |types, kind| types | 1 << *kind as u8))
+    }
+
+    #[inline]
+    fn have(self, value: JsonView<'_>) -> bool {
+        let kind = value.kind();
+        self.0 >> kind as u8 & 1 == 1
+            || (kind == Kind::Number && self.0 >> Kind::Integer as u8 & 1 == 1 && value.is_integer())
+    }
+}
+
+/// What depends on the value of one member.
+#[derive(Debug)]
+struct Cases {
+    name: Name,
+    all: Vec<Case>,
+}
+
+/// What is asked when a member is one of some values, and what when it is not.
+#[derive(Debug)]
+struct Case {
+    values: Vec<Value>,
+    /// Where it is missing, it is not one of them.
+    is_required: bool,
+    then: Merged,
+    otherwise: Merged,
 }
 
 #[derive(Debug)]
@@ -71,8 +126,8 @@ impl Program {
     }
 
     /// The clauses that a message may break. It keeps all others.
-    pub(crate) fn doubts(&self, message: JsonView<'_>) -> Clauses {
-        let mut doubts = 0;
+    pub(crate) fn doubts(&self, message: JsonView<'_>) -> Doubts {
+        let mut doubts = Doubts::default();
         self.root.look(message, &mut doubts);
         doubts
     }
@@ -87,7 +142,7 @@ impl Merged {
         self.uuid |= if_asked(check.uuid);
         self.not_negative |= if_asked(check.not_negative);
         self.some_items |= if_asked(check.some_items);
-        put(&mut self.types, check.types.as_ref(), clause);
+        put(&mut self.types, check.types.as_deref().map(Types::of).as_ref(), clause);
         put(&mut self.values, check.values.as_ref(), clause);
         if let Some(items) = &check.items {
             self.items.get_or_insert_default().add(items, clause);
@@ -102,57 +157,65 @@ impl Merged {
             let member = &mut self.members[index];
             member.required |= if_asked(asked.is_required);
             self.required |= member.required;
+            if member.required != 0 {
+                self.required_places |= 1_u128.checked_shl(index as u32).unwrap_or(0);
+            }
             if let Some(check) = &asked.check {
                 member.inside.add(check, clause);
             }
         }
+        self.apart.extend(check.apart().map(|check| (check, clause)));
         for check in &check.also {
             self.add(check, clause);
         }
         if let Some(when) = &check.when {
-            let mut added = When {
-                clause,
-                condition: when.condition.clone(),
-                then: Self::default(),
-                otherwise: Self::default(),
-            };
-            added.then.add(&when.then, clause);
-            added.otherwise.add(&when.otherwise, clause);
-            self.when.push(added);
+            let (mut then, mut otherwise) = (Self::default(), Self::default());
+            then.add(&when.then, clause);
+            otherwise.add(&when.otherwise, clause);
+            match when.condition.member_is() {
+                Some((name, values, is_required)) => {
+                    let case = Case { values: values.to_vec(), is_required, then, otherwise };
+                    match self.cases.iter_mut().find(|cases| cases.name == *name) {
+                        Some(cases) => cases.all.push(case),
+                        None => self.cases.push(Cases { name: name.clone(), all: vec![case] }),
+                    }
+                }
+                None => self.when.push(When { clause, condition: when.condition.clone(), then, otherwise }),
+            }
         }
     }
 
     /// Adds the clauses that a value may break.
-    fn look(&self, value: JsonView<'_>, doubts: &mut Clauses) {
-        if self.all & !*doubts == 0 {
+    fn look(&self, value: JsonView<'_>, doubts: &mut Doubts) {
+        if self.all & !doubts.maybe == 0 {
             return;
         }
-        *doubts |= self.open;
+        doubts.maybe |= self.open;
         for (types, clauses) in &self.types {
-            if !types.iter().any(|wanted| value.is(*wanted)) {
-                *doubts |= clauses;
+            if !types.have(value) {
+                doubts.broken(*clauses);
             }
         }
         for (values, clauses) in &self.values {
             if !values.iter().any(|known| value.same(known)) {
-                *doubts |= clauses;
+                doubts.broken(*clauses);
             }
         }
         match value.kind() {
             Kind::String => {
                 if self.some_text != 0 && value.is_empty_text() {
-                    *doubts |= self.some_text;
+                    doubts.broken(self.some_text);
                 }
                 if self.uuid != 0 && !super::quick::is_uuid(value) {
-                    *doubts |= self.uuid;
+                    doubts.maybe |= self.uuid;
                 }
             }
-            Kind::Number if self.not_negative != 0 && value.float().is_none_or(|number| number < 0.0) => {
-                *doubts |= self.not_negative;
+            Kind::Number if self.not_negative != 0 && !value.is_not_negative() => {
+                doubts.maybe |= self.not_negative;
             }
             Kind::Array => {
                 if self.some_items != 0 && value.items().next().is_none() {
-                    *doubts |= self.some_items;
+                    doubts.broken(self.some_items);
                 }
                 if let Some(items) = &self.items {
                     value.items().for_each(|item| items.look(item, doubts));
@@ -161,21 +224,46 @@ impl Merged {
             Kind::Object if !self.members.is_empty() => self.look_inside(value, doubts),
             _ => {}
         }
+        for (check, clause) in &self.apart {
+            match check.holds(value) {
+                Some(true) => {}
+                Some(false) => doubts.broken(*clause),
+                None => doubts.maybe |= clause,
+            }
+        }
+        for cases in &self.cases {
+            // Of what is no object nothing is asked here, so that the condition holds.
+            let member = value.member(&cases.name);
+            let is_object = value.kind() == Kind::Object;
+            for case in &cases.all {
+                let holds = match member {
+                    Some(member) => case.values.iter().any(|known| member.same(known)),
+                    None => !(case.is_required && is_object),
+                };
+                let inside = if holds { &case.then } else { &case.otherwise };
+                if inside.all & !doubts.maybe != 0 {
+                    inside.look(value, doubts);
+                }
+            }
+        }
         for when in &self.when {
+            if when.clause & !doubts.broken == 0 {
+                continue;
+            }
             match when.condition.holds(value) {
                 Some(true) => when.then.look(value, doubts),
                 Some(false) => when.otherwise.look(value, doubts),
-                None => *doubts |= when.clause,
+                None => doubts.maybe |= when.clause,
             }
         }
     }
 
-    fn look_inside(&self, value: JsonView<'_>, doubts: &mut Clauses) {
+    fn look_inside(&self, value: JsonView<'_>, doubts: &mut Doubts) {
         let JsonView::Scanned(node) = value else {
             for member in &self.members {
                 match value.member(&member.name) {
                     Some(value) => member.inside.look(value, doubts),
-                    None => *doubts |= member.required,
+                    None => doubts.broken(member.required),
                 }
             }
             return;
@@ -183,19 +271,21 @@ impl Merged {
         // One walk for all members; their order is mostly that of the schemas. What it does not meet is missing.
         let (mut cursor, mut met) = (0, 0_u128);
         for (key, inner) in node.members() {
-            let (before, after) = self.members.split_at(cursor);
-            if let Some(place) = after.iter().chain(before).position(|member| key.is_name(&member.name)) {
-                let index = (cursor + place) % self.members.len();
-                cursor = (index + 1) % self.members.len();
-                met |= 1_u128.checked_shl(index as u32).unwrap_or(0);
-                self.members[index].inside.look(JsonView::Scanned(inner), doubts);
+            let Some(index) = key.place_in(&self.members, cursor, |member| &member.name) else { continue };
+            cursor = index + 1;
+            met |= 1_u128.checked_shl(index as u32).unwrap_or(0);
+            let inside = &self.members[index].inside;
+            if inside.all & !doubts.maybe != 0 {
+                inside.look(JsonView::Scanned(inner), doubts);
             }
         }
-        if self.required & !*doubts != 0 {
-            let missing = |index: usize| 1_u128.checked_shl(index as u32).is_none_or(|bit| met & bit == 0);
-            let members = self.members.iter().enumerate().filter(|(_, member)| member.required != 0);
-            for (_, member) in members.filter(|(index, _)| missing(*index)) {
-                *doubts |= member.required;
+        let is_large = self.members.len() > u128::BITS as usize;
+        if self.required & !doubts.broken != 0 && (self.required_places & !met != 0 || is_large) {
+            for (index, member) in self.members.iter().enumerate() {
+                let is_met = 1_u128.checked_shl(index as u32).is_some_and(|bit| met & bit != 0);
+                if member.required != 0 && !is_met && (index < 128 || value.member(&member.name).is_none()) {
+                    doubts.broken(member.required);
+                }
             }
         }
     }

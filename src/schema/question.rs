@@ -2,7 +2,6 @@
 //! for a message, and only when somebody asks.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::condition::Term;
@@ -10,7 +9,7 @@ use crate::json::JsonView;
 
 /// The questions of one contract, while it is loaded: the same one has the same number.
 #[derive(Debug, Default)]
-pub(crate) struct Questions(RefCell<HashMap<String, Question>>);
+pub(crate) struct Questions(RefCell<Vec<Question>>);
 
 /// A term with its number among those of its contract.
 #[derive(Debug, Clone)]
@@ -29,10 +28,12 @@ impl Questions {
     /// The question that a term asks.
     pub(crate) fn ask(&self, term: &Term) -> Question {
         let mut known = self.0.borrow_mut();
-        let number = known.len();
-        // Expressions cannot be compared, but what they are written as can.
-        let question = || Question { number, term: Arc::new(term.clone()) };
-        known.entry(format!("{term:?}")).or_insert_with(question).clone()
+        if let Some(question) = known.iter().find(|question| *question.term == *term) {
+            return question.clone();
+        }
+        let question = Question { number: known.len(), term: Arc::new(term.clone()) };
+        known.push(question.clone());
+        question
     }
 
     /// How many there are.
@@ -42,6 +43,17 @@ impl Questions {
 }
 
 impl Question {
+    /// What it asks.
+    pub(crate) fn term(&self) -> &Term {
+        &self.term
+    }
+
+    /// Notes the answer for a message.
+    #[inline]
+    pub(crate) fn answered(&self, holds: bool, answers: &Answers) {
+        answers.latest[self.number].set(answers.message << 1 | u64::from(holds));
+    }
+
     /// The answer for a message.
     #[inline]
     pub(crate) fn holds(&self, message: JsonView<'_>, answers: &Answers) -> bool {

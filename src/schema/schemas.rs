@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use super::condition::{kind_of, listed};
 use super::finding::{Evidence, excerpt};
 use super::instance::{Messages, Validator};
+use super::quick::QuickSchema;
 use crate::document::{Document, FileError};
 use crate::json::pointer::{join, keys};
 use crate::json::{self, JsonView, Scanner};
@@ -33,7 +34,14 @@ pub(crate) struct Schemas {
 struct SchemaFile {
     label: String,
     text: String,
-    value: Value,
+    value: OnceLock<Value>,
+}
+
+impl SchemaFile {
+    /// What it holds. That of a built-in contract is read when it is needed; our tests have read it.
+    fn value(&self) -> &Value {
+        self.value.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+    }
 }
 
 /// A schema in a contract's files, with the file that its references start from.
@@ -111,6 +119,13 @@ const IN_PLACE: [&str; 8] = ["allOf", "anyOf", "oneOf", "not", "if", "then", "el
 const MAX_COST: u64 = 10_000;
 
 impl Schemas {
+    /// Takes in the files of a built-in contract. Our tests take them in as those of a user, so that nothing has to be
+    /// checked again.
+    pub(crate) fn built_in(files: impl IntoIterator<Item = (String, String, String)>) -> Self {
+        let file = |(name, label, text)| (name, SchemaFile { label, text, value: OnceLock::new() });
+        Self { files: files.into_iter().map(file).collect(), ..Self::default() }
+    }
+
     /// Takes the files in; `label` is how the user knows the file, `name` how the contract does.
     pub(crate) fn read(files: impl IntoIterator<Item = (String, String, String)>) -> Result<Self, FileError> {
         let mut schemas = Self::default();
@@ -120,13 +135,13 @@ impl Schemas {
                 let reason = reason.split(" at line ").next().unwrap_or_default();
                 let before = text.split_inclusive('\n').take(error.line().max(1) - 1).map(str::len);
                 let at = before.sum::<usize>() + error.column().saturating_sub(1);
-                Document { file: &label, text: &text }.error(at..at, "", format_args!("not JSON: {reason}"))
+                Document::new(&label, &text).error(at..at, "", format_args!("not JSON: {reason}"))
             })?;
             schemas.name_themselves |= names_itself(&value);
-            schemas.files.insert(name, SchemaFile { label, text, value });
+            schemas.files.insert(name, SchemaFile { label, text, value: value.into() });
         }
         for (name, file) in &schemas.files {
-            if let Some(draft) = file.value.get("$schema")
+            if let Some(draft) = file.value().get("$schema")
                 && draft != "https://json-schema.org/draft/2020-12/schema"
             {
                 return Err(file.error("/$schema", "the draft must be 2020-12"));
@@ -135,7 +150,7 @@ impl Schemas {
         }
         let mut costs = HashMap::new();
         for (name, file) in &schemas.files {
-            schemas.check_cost(name, file, "", &file.value, &mut costs)?;
+            schemas.check_cost(name, file, "", file.value(), &mut costs)?;
         }
         Ok(schemas)
     }
@@ -154,7 +169,7 @@ impl Schemas {
     /// The files by name, as values.
     #[cfg(feature = "cli")]
     pub(crate) fn files(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.files.iter().map(|(name, file)| (name.as_str(), &file.value))
+        self.files.iter().map(|(name, file)| (name.as_str(), file.value()))
     }
 
     /// The part of a file that `FILE` or `FILE#/pointer` names.
@@ -163,14 +178,14 @@ impl Schemas {
         let names: Vec<_> = self.files.keys().map(String::as_str).collect();
         let found =
             self.files.get(file).ok_or_else(|| format!("no file `{file}`{}", did_you_mean(file, &names)))?;
-        found.value.pointer(pointer).ok_or_else(|| format!("`{file}` has nothing at `{pointer}`"))
+        found.value().pointer(pointer).ok_or_else(|| format!("`{file}` has nothing at `{pointer}`"))
     }
 
     /// The part that a `$ref` inside `file` leads to, with the name of its file.
     fn follow(&self, file: &str, reference: &str) -> Option<SchemaNode<'_>> {
         let (target, pointer) = reference.split_once('#').unwrap_or((reference, ""));
         let (file, found) = self.files.get_key_value(if target.is_empty() { file } else { target })?;
-        Some(SchemaNode { schemas: self, file, value: found.value.pointer(&percent_decoded(pointer))? })
+        Some(SchemaNode { schemas: self, file, value: found.value().pointer(&percent_decoded(pointer))? })
     }
 
     /// Compiles each of the references that the contract's clauses use, in one go.
@@ -180,7 +195,7 @@ impl Schemas {
         for file in self.files.values() {
             options(registry)
                 .with_base_uri(uri(self.name_of(file)))
-                .build(&file.value)
+                .build(file.value())
                 .map_err(|error| file.refuse(&error))?;
         }
         references.iter().map(|reference| Ok((reference.clone(), self.compile_one(reference)?))).collect()
@@ -202,7 +217,7 @@ impl Schemas {
         let mut registry = Registry::new().draft(Draft::Draft202012);
         for (name, file) in &self.files {
             registry = registry
-                .add(uri(name), file.value.clone())
+                .add(uri(name), file.value().clone())
                 .map_err(|error| FileError::whole(&file.label, format_args!("not a schema: {error}")))?;
         }
         let registry = registry.prepare().map_err(|error| match self.files.values().next() {
@@ -215,13 +230,13 @@ impl Schemas {
     /// A file as one document: what it refers to in other files is copied into it, for tools that read only one.
     #[cfg(feature = "cli")]
     pub(crate) fn bundled(&self, name: &str) -> Option<Value> {
-        let mut whole = self.files.get(name)?.value.clone();
+        let mut whole = self.files.get(name)?.value().clone();
         rewrite(&mut whole, name);
         let others: Map<String, Value> = self
             .files
             .iter()
             .map(|(other, file)| {
-                let mut part = file.value.clone();
+                let mut part = file.value().clone();
                 rewrite(&mut part, other);
                 (other.clone(), part)
             })
@@ -235,7 +250,7 @@ impl Schemas {
     }
 
     fn check_references(&self, name: &str, file: &SchemaFile) -> Result<(), FileError> {
-        match self.dangling(name, &file.value, "") {
+        match self.dangling(name, file.value(), "") {
             Some((pointer, reference)) => {
                 Err(file.error(&pointer, format_args!("`{reference}` leads to nothing in this contract")))
             }
@@ -339,6 +354,11 @@ impl LateValidator {
         Self { schemas: schemas.clone(), reference, compiled: OnceLock::new() }
     }
 
+    /// The same schema, as far as it can be decided at once.
+    pub(crate) fn quick(&self) -> QuickSchema {
+        QuickSchema::of(&self.schemas, &self.reference)
+    }
+
     fn get(&self) -> &Result<Validator, FileError> {
         self.compiled.get_or_init(|| self.schemas.compile_one(&self.reference))
     }
@@ -394,7 +414,7 @@ fn holds_schemas_by_name(keyword: &str) -> bool {
 
 impl SchemaFile {
     fn error(&self, pointer: &str, reason: impl std::fmt::Display) -> FileError {
-        let document = Document { file: &self.label, text: &self.text };
+        let document = Document::new(&self.label, &self.text);
         document.error(self.span(pointer).unwrap_or_default(), pointer, reason)
     }
 

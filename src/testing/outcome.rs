@@ -60,13 +60,14 @@ pub struct Outcome {
 }
 
 /// What a run fails for besides its verdict and its findings, which have assertions of their own.
-const STRAY: [FailureKind; 7] = [
+const STRAY: [FailureKind; 8] = [
     FailureKind::Leftover,
     FailureKind::Outside,
     FailureKind::Secret,
     FailureKind::UnmatchedRequest,
     FailureKind::InvalidRequest,
     FailureKind::UnusedTurn,
+    FailureKind::Step,
     FailureKind::UnmetExpectation,
 ];
 

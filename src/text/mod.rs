@@ -6,6 +6,8 @@ mod clip;
 mod glob;
 #[cfg(feature = "testing")]
 mod hex;
+#[cfg(feature = "testing")]
+mod listed;
 mod nearest;
 #[cfg(feature = "testing")]
 mod printable;
@@ -19,6 +21,8 @@ pub(crate) use glob::glob;
 pub(crate) use glob::path_glob;
 #[cfg(feature = "testing")]
 pub(crate) use hex::hex;
+#[cfg(feature = "testing")]
+pub(crate) use listed::split_names;
 #[cfg(feature = "testing")]
 pub(crate) use nearest::nearest;
 #[cfg(feature = "contracts")]

@@ -60,6 +60,16 @@ pub(crate) fn parse(text: &str) -> Option<(Millis, Zone)> {
     Some((seconds * 1000 + millis + shift, zone))
 }
 
+/// Reads a time in UTC as the validators of the published tooling do: seconds may be left out, a leap second is none, and
+/// `T` and `Z` are capitals.
+#[cfg(feature = "contracts")]
+pub(crate) fn parse_utc(text: &str) -> Option<Millis> {
+    let (rest, zone) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let whole = if rest.len() == 16 { format!("{rest}:00Z") } else { text.to_owned() };
+    let is_strict = zone == "Z" && whole.as_bytes().get(10) == Some(&b'T') && whole.get(17..19) != Some("60");
+    parse(&whole).filter(|_| is_strict).map(|(time, _)| time)
+}
+
 /// Whether the text is a day of the calendar, written `YYYY-MM-DD`.
 #[cfg(feature = "testing")]
 pub(crate) fn is_day(text: &str) -> bool {
@@ -98,7 +108,7 @@ pub(crate) fn now() -> Millis {
 }
 
 /// A time as `2026-01-15T10:30:00.000Z`.
-#[cfg(feature = "testing")]
+#[cfg(feature = "contracts")]
 pub(crate) fn rfc3339(time: Millis) -> String {
     format!("{}T{}Z", date(time), time_of_day(time))
 }
@@ -110,7 +120,7 @@ pub(crate) fn rfc3339_seconds(time: Millis) -> String {
 }
 
 /// A time of day in UTC, with milliseconds.
-#[cfg(feature = "testing")]
+#[cfg(feature = "contracts")]
 pub(crate) fn time_of_day(time: Millis) -> String {
     let of_day = time.rem_euclid(86_400_000);
     let (seconds, millis) = (of_day / 1000, of_day % 1000);
@@ -118,7 +128,7 @@ pub(crate) fn time_of_day(time: Millis) -> String {
 }
 
 /// A date in UTC.
-#[cfg(feature = "testing")]
+#[cfg(feature = "contracts")]
 pub(crate) fn date(time: Millis) -> String {
     let days = time.div_euclid(86_400_000) + 719_468;
     let era = days.div_euclid(146_097);

@@ -109,7 +109,7 @@ pub(crate) fn is_whole(text: &str) -> bool {
 #[cfg(feature = "testing")]
 pub(crate) fn find(text: &str) -> Option<String> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))
-        .map(|word| word.trim_start_matches('v'))
+        .map(|word| word.trim_start_matches('v').trim_end_matches('.'))
         .find(|word| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.'))
         .map(str::to_owned)
 }
@@ -164,6 +164,7 @@ mod tests {
     fn a_version_is_the_first_dotted_number() {
         assert_eq!(find("2.1.197 (Claude Code)\n").as_deref(), Some("2.1.197"));
         assert_eq!(find("claw v0.1.3\n").as_deref(), Some("0.1.3"));
+        assert_eq!(find("GitHub Copilot CLI 1.0.102.\n").as_deref(), Some("1.0.102"));
         assert_eq!(find("no version"), None);
     }
 }

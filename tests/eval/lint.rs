@@ -42,3 +42,21 @@ fn what_cannot_be_read_or_found_says_so() {
     let said = project.run(&["lint"]);
     assert_eq!(said.code, Some(4), "{}", said.stderr);
 }
+
+#[test]
+fn a_reference_that_leads_nowhere_is_an_error() {
+    let project = Project::new();
+    let skill = "---\nname: greet\ndescription: x\n---\nSee [more](references/more.md), then run `python3 scripts/hi.py`.\n";
+    project.write(".claude/skills/greet/SKILL.md", skill);
+    let said = project.run(&["lint"]);
+    assert_eq!(said.code, Some(100), "{}", said.stdout);
+    for expected in [
+        "error reference-dangling: line 5: `references/more.md` is linked and is not there",
+        "error script-dangling: line 5: `scripts/hi.py` is named and is not there",
+    ] {
+        assert!(said.stdout.contains(expected), "{}", said.stdout);
+    }
+    project.write(".claude/skills/greet/references/more.md", "More.");
+    project.write(".claude/skills/greet/scripts/hi.py", "print('hi')");
+    assert_eq!(project.run(&["lint"]).code, Some(0));
+}

@@ -3,6 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "test code: a failure here is a failed test")]
 
 mod agreement;
+mod arms;
+mod authoring;
+mod baseline;
+mod blind;
+mod cannot_fail;
+mod commands;
 #[path = "../support/files.rs"]
 mod files;
 mod forms;
@@ -16,7 +22,10 @@ mod runs;
 #[path = "../support/schema.rs"]
 mod schema;
 mod sections;
+mod skill_creator;
 #[path = "../support/mod.rs"]
 mod support;
+mod traps;
 mod urls;
+mod viewer;
 mod waiting;

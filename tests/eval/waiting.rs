@@ -6,7 +6,6 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use clawgate::internals::eval::skill::Skill;
 use clawgate::internals::eval::spec::Spec;
 use clawgate::internals::eval::{
     Baseline, Clock, Evaluation, ExecuteError, Executor, Options, Report, Request, Stamp, Store, plan,
@@ -85,9 +84,8 @@ fn evaluate(project: &Project, clock: &Turned, target: &Limited<'_>, options: &O
          [[cases.assert]]\ntype = \"contains\"\nneedle = \"Ahoy\"\n",
     );
     let spec = Spec::open(&path).unwrap();
-    let skill = Skill::at(&project.path().join(".claude/skills/greet")).unwrap();
     let store = Store::new(&project.path().join("out"), "greet");
-    let stamp = Stamp::new(&spec, &skill, "fake", "1".into(), None, json!({})).unwrap();
+    let stamp = Stamp::new(&spec, Vec::new(), None, json!({}));
     let begun = store.resume(&stamp).or_else(|_| store.begin(stamp, &plan(&spec), 0));
     let stop = Stop::new().unwrap();
     let evaluation = Evaluation {

@@ -20,10 +20,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("stream_json", &["recording"]),
     ("envelope", &[]),
     ("events", &[]),
-    ("classify", &["recording", "stream_json", "envelope"]),
-    ("schema", &["recording", "stream_json", "envelope", "events"]),
+    ("outcome", &["stream_json"]),
+    ("classify", &["recording", "stream_json", "envelope", "outcome"]),
+    ("schema", &["recording", "stream_json", "envelope", "events", "outcome"]),
     ("golden", &["recording"]),
-    ("judge", &["recording", "stream_json", "envelope", "events", "classify", "schema"]),
+    ("judge", &["recording", "stream_json", "envelope", "events", "outcome", "classify", "schema"]),
     ("reference", &[]),
     ("harness", &["recording", "reference"]),
     (
@@ -42,7 +43,20 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("drift", &["recording", "schema", "golden", "judge"]),
-    ("eval", &["recording", "stream_json", "classify", "schema", "judge", "harness", "run", "exit_code"]),
+    (
+        "eval",
+        &[
+            "recording",
+            "stream_json",
+            "outcome",
+            "classify",
+            "schema",
+            "judge",
+            "harness",
+            "run",
+            "exit_code",
+        ],
+    ),
     (
         "testing",
         &[
@@ -220,4 +234,23 @@ fn an_edge_is_seen_in_every_form() {
                 // crate::drift\n#[cfg(test)]\nmod tests {\n    use crate::cli::main;\n}\n";
     let names: Vec<String> = named(&shipped(text)).into_iter().collect();
     assert_eq!(names, ["eval", "golden", "report", "run"]);
+}
+
+#[test]
+fn only_the_platform_knows_which_system_it_is_on() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let seam = root.join("harness/platform");
+    assert!(files.iter().any(|file| file.starts_with(&seam)));
+    for file in files.into_iter().filter(|file| !file.starts_with(&seam)) {
+        let text = shipped(&fs::read_to_string(&file).unwrap());
+        for word in ["target_os", "clawgate_portable", "\"/proc/", "rustix::mount", "pidfd", "subreaper("] {
+            assert!(
+                !text.contains(word),
+                "{} has `{word}`, which belongs into harness/platform",
+                file.display()
+            );
+        }
+    }
 }

@@ -7,7 +7,7 @@ use predicates::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::command::{ROOT, clawgate};
+use crate::command::{ROOT, clawgate, corpus, said};
 use crate::schema::assert_fit;
 use crate::support::{json_lines, process};
 
@@ -159,11 +159,11 @@ fn a_log_that_is_not_there_is_said() {
 
 #[test]
 fn the_catalogue_has_every_clause_and_says_which_are_live_only() {
-    clawgate(ROOT).args(["contract", "list"]).assert().stdout(predicate::str::contains("129 clauses"));
+    clawgate(ROOT).args(["contract", "list"]).assert().stdout(predicate::str::contains("173 clauses"));
     clawgate(ROOT)
         .args(["contract", "show", "claws-events"])
         .assert()
-        .stdout(predicate::str::contains("live only").count(9));
+        .stdout(predicate::str::contains("live only").count(4));
     clawgate(ROOT)
         .args(["explain", "claws-events/env-14"])
         .assert()
@@ -360,4 +360,40 @@ fn the_timeline_is_there_for_programs_too() {
     let found =
         worker["entries"].as_array().unwrap().iter().find(|entry| entry["kind"] == "finding").unwrap();
     assert_eq!((&found["level"], &found["line"]), (&"must".into(), &10.into()));
+}
+
+#[test]
+fn judge_watch_and_timeline_agree_on_every_log() {
+    let mut logs: Vec<_> = fs::read_dir(corpus("claws-events"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .collect();
+    logs.sort();
+    assert_eq!(logs.len(), 40);
+    let told = |finding: &Value| format!("{} {} {}", finding["line"], finding["level"], finding["clause"]);
+    for log in logs {
+        let log = log.to_str().unwrap();
+        let (code, judged) = judged(&[log]);
+        let mut expected: Vec<_> = judged["findings"].as_array().unwrap().iter().map(told).collect();
+        expected.sort();
+        let watch = ["events", "watch", log, "--for", "0", "--format", "json"];
+        let (watch_code, watched) = said(clawgate(ROOT).args(watch));
+        let mut found: Vec<_> = watched.iter().map(|line| told(&line["finding"])).collect();
+        found.sort();
+        assert_eq!((Some(code), &expected), (watch_code, &found), "{log}");
+        let (_, lines) = said(clawgate(ROOT).args(["events", "timeline", log, "--format", "json"]));
+        let lives = lines[0]["lives"].as_array().unwrap().iter();
+        let entries = lives.flat_map(|life| life["entries"].as_array().unwrap());
+        let mut found: Vec<_> = entries
+            .chain(lines[0]["about_the_log"].as_array().unwrap())
+            .filter(|entry| entry["kind"] == "finding")
+            .map(|entry| {
+                let clause = entry["text"].as_str().unwrap().split(' ').next().unwrap();
+                format!("{} {} \"{clause}\"", entry["line"], entry["level"])
+            })
+            .collect();
+        found.sort();
+        assert_eq!(expected, found, "{log}");
+    }
 }

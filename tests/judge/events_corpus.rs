@@ -1,5 +1,6 @@
 //! The labelled event logs: exactly the expected clauses at the expected lines, under each profile, and nothing else.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use clawgate::internals::events::Profile;
@@ -210,4 +211,164 @@ fn numbers_that_are_given_out_again_after_a_gap_are_a_restart() {
     let log = written_out(&lines);
     let found: Vec<_> = judge_log(&contract(), Profile::Strict, log.as_bytes()).iter().map(written).collect();
     assert_eq!(found, [(count + 1, "LG-05".to_owned(), "note".to_owned())]);
+}
+
+/// A worker's life from boot to complete, as the published server logs it: no joins, no leaves.
+fn life(peer: &str, sequence: &mut u64, second: &mut u64) -> String {
+    let mut log = String::new();
+    let mut say = |fact: &str, data: Value| {
+        let (id, number, at) =
+            (format!("{:08x}-0000-4000-8000-{:012x}", *sequence, *second), *sequence, *second);
+        let stamp = format!("2026-06-01T09:{:02}:{:02}.000Z", at / 60, at % 60);
+        *sequence += 1;
+        *second += 1;
+        let envelope = serde_json::json!({"v": 1, "id": id, "from_peer": peer, "from_name": "w",
+            "ts_published": stamp, "schema": format!("worker-{fact}-v1"), "data": data});
+        let record = serde_json::json!({"topic": format!("worker.{peer}.{fact}"), "from": peer, "ts_server": stamp,
+            "payload": envelope, "sequence": number});
+        writeln!(log, "{record}").unwrap();
+    };
+    say(
+        "boot",
+        serde_json::json!({"model": "m", "role": "worker", "parent_peer_id": null, "mission_summary": "x",
+        "capabilities": [], "cwd": "/", "terminal_id": "1"}),
+    );
+    let mut prev = Value::Null;
+    let mut done = Vec::new();
+    for phase in ["PLAN", "SPAWN", "DEPLOY", "OBSERVE", "HARVEST", "CLEANUP", "REFLECT"] {
+        done.push(phase);
+        say(
+            "phase",
+            serde_json::json!({"phase": phase, "prev": prev, "transition_reason": "x",
+            "phases_completed": done}),
+        );
+        prev = phase.into();
+    }
+    say(
+        "complete",
+        serde_json::json!({"result": "ok", "summary": "s", "artifacts": [], "phases_completed": done}),
+    );
+    log
+}
+
+/// What the published server says of itself; it was started this many seconds ago.
+fn uptime(sequence: &mut u64, second: u64, started: u64) -> String {
+    let number = *sequence;
+    *sequence += 1;
+    format!(
+        "{{\"topic\":\"system.heartbeat\",\"from\":\"server\",\"ts_server\":\"2026-06-01T09:{:02}:{:02}.000Z\",\"payload\":{{\"uptimeMs\":{}}},\"sequence\":{number}}}\n",
+        second / 60,
+        second % 60,
+        (second - started) * 1000
+    )
+}
+
+#[test]
+fn regression_a_clean_restart_split_the_life_of_a_worker() {
+    let (mut sequence, mut second) = (0, 0);
+    // The first worker is cut off by the restart; the second has its id, and the uptime comes in the middle of its life.
+    let first: String = life("p_000002", &mut sequence, &mut second).split_inclusive('\n').take(5).collect();
+    for (gap, line) in [(1, 6), (0, 6)] {
+        let (mut sequence, mut second) = (5 + gap, 12);
+        let lines = life("p_000002", &mut sequence, &mut second);
+        let mut lines: Vec<_> = lines.split_inclusive('\n').map(str::to_owned).collect();
+        // Its number comes after its neighbours', as nothing depends on it here.
+        lines
+            .insert(6, uptime(&mut sequence, 17, 10).replace(&format!(",\"sequence\":{}", sequence - 1), ""));
+        let log = format!("{first}{}", lines.concat());
+        let found: Vec<_> = judge_log(&contract(), Profile::Origin, log.as_bytes())
+            .iter()
+            .map(written)
+            .filter(|(_, clause, _)| clause != "CM-07")
+            .collect();
+        assert_eq!(found, [(line, "LG-05".to_owned(), "note".to_owned())], "a gap of {gap}");
+    }
+}
+
+#[test]
+fn regression_a_worker_that_outlived_its_server_had_no_plan() {
+    let (mut sequence, mut second) = (0, 0);
+    let whole = life("7", &mut sequence, &mut second);
+    let mut lines: Vec<_> = whole.split_inclusive('\n').map(str::to_owned).collect();
+    // The server is started anew between two phases of a worker that has the id of its terminal.
+    let restart =
+        uptime(&mut sequence, 5, 4).replace(&format!(",\"sequence\":{}", sequence - 1), ",\"sequence\":0");
+    lines.insert(5, restart);
+    let renumbered = |lines: &[String]| {
+        let mut log = lines[..6].concat();
+        for (number, line) in lines[6..].iter().enumerate() {
+            let mut value: Value = serde_json::from_str(line).unwrap();
+            value["sequence"] = (number + 1).into();
+            writeln!(log, "{value}").unwrap();
+        }
+        log
+    };
+    let found = |log: &str| -> Vec<_> {
+        let found = judge_log(&contract(), Profile::Origin, log.as_bytes());
+        found.iter().map(written).filter(|(_, clause, _)| clause != "CM-07").collect()
+    };
+    assert_eq!(found(&renumbered(&lines)), [(6, "LG-05".to_owned(), "note".to_owned())]);
+    // It goes on where it was: a phase that it cannot go to is as wrong as before.
+    lines.remove(6);
+    let jump = found(&renumbered(&lines));
+    assert!(jump.iter().any(|(line, clause, _)| (*line, &**clause) == (7, "PH-06")), "{jump:?}");
+}
+
+#[test]
+fn regression_many_notes_failed_the_gate() {
+    let log = fs::read_to_string(corpus("claws-events/01-VALID-golden-run.jsonl")).unwrap();
+    let mut lines = json_lines(&log);
+    let event = lines.iter().position(|line| line["topic"] == "worker.p_000002.heartbeat").unwrap();
+    for number in 0..60 {
+        let mut line = lines[event].clone();
+        line["payload"]["id"] = format!("00000000-0000-4000-8000-{number:012x}").into();
+        // A clock that is off is a note, each time.
+        line["payload"]["ts_published"] = "2026-06-01T08:00:00.000Z".into();
+        line.as_object_mut().unwrap().remove("sequence");
+        lines.insert(event + 1, line);
+    }
+    let found = judge_log(&contract(), Profile::Strict, written_out(&lines).as_bytes());
+    assert_eq!(found.len(), 21, "{found:#?}");
+    assert!(found.iter().all(|finding| finding.level.name() == "note"));
+    assert!(found.iter().any(|finding| finding.message == "and 40 more of the same"));
+}
+
+#[test]
+fn a_missing_part_of_a_log_is_no_missing_heartbeat() {
+    let log = fs::read_to_string(corpus("claws-events/01-VALID-golden-run.jsonl")).unwrap();
+    let mut lines = json_lines(&log);
+    // From the tenth record on everything is two minutes and a hundred records later.
+    for line in &mut lines[9..] {
+        line["sequence"] = (line["sequence"].as_u64().unwrap() + 100).into();
+        for pointer in ["/ts_server", "/payload/ts_published"] {
+            if let Some(time) = line.pointer_mut(pointer) {
+                *time = time.as_str().unwrap().replace("T09:00:", "T09:02:").into();
+            }
+        }
+    }
+    let found: Vec<_> = judge_log(&contract(), Profile::Strict, written_out(&lines).as_bytes());
+    assert!(found.iter().all(|finding| finding.level.name() != "must"), "{found:#?}");
+    assert!(found.iter().any(|finding| finding.clause.ends_with("lg-07")));
+}
+
+#[test]
+fn one_record_stamped_back_is_a_clock_that_is_off() {
+    for (line, time) in [(9, "2026-06-01T08:00:00.000Z"), (9, "2026-06-01T09:05:00.000Z")] {
+        let found = edited(line, "/ts_server", time.into());
+        assert!(found.iter().all(|(_, clause)| clause == "LG-04"), "{found:?}");
+        assert_eq!(found.len(), 1, "{found:?}");
+    }
+}
+
+#[test]
+fn data_that_is_not_there_is_one_finding() {
+    let log = fs::read_to_string(corpus("claws-events/01-VALID-golden-run.jsonl")).unwrap();
+    for at in [2, 3, 4, 9, 13] {
+        let mut lines = json_lines(&log);
+        lines[at]["payload"].as_object_mut().unwrap().remove("data");
+        let found: Vec<_> = judge_log(&contract(), Profile::Strict, written_out(&lines).as_bytes());
+        let loud: Vec<_> =
+            found.iter().filter(|finding| finding.level.name() != "note").map(written).collect();
+        assert_eq!(loud, [(at as u64 + 1, "ENV-13".to_owned(), "error".to_owned())], "line {}", at + 1);
+    }
 }

@@ -153,6 +153,25 @@ fn a_hundred_thousand_peers_are_bounded() {
 }
 
 #[test]
+fn workers_that_come_and_go_leave_no_deadlines_behind() {
+    let mut limits = Limits::default();
+    limits.peers = 100;
+    limits.gone = 10;
+    let mut count = Count(0);
+    let mut judge = LogChecker::new(Profile::Strict, limits);
+    for number in 0..2_000 {
+        // All at one moment, so that no deadline passes.
+        let line = format!(
+            "{{\"topic\":\"system.peer.joined\",\"from\":\"server\",\"ts_server\":\"2026-06-01T09:00:00Z\",\"payload\":{{\"peerId\":\"p{number}\",\"role\":\"worker\",\"peerName\":\"w\",\"ts\":\"2026-06-01T09:00:00Z\"}}}}\n{{\"topic\":\"system.peer.left\",\"from\":\"server\",\"ts_server\":\"2026-06-01T09:00:00Z\",\"payload\":{{\"peerId\":\"p{number}\",\"role\":\"worker\",\"reason\":\"crash\"}}}}\n"
+        );
+        judge.push(line.as_bytes(), &mut count);
+    }
+    let summary = judge.finish(&mut count);
+    // Each leaves without a boot, and nothing else is said.
+    assert_eq!((summary.records, count.0), (4_000, 2_000));
+}
+
+#[test]
 fn one_worker_that_asks_without_end_is_bounded() {
     let mut count = Count(0);
     let mut judge = LogChecker::new(Profile::Strict, Limits::default());

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test code: a failure here is a failed test")]
 
+mod agents;
 mod architecture;
 mod cli;
 #[path = "../support/command.rs"]
@@ -11,9 +12,13 @@ mod contracts;
 mod documented_reader;
 mod drift;
 mod drift_policy;
+mod events_clauses;
 mod events_cli;
 mod events_corpus;
+mod events_live;
+mod events_mutants;
 mod events_properties;
+mod events_statements;
 mod failures;
 #[path = "../support/files.rs"]
 mod files;

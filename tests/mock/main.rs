@@ -5,6 +5,7 @@
 
 mod cli;
 mod client;
+mod dialects;
 mod http;
 mod mounted;
 #[path = "../support/schema.rs"]

@@ -396,3 +396,175 @@ fn a_thousand_cases_are_filtered() {
     assert_eq!(browser.eval(SEEN), 1000);
     browser.assert_calm();
 }
+
+/// An evaluation of two cases, one of which makes a difference.
+const EVALUATION: &str = r#"
+[eval]
+skill = "greet"
+[run]
+trials = 2
+require_use = false
+[[api.turns]]
+when = { prompt = "hello", tool_result = "pirates" }
+text = "Ahoy!"
+[[api.turns]]
+when = { prompt = "hello", tool_result = "Unknown skill" }
+text = "Hello. <b>bold</b>"
+[[api.turns]]
+when = { prompt = "hello" }
+tool = { name = "Skill", input = { skill = "greet" } }
+[[api.turns]]
+when = { prompt = "weather" }
+text = "Rain."
+[[cases]]
+id = "ann"
+prompt = "Say hello"
+assert = [{ type = "contains", needle = "Ahoy" }]
+[[cases]]
+id = "rain"
+prompt = "How is the weather?"
+assert = [{ type = "contains", needle = "Rain" }]
+"#;
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_page_of_an_evaluation_has_keys_filters_and_notes() {
+    let folder = TempDir::new().unwrap();
+    let skill = folder.path().join(".claude/skills/greet");
+    fs::create_dir_all(&skill).unwrap();
+    let text = "---\nname: greet\ndescription: Greets.\n---\nGreet in the manner of pirates.\n";
+    fs::write(skill.join("SKILL.md"), text).unwrap();
+    fs::write(folder.path().join("e.toml"), EVALUATION).unwrap();
+    assert_eq!(clawgate(folder.path(), &["eval", "e.toml", "--target", "reference"]), 0);
+    let iteration = folder.path().join("clawgate-out/eval/greet/iteration-1");
+    let page = iteration.join("report.html");
+    let mut browser = Browser::start();
+    browser.open(&page, "");
+    let seen =
+        "[...document.querySelectorAll('[data-item]')].filter(c => c.getClientRects().length > 0).length";
+    assert_eq!(browser.eval(seen), 6);
+    // Filters: what failed, what differs between the arms, what holds a word.
+    for (kind, count) in [("fail", 3), ("differ", 2), ("pass", 5), ("skipped", 0), ("note", 0), ("all", 6)] {
+        browser.eval(&format!("document.querySelector('label[for=show-eval-{kind}]').click()"));
+        assert_eq!(browser.eval(seen), count, "{kind}");
+    }
+    browser.key("/");
+    assert_eq!(browser.eval("document.activeElement.name"), "text");
+    browser.eval("document.activeElement.value = 'rain.'; document.activeElement.dispatchEvent(new Event('input', {bubbles: true}))");
+    assert_eq!(browser.eval(seen), 2);
+    browser.eval("document.activeElement.value = ''; document.activeElement.dispatchEvent(new Event('input', {bubbles: true}))");
+    browser.key("Escape");
+    // Keys: to the next trial and failure, its transcripts, its note and back.
+    browser.key("j");
+    browser.key("j");
+    assert_eq!(browser.eval("document.activeElement.querySelector('h2').textContent"), "ann trial 2");
+    browser.key("k");
+    assert_eq!(browser.eval("document.activeElement.querySelector('h2').textContent"), "ann trial 1");
+    browser.key("t");
+    assert_eq!(
+        browser.eval("document.activeElement.querySelectorAll('details.transcript-of[open]').length"),
+        2
+    );
+    browser.key("m");
+    assert_eq!(browser.eval("document.activeElement.dataset.run"), "eval-ann-with_skill-run-1");
+    for key in ["j", "o", "y"] {
+        browser.key(key);
+    }
+    assert_eq!(browser.eval("document.activeElement.value"), "joy");
+    browser.key("Escape");
+    browser.key("n");
+    assert_eq!(browser.eval("document.activeElement.querySelector('h2').textContent"), "ann trial 2");
+    // A note is counted, found again, and what is saved is what skill-creator's viewer writes.
+    assert_eq!(browser.eval("document.querySelector('.notes-state').textContent"), "1 note");
+    browser.eval("document.querySelector('label[for=show-eval-note]').click()");
+    assert_eq!(browser.eval(seen), 1);
+    let saved = browser.eval("window.clawgateFeedback()");
+    let feedback: Value = serde_json::from_str(saved.as_str().unwrap()).unwrap();
+    assert_eq!(feedback["reviews"][0]["run_id"], "eval-ann-with_skill-run-1");
+    assert_eq!(
+        (feedback["reviews"][0]["feedback"].as_str(), feedback["status"].as_str()),
+        (Some("joy"), Some("complete"))
+    );
+    browser.open(&page, "");
+    assert_eq!(browser.eval("document.querySelector('textarea').value"), "joy", "kept by the browser");
+    // What a target said is text.
+    assert_eq!(
+        browser.eval("[...document.querySelectorAll('.arm b')].some(b => b.textContent === 'bold')"),
+        false
+    );
+    // A phone does not have to scroll sideways, and a dark room is dark.
+    let phone = json!({"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    assert_eq!(browser.eval("document.documentElement.scrollWidth <= 380"), true);
+    let ground = "getComputedStyle(document.querySelector('.round')).backgroundColor";
+    let light = browser.eval(ground);
+    browser.eval("document.querySelector('button.theme').click()");
+    assert_ne!(browser.eval(ground), light);
+    browser.assert_calm();
+    // The next round has the note beside the new trial.
+    fs::write(iteration.join("feedback.json"), saved.as_str().unwrap()).unwrap();
+    assert_eq!(clawgate(folder.path(), &["eval", "e.toml", "--target", "reference"]), 0);
+    browser.open(&folder.path().join("clawgate-out/eval/greet/iteration-2/report.html"), "");
+    assert_eq!(browser.eval("document.querySelector('.before').textContent"), "Noted in iteration 1: joy");
+}
+
+#[test]
+#[ignore = "needs chromium"]
+fn the_page_of_an_event_log_has_keys_and_a_search() {
+    let folder = TempDir::new().unwrap();
+    let log = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/events/broken.jsonl");
+    clawgate(folder.path(), &["events", "timeline", log.to_str().unwrap(), "--html", "timeline.html"]);
+    let mut browser = Browser::start();
+    browser.open(&folder.path().join("timeline.html"), "");
+    let seen =
+        "[...document.querySelectorAll('[data-item]')].filter(c => c.getClientRects().length > 0).length";
+    let here = "[...document.querySelectorAll('[data-item]')].indexOf(document.activeElement)";
+    assert_eq!(browser.eval(seen), 2);
+    assert_eq!(browser.eval("document.querySelector('form output').textContent"), "2 in all");
+    // Keys: down, round, up, and to what is broken.
+    for (key, place) in [("j", 0), ("j", 1), ("j", 0), ("k", 1), ("k", 0), ("n", 1), ("n", 1)] {
+        browser.key(key);
+        assert_eq!(browser.eval(here), place, "{key}");
+    }
+    assert_eq!(browser.eval("document.activeElement.classList.contains('fail')"), true);
+    browser.key("Enter");
+    assert_eq!(browser.eval("document.activeElement.querySelector('details').open"), true);
+    browser.key("Enter");
+    assert_eq!(browser.eval("document.activeElement.querySelector('details').open"), false);
+    // The search: what is typed there moves nothing, every word counts, and nothing found is said.
+    let type_words = |words: &str| {
+        format!(
+            "document.activeElement.value = '{words}'; \
+             document.activeElement.dispatchEvent(new Event('input', {{bubbles: true}}))"
+        )
+    };
+    browser.key("/");
+    assert_eq!(browser.eval("document.activeElement.name"), "text");
+    browser.key("j");
+    assert_eq!(browser.eval("document.activeElement.value"), "j");
+    for (words, count) in [("LIGHTHOUSE", 1), ("lighthouse harbour-master", 0), ("no such word", 0), ("", 2)]
+    {
+        browser.eval(&type_words(words));
+        assert_eq!(browser.eval(seen), count, "{words}");
+        assert_eq!(browser.eval("document.querySelector('p.none').hidden"), count > 0, "{words}");
+    }
+    // What is filtered away is stepped over.
+    browser.eval(&type_words("lighthouse"));
+    browser.key("Escape");
+    browser.key("j");
+    let only = browser.eval(here);
+    browser.key("j");
+    assert_eq!(browser.eval(here), only);
+    browser.eval("document.querySelector('input[type=search]').focus()");
+    browser.eval(&type_words(""));
+    // The broken clauses are named, a phone does not scroll sideways, and dark is dark.
+    assert_eq!(browser.eval("document.querySelectorAll('.reasons .must').length > 0"), true);
+    let phone = json!({"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": true});
+    browser.call("Emulation.setDeviceMetricsOverride", phone);
+    assert_eq!(browser.eval("document.documentElement.scrollWidth <= 380"), true);
+    let ground = "getComputedStyle(document.body).backgroundColor";
+    let light = browser.eval(ground);
+    browser.eval("document.querySelector('button.theme').click()");
+    assert_ne!(browser.eval(ground), light);
+    browser.assert_calm();
+}

@@ -4,6 +4,7 @@
 //! home and no real key.
 
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -102,4 +103,55 @@ fn a_pipe_from_the_cli_is_judged_live() {
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains("auth") && shown.contains("blame: environment"), "{shown}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("session starts"));
+}
+
+/// Recorded against a stand-in, served again by the scenario that was made of it: the CLI does the same, as its snapshot of
+/// the recording says.
+#[test]
+#[ignore = "needs the real Claude CLI; .ci/run runs it"]
+fn what_was_recorded_once_is_served_again_with_the_same_snapshot() {
+    let binary = std::env::var_os("CLAWGATE_CLAUDE_BIN").expect("CLAWGATE_CLAUDE_BIN names the Claude CLI");
+    let folder = TempDir::new().unwrap();
+    let stand_in = "scenario.name = \"stand-in\"\n[[api.turns]]\nthinking = \"Hm.\"\ntext = \"Let me look.\"\n\
+                    tool = { name = \"Bash\", input = { command = \"echo found\" } }\n\
+                    [[api.turns]]\nchunk = 3\ntext = \"The key sk-ant-api03-torn-over-many-pieces is there.\"\n";
+    fs::write(folder.path().join("stand-in.toml"), stand_in).unwrap();
+    let mut mock = process(folder.path());
+    let mock = mock
+        .args(["mock", "stand-in.toml", "--stdin", "--quiet"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut mock = mock.stderr(Stdio::null()).spawn().unwrap();
+    let mut url = String::new();
+    BufReader::new(mock.stdout.take().unwrap()).read_line(&mut url).unwrap();
+    let mut record = process(folder.path());
+    record.args([
+        "record",
+        "--upstream",
+        url.trim(),
+        "--target",
+        "claude",
+        "--as",
+        "scenario",
+        "found",
+        "--",
+    ]);
+    let asks =
+        ["-p", "Where is it?", "--output-format", "stream-json", "--verbose", "--allowedTools", "Bash"];
+    let output = record.arg(&binary).args(asks).args(["--model", "claude-haiku-4-5"]).output().unwrap();
+    // Its standard input ends, and so does it.
+    drop(mock.stdin.take());
+    mock.wait().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer = fs::read_to_string(folder.path().join("clawgate-out/recorded/found/answers/001")).unwrap();
+    assert!(!answer.contains("tor") && answer.contains("***"), "{answer}");
+    let mut run = process(folder.path());
+    let output = run
+        .args(["run", "scenarios/found.toml", "--target", "claude"])
+        .env("CLAWGATE_CLAUDE_BIN", &binary)
+        .output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let snapshot = fs::read_to_string(folder.path().join("golden/claude/found.snap")).unwrap();
+    assert!(snapshot.contains("Let me look.") && snapshot.contains("found"), "{snapshot}");
 }

@@ -8,6 +8,7 @@
     reason = "test code: a failure here is a failed test"
 )]
 
+mod agent_sdk;
 mod browser;
 mod claude;
 mod run;

@@ -55,6 +55,10 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("eval", "eval", "tests/eval/runs.rs"),
     ("eval grade", "eval", "tests/eval/runs.rs"),
     ("matrix", "matrix", "tests/judge/drift.rs"),
+    ("events probe", "events-probe", "tests/judge/events_live.rs"),
+    ("drift", "diff", "tests/run/versions.rs"),
+    ("record", "record", "tests/run/record.rs"),
+    ("bundle", "bundle", "tests/run/record.rs"),
 ];
 
 /// Commands that come after others; see the test of them.

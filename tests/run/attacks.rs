@@ -328,6 +328,66 @@ fn regression_a_room_without_layers_could_not_be_written() {
     assert_eq!(stdout(&folder, "writes"), "{}\n");
 }
 
+/// A layer over a whole place would show what a mount below it hides, which the kernel refuses: directories have one each.
+#[test]
+fn a_mount_below_a_place_that_is_covered_is_seen_and_kept_as_it_was() {
+    for (user, room) in [("me", "/dev/shm"), ("me", "/tmp"), ("other", "/tmp")] {
+        let folder = tempfile::tempdir_in("/tmp").unwrap();
+        let there = folder.path().display();
+        let attack = format!(
+            "cd {there}; cat mounted/inside sub/inside beside; test -e socket && echo leads outside; \
+             echo 1 > mounted/new; echo 2 > sub/new; echo 3 > beside-new; echo 4 > beside; echo '{{}}'"
+        );
+        script(&folder, "writes", &attack, "", "exit = 0");
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        fs::create_dir(folder.path().join("mounted")).unwrap();
+        fs::write(folder.path().join("sub/inside"), "in a folder\n").unwrap();
+        fs::write(folder.path().join("beside"), "beside it\n").unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
+        for writable in [".", "sub", "sub/inside", "beside"] {
+            fs::set_permissions(folder.path().join(writable), fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let binary = folder.path().join("clawgate");
+        fs::copy(cargo_bin("clawgate"), &binary).unwrap();
+        let become_user = match user {
+            "other" => "setpriv --reuid 65534 --regid 65534 --clear-groups",
+            _ => "",
+        };
+        let mounts = format!(
+            "mount -t tmpfs -o mode=777 x mounted || exit 77; echo mounted > mounted/inside; \
+             {become_user} ./clawgate run writes.toml --out out; cat mounted/*"
+        );
+        let is_root = rustix::process::geteuid().is_root();
+        if user == "other" && !is_root {
+            continue;
+        }
+        let output = Command::new("unshare")
+            .args([if is_root { "-m" } else { "-Urm" }, "/bin/sh", "-c", &mounts])
+            .current_dir(folder.path())
+            .env_remove("CLAWGATE_BIN")
+            .envs((room != "/dev/shm").then_some(("TMPDIR", room)))
+            .output()
+            .unwrap();
+        if output.status.code() == Some(77) {
+            return;
+        }
+        let facts = facts(&folder.path().join("out/reference/writes"));
+        if facts["isolation"]["network"] != "namespace" {
+            return;
+        }
+        let isolation = &facts["isolation"];
+        assert_eq!((&isolation["files"], &isolation["files_reason"]), (&"overlay".into(), &Value::Null));
+        assert_eq!(stdout(&folder, "writes"), "mounted\nin a folder\nbeside it\n{}\n", "{user} {room}");
+        let written = ["beside-new", "mounted/new", "sub/new"].map(|name| format!("{there}/{name}"));
+        assert_eq!(facts["outside"], serde_json::json!(written), "{user} {room}");
+        // Nothing of it is there afterwards.
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.ends_with("\nmounted\n"), "{said}");
+        assert!(!folder.path().join("sub/new").exists() && !folder.path().join("beside-new").exists());
+        assert_eq!(fs::read_to_string(folder.path().join("beside")).unwrap(), "beside it\n");
+    }
+}
+
 /// A folder for recordings, and a scenario that says `{}` at once.
 fn quick(folder: &TempDir) {
     script(folder, "quick", "echo '{}'", "", "exit = 0");
@@ -593,4 +653,116 @@ fn nobody_answers_in_the_place_of_a_supervisor() {
     let said = stdout(&folder, "steals");
     // No python, or no answer of the kernel but a refusal.
     assert!(said.is_empty() || said == "-1\n", "it has the socket: {said}");
+}
+
+#[test]
+fn the_settings_of_the_kernel_can_be_read_and_not_written() {
+    let folder = TempDir::new().unwrap();
+    // What stands there is written again, so that nothing comes of it where it can be.
+    let writes = "for f in kernel/core_pattern kernel/hostname vm/swappiness; do \
+                  value=$(cat /proc/sys/$f) && echo \"$value\" > /proc/sys/$f && echo \"wrote $f\"; done; \
+                  for f in /proc/sysrq-trigger /proc/mtrr; do (: >> $f) && echo \"opened $f\"; done; echo '{}'";
+    script(&folder, "settings", writes, "", "exit = 0");
+    let (_, facts) = run_script(&folder, "settings", &[]);
+    if is_apart(&facts) {
+        assert_eq!(stdout(&folder, "settings"), "{}\n");
+    }
+}
+
+#[test]
+fn of_the_devices_only_the_harmless_ones_are_there() {
+    let folder = TempDir::new().unwrap();
+    let looks = "ls -A /dev /dev/pts | tr '\\n' ' '; echo; echo lost > /dev/null; head -c 3 /dev/zero | wc -c; \
+                 head -c 3 /dev/urandom | wc -c; (echo shared > /dev/shm/mine) && cat /dev/shm/mine; \
+                 (rm -f /dev/null; chmod 000 /dev/zero; : > /dev/new) && echo changed; echo '{}'";
+    script(&folder, "devices", looks, "", "exit = 0\noutside = true");
+    let (_, facts) = run_script(&folder, "devices", &[]);
+    if is_apart(&facts) {
+        let said = stdout(&folder, "devices");
+        let (listed, rest) = said.split_once('\n').unwrap();
+        let mut names: Vec<&str> = listed.split_ascii_whitespace().collect();
+        names.sort_unstable();
+        let expected = [
+            "/dev/pts:",
+            "/dev:",
+            "fd",
+            "full",
+            "null",
+            "ptmx",
+            "ptmx",
+            "pts",
+            "random",
+            "shm",
+            "stderr",
+            "stdin",
+            "stdout",
+            "tty",
+            "urandom",
+            "zero",
+        ];
+        assert_eq!(names, expected);
+        assert_eq!(rest, "3\n3\nshared\n{}\n");
+        assert_eq!(facts["outside"], serde_json::json!(["/dev/shm/mine"]));
+    }
+}
+
+#[test]
+fn what_is_shared_without_a_file_goes_with_its_case() {
+    let folder = TempDir::new().unwrap();
+    // One supervisor holds both; `ipcmk` may be missing.
+    let shares =
+        "wc -l < /proc/sysvipc/shm; ipcmk -M 4096 >/dev/null 2>&1 && wc -l < /proc/sysvipc/shm; echo '{}'";
+    script(&folder, "a", shares, "", "exit = 0");
+    script(&folder, "b", shares, "", "exit = 0");
+    let run =
+        process(&folder).args(["run", "a.toml", "b.toml", "--jobs", "1", "--out", "out"]).output().unwrap();
+    assert!(run.status.code().is_some());
+    if is_apart(&facts(&folder.path().join("out/reference/a"))) {
+        for name in ["a", "b"] {
+            let said = stdout(&folder, name);
+            assert!(["1\n2\n{}\n", "1\n{}\n"].contains(&said.as_str()), "{name}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_socket_that_somebody_listens_at_is_out_of_reach_wherever_it_is() {
+    let folder = TempDir::new().unwrap();
+    // Where no layer is: the build's own folder for tests.
+    let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = place.path().join("agent");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let asks = format!(
+        "test -S {path} && echo sees; python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{path}\")' \
+         2>/dev/null && echo asked; echo '{{}}'",
+        path = path.display()
+    );
+    script(&folder, "asks", &asks, "", "exit = 0");
+    let (_, facts) = run_script(&folder, "asks", &[]);
+    if is_apart(&facts) {
+        assert_eq!(stdout(&folder, "asks"), "{}\n");
+        assert!(listener.accept().is_err(), "the target reached it");
+    }
+}
+
+#[test]
+fn what_the_users_shell_has_open_is_not_for_the_target() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("keys"), "of-the-user-alone").unwrap();
+    script(&folder, "reads", "cat <&7; echo no >&8; ls /proc/self/fd | wc -l; echo '{}'", "", "");
+    for network in ["auto", "off"] {
+        let started = "exec 7<keys 8>pipe 251</dev/null; exec \"$@\"";
+        let run = Command::new("/bin/bash")
+            .args(["-c", started, "sh"])
+            .arg(cargo_bin("clawgate"))
+            .args(["run", "reads.toml", "--network", network, "--out", "out"])
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(matches!(run.status.code(), Some(0 | 100)), "{network}: {}", complaint(&run));
+        // Its three streams, and the list itself.
+        assert_eq!(stdout(&folder, "reads"), "4\n{}\n", "{network}");
+        assert_eq!(fs::read_to_string(folder.path().join("pipe")).unwrap(), "", "{network}");
+    }
 }

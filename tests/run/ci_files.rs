@@ -406,11 +406,29 @@ fn nothing_that_init_is_told_to_install_becomes_code() {
 }
 
 #[test]
+fn the_newest_release_is_watched_on_a_schedule() {
+    let machine = Machine::new();
+    let args = ["--install", "https://git.example/x", "--drift", "claude@2.1.325"];
+    init(&machine, &[&args[..], &["--ci", "github"]].concat());
+    let written = fs::read_to_string(machine.path().join(".github/workflows/clawgate-drift.yml")).unwrap();
+    let workflow = yaml(&written);
+    assert!(workflow["on"]["schedule"][0]["cron"].is_string(), "{written}");
+    let steps = workflow["jobs"]["drift"]["steps"].as_array().unwrap();
+    let last = steps.last().unwrap()["run"].as_str().unwrap();
+    assert_eq!(last.trim(), "clawgate drift claude@2.1.325 --format markdown >> \"$GITHUB_STEP_SUMMARY\"");
+    let machine = Machine::new();
+    init(&machine, &[&args[..], &["--ci", "gitlab"]].concat());
+    let pipeline = yaml(&fs::read_to_string(machine.path().join(".gitlab-ci.yml")).unwrap());
+    assert!(pipeline["clawgate"].is_object() && pipeline["clawgate-drift"]["rules"].is_array());
+}
+
+#[test]
 fn actions_are_pinned_and_get_no_credentials() {
     let starter = include_str!("../../src/cli/starter/github.yml");
     let matrix = include_str!("../../examples/ci/github-matrix.yml");
     let mut pinned = 0;
-    for text in [starter, matrix, include_str!("../../action.yml")] {
+    let drift = include_str!("../../src/cli/starter/github-drift.yml");
+    for text in [starter, drift, matrix, include_str!("../../action.yml")] {
         for line in text.lines().filter(|line| line.contains("uses:")) {
             let (_, commit) = line.split_once('@').unwrap();
             let (commit, version) =
@@ -420,8 +438,9 @@ fn actions_are_pinned_and_get_no_credentials() {
             pinned += 1;
         }
     }
-    assert_eq!(pinned, 8);
-    for workflow in [yaml(&starter.replace("{install}", "x")), yaml(matrix)] {
+    assert_eq!(pinned, 9);
+    let filled = |text: &str| yaml(&text.replace("{install}", "x"));
+    for workflow in [filled(starter), filled(drift), yaml(matrix)] {
         assert_eq!(workflow["permissions"], json!({"contents": "read"}));
         for job in workflow["jobs"].as_object().unwrap().values() {
             let steps = job["steps"].as_array().unwrap().iter();

@@ -238,6 +238,58 @@ fn targets_are_listed_and_examined() {
     target(&["install", "claude@2.1.197"]).code(3).stderr(contains("npm does not start"));
 }
 
+/// What a program says to the reference target that asks once for a permission.
+const SAID: &str = r#"{"type":"control_request","request_id":"mine","request":{"subtype":"initialize"}}
+{"type":"user","message":{"role":"user","content":[{"type":"text","text":"Write a file."}]}}
+{"type":"control_response","response":{"subtype":"success","request_id":"00000000-0000-4000-8000-00c000000001","response":{"behavior":"allow","updatedInput":{"file_path":"a.txt","content":"x"}}}}
+"#;
+
+#[test]
+fn a_recorded_conversation_waits_for_its_other_half() {
+    let folder = TempDir::new().unwrap();
+    events(folder.path(), &["claude/control/allowed"]);
+    let recording = "clawgate-out/reference/claude/control/allowed";
+    let recorded = fs::read_to_string(folder.path().join(recording).join("stdout")).unwrap();
+    let play = |said: &str| {
+        let mut command = clawgate(folder.path());
+        command.args(["play", recording, "--speed", "0"]).write_stdin(said).output().unwrap()
+    };
+    let whole = play(SAID);
+    assert_eq!(whole.status.code(), Some(0));
+    let told = String::from_utf8(whole.stdout).unwrap();
+    let lines = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert!(told.lines().next().unwrap().contains("\"mine\""), "{told}");
+    assert_eq!(lines(&told), lines(&recorded));
+    let half = play(&SAID.split_inclusive('\n').take(2).collect::<String>());
+    assert_eq!(half.status.code(), Some(2));
+    assert!(!String::from_utf8_lossy(&half.stdout).contains("tool_result"));
+    assert!(String::from_utf8_lossy(&half.stderr).contains("goes on after control_response"));
+}
+
+#[test]
+fn a_target_in_place_of_a_recording_is_spoken_with_and_judged() {
+    let folder = TempDir::new().unwrap();
+    let play = |more: &[&str], said: &str| {
+        let flags = ["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"];
+        let mut command = clawgate(folder.path());
+        command.args(["play", "claude/control/allowed", "--out", "said"]).args(more).arg("--").args(flags);
+        command.args(["--permission-prompt-tool", "stdio"]).write_stdin(said).output().unwrap()
+    };
+    let whole = play(&[], SAID);
+    assert_eq!(whole.status.code(), Some(0), "{}", String::from_utf8_lossy(&whole.stderr));
+    assert!(String::from_utf8_lossy(&whole.stdout).contains("\"result\":\"Done.\""));
+    clawgate(folder.path()).args(["judge", "said"]).assert().code(0);
+    let told = String::from_utf8(play(&["--fault", "no-result"], SAID).stdout).unwrap();
+    assert!(told.contains("Done.") && !told.contains("\"type\":\"result\""), "{told}");
+    play(&["--target", "reference+denied-runs"], &SAID.replace("\"allow\"", "\"deny\""));
+    clawgate(folder.path())
+        .args(["judge", "said"])
+        .assert()
+        .code(100)
+        .stdout(contains("permission-denied-obeyed"));
+    clawgate(folder.path()).args(["play", "plain.toml"]).assert().code(2);
+}
+
 #[test]
 fn a_recording_is_played_byte_for_byte_and_with_faults() {
     let folder = TempDir::new().unwrap();

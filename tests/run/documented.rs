@@ -71,9 +71,14 @@ impl Session {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
         symlink(cargo_bin("clawgate"), folder.path().join("bin/clawgate")).unwrap();
-        // Arguments are read in their order: what is wrong with one is said before the help is given.
-        let clawgate = format!("#!/bin/sh\nexec '{}' \"$@\" --help\n", cargo_bin("clawgate").display());
-        for (name, text) in [("clawgate", clawgate.as_str()), ("claude", "#!/bin/sh\n")] {
+        // Arguments are read in their order: what is wrong with one is said before the help is given. What comes after `--`
+        // is for another program.
+        let clawgate = format!(
+            "#!/bin/bash\nown=()\nfor word; do [ \"$word\" = -- ] && break; own+=(\"$word\"); done\nexec '{}' \"${{own[@]}}\" --help\n",
+            cargo_bin("clawgate").display()
+        );
+        let others = ["claude", "node", "python"].map(|name| (name, "#!/bin/sh\n"));
+        for (name, text) in others.into_iter().chain([("clawgate", clawgate.as_str())]) {
             let draft = folder.path().join(name);
             fs::write(&draft, text).unwrap();
             // By another process: a file that this one has open for writing cannot be run, and its other threads fork.

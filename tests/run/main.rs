@@ -17,8 +17,10 @@ mod gate;
 mod golden;
 mod known_failures;
 mod misbehaviours;
+mod new_agent;
 mod own_agent;
 mod own_files;
+mod record;
 mod recordings;
 #[path = "../support/scenario.rs"]
 mod scenario;

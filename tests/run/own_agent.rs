@@ -62,6 +62,38 @@ fn it_is_held_to_the_core_and_spared_what_it_never_claimed() {
 }
 
 #[test]
+fn it_finds_its_files_with_the_room_and_the_api_filled_in() {
+    let folder = project();
+    let agent = AGENT.replace(
+        "echo '{\"type\":\"system\"",
+        "cat \"$HOME/.agent/conf\" settings >&2; echo '{\"type\":\"system\"",
+    );
+    let path = write(folder.path(), "agent.sh", agent);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let target = "target = { name = \"own\", program = \"./agent.sh\" }\nenv = { HOME = \"{home}\", PATH = \"/usr/bin:/bin\" }\n\
+        [files]\n\"~/.agent/conf\" = 'home = \"{home}\", api = \"{api}/v1\"'\nsettings = { text = \"of the target\", mode = 0o600 }\n\
+        [[speaks]]\ncontract = \"agent-core\"\nprompt = [\"{prompt}\"]\n";
+    write(folder.path(), "own.toml", target);
+    let told = |scenario: &str| {
+        write(folder.path(), "mine.toml", scenario);
+        let args =
+            ["run", "mine.toml", "--golden", "off", "--target", "own.toml", "--out", "out", "--keep", "all"];
+        let output = process(folder.path()).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stdout));
+        fs::read_to_string(folder.path().join("out/own.toml/mine/plain/stderr")).unwrap()
+    };
+    let said = told(SCENARIO);
+    assert!(
+        said.contains("/home\", api = \"http://127.0.0.1:") && said.contains("/v1\"of the target"),
+        "{said}"
+    );
+    // A case that brings the same file has its way.
+    let said =
+        told(&SCENARIO.replace("prompt = \"hi\"", "prompt = \"hi\"\nfiles = { settings = \"of the case\" }"));
+    assert!(said.contains("/v1\"of the case"), "{said}");
+}
+
+#[test]
 fn what_it_claims_it_is_asked_for() {
     let folder = project();
     let target = "[target]\nname = \"own\"\nprogram = \"./agent.sh\"\ncan = [\"hooks\"]\n[[speaks]]\ncontract = \"agent-core\"\nprompt = [\"{prompt}\"]\n";

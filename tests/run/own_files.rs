@@ -96,11 +96,9 @@ fn every_command_finds_the_same_targets() {
     // Found, and not fit for evaluations.
     write(folder.path(), "greet.toml", EVALUATION);
     write(folder.path(), ".claude/skills/greet/SKILL.md", SKILL);
-    clawgate(&folder)
-        .args(["eval", "greet.toml", "--target", "mine"])
-        .assert()
-        .code(2)
-        .stderr(contains("target `mine` does not promise claude-stream-json"));
+    clawgate(&folder).args(["eval", "greet.toml", "--target", "mine"]).assert().code(2).stderr(contains(
+        "target `mine` promises no stream that evaluations can read: claude-stream-json, or a contract",
+    ));
 }
 
 #[test]

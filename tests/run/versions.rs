@@ -193,6 +193,48 @@ fn versions_are_compared_without_being_installed_before() {
 }
 
 #[test]
+fn the_newest_release_is_compared_with_the_pinned_one() {
+    let project = Project::new();
+    let drift = |args: &[&str]| {
+        let mut command = project.clawgate(&["drift"]);
+        command.args(args).args(["--case", "claw/prompt"]);
+        command.assert()
+    };
+    // Of 1.0.3 a field is gone by 1.0.10, of 1.0.4 nothing is.
+    drift(&["agent@1.0.3"])
+        .code(100)
+        .stdout(contains("/model is gone"))
+        .stderr(contains("agent: 1.0.3 is pinned, 1.0.10 is the newest release"));
+    drift(&["agent@1.0.4"]).success().stdout(contains("/iterations is new"));
+    drift(&["agent@1.0.10"]).success().stdout("agent 1.0.10 is the newest release\n");
+    // A reader that never looked at the field reads on; one that needs it does not.
+    let reader = |name: &str, field: &str| {
+        let text = format!(
+            "[consumer]\nname = \"{name}\"\n[[reads]]\nmessage = \"*\"\nrequired = true\n[reads.fields]\n\"{field}\" = \"string\"\n"
+        );
+        fs::write(project.path().join(format!("{name}.toml")), text).unwrap();
+    };
+    reader("calm", "/message");
+    reader("hurt", "/model");
+    drift(&["agent@1.0.3", "--consumer", "calm.toml"]).success().stdout(contains("calm reads on"));
+    drift(&["agent@1.0.3", "--consumer", "hurt.toml"]).code(100).stdout(contains("hurt breaks"));
+    let output = drift(&["agent@1.0.3", "--format", "json"]).code(100).get_output().stdout.clone();
+    let lines = json_lines(output);
+    crate::schema::assert_fit(&lines, "diff");
+    assert_eq!((&lines[0]["pinned"], &lines[0]["newest"]), (&"1.0.3".into(), &"1.0.10".into()));
+}
+
+#[test]
+fn the_configuration_says_which_release_is_pinned() {
+    let project = Project::new();
+    project.clawgate(&["drift", "agent"]).assert().code(2).stderr(contains("Type agent@VERSION, or pin it"));
+    project.clawgate(&["drift", "reference@1.0.0"]).assert().code(2).stderr(contains("not published on npm"));
+    fs::write(project.path().join("clawgate.toml"), "[profile.default]\ntarget = \"agent@1.0.10\"\n")
+        .unwrap();
+    project.clawgate(&["drift", "agent"]).assert().success().stdout(contains("1.0.10 is the newest"));
+}
+
+#[test]
 fn what_cannot_be_installed_says_why_and_leaves_nothing() {
     let project = Project::new();
     let refused = |args: &[&str], code: i32, says: &str| {

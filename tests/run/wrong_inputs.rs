@@ -51,7 +51,7 @@ fn project() -> TempDir {
 const TABLE: &[(&str, &str, i32)] = &[
     // Commands and flags.
     ("rnu", "a similar subcommand exists: 'run'", 2),
-    ("jude x", "a similar subcommand exists: 'judge'", 2),
+    ("jugde x", "'judge'", 2),
     ("run --timeout 30s", "expected seconds as a number without a unit, such as 30", 2),
     ("run --timeout 0", "expected seconds as a number", 2),
     ("run --jobs abc", "expected a whole number from 1 to 65535", 2),
@@ -97,7 +97,7 @@ const TABLE: &[(&str, &str, i32)] = &[
     ("events timeline MISSING", "MISSING: there is no such file", 2),
     ("events timeline empty", "no segments such as", 2),
     ("events watch MISSING", "MISSING: there is no such file", 2),
-    ("play MISSING", "MISSING/recording.json: there is no folder `MISSING`", 2),
+    ("play MISSING", "MISSING: neither a recording nor a case that runs on reference", 2),
     ("play empty", "empty/recording.json: there is no such file", 2),
     ("merge MISSING", "MISSING: there is no such file", 2),
     ("merge run.ndjson", "run.ndjson: is a file, and a directory is expected", 2),

@@ -55,6 +55,26 @@ async function tools(stream) {
   return [message(call), message(answer)];
 }
 
+// What the headers of a refusal say of the limit.
+async function limited(call) {
+  try {
+    await call();
+  } catch (error) {
+    return error.headers.get("retry-after");
+  }
+  return null;
+}
+
+// A stream that breaks off throws, whichever layer notices it first.
+async function cut(call) {
+  try {
+    await call();
+  } catch (error) {
+    return error.constructor.name;
+  }
+  return null;
+}
+
 const both = async (how) => [await how(true), await how(false)];
 const statuses = {};
 for (const status of [400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529]) {
@@ -70,6 +90,8 @@ const seen = {
   retry: message(await ask("retry", true, { options: { maxRetries: 2 } })),
   statuses,
   error_event: await failure(() => ask("error event", true)),
+  cut: await cut(() => ask("cut", true)),
+  limited: await both((stream) => limited(() => ask("limited", stream))),
   reset: await failure(() => ask("reset", true)),
   stall: await failure(() => ask("stall", true, { options: { timeout: 300 } })),
   count: count.input_tokens > 0,

@@ -52,6 +52,23 @@ def failure(call):
     return {"class": None}
 
 
+def limited(call):
+    """What the headers of a refusal say of the limit."""
+    try:
+        call()
+    except anthropic.RateLimitError as error:
+        return error.response.headers["retry-after"]
+
+
+def cut(call):
+    """A stream that breaks off raises, whichever layer notices it first; that nothing is raised is the fault."""
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+    return None
+
+
 def tools(stream):
     question = {"role": "user", "content": "tool"}
     call = ask("tool", stream, tools=[WEATHER])
@@ -79,6 +96,8 @@ seen = {
         for status in (400, 401, 403, 404, 408, 409, 413, 429, 500, 502, 503, 504, 529)
     },
     "error_event": failure(lambda: ask("error event", True)),
+    "cut": cut(lambda: ask("cut", True)),
+    "limited": [limited(lambda: ask("limited", stream)) for stream in (True, False)],
     "reset": failure(lambda: ask("reset", True)),
     "stall": failure(lambda: ask("stall", True, client=client.with_options(timeout=0.3))),
     "count": client.messages.count_tokens(model=MODEL, messages=[{"role": "user", "content": "plain"}]).input_tokens > 0,

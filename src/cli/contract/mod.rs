@@ -8,6 +8,7 @@ use std::io::Write;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
+use crate::cli::outcome::{table_json, write_table};
 use crate::cli::{CommandError, Format, FormatArg};
 use crate::document::VolatileEntry;
 use crate::events::Profile;
@@ -107,6 +108,7 @@ fn show(args: &ShowArgs) -> Result<Outcome, CommandError> {
                 "kinds": contract.kinds().collect::<Vec<_>>(),
                 "policy": policy_json(contract.policy()),
                 "volatile": contract.volatile().iter().map(volatile_json).collect::<Vec<_>>(),
+                "outcome": contract.outcome().map(table_json),
                 "clauses": clauses,
             });
             writeln!(out, "{whole}")?;
@@ -126,6 +128,10 @@ fn write_contract(out: &mut impl Write, contract: &Contract) -> std::io::Result<
     write_policy(out, contract.policy())?;
     writeln!(out)?;
     write_volatile(out, contract.volatile())?;
+    if let Some(table) = contract.outcome() {
+        write_table(out, table)?;
+        writeln!(out)?;
+    }
     for clause in contract.clauses() {
         writeln!(out, "{:<9} {NAME}{}{NAME:#}", clause.level, clause.id)?;
         writeln!(out, "          {}", printable(&clause.text))?;
@@ -245,7 +251,7 @@ pub(super) fn clause_json(contract: &Contract, clause: &Clause) -> serde_json::V
         "source": clause.source,
         "since": clause.since,
         "profiles": profiles_json(clause),
-        "applies": clause.applies().and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok()),
+        "applies": clause.applies(),
         "check": clause.check(),
     })
 }

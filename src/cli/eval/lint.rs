@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::error::unreadable;
 use crate::cli::{CommandError, Format};
 use crate::document;
-use crate::eval::skill::{Severity, discover, lint};
+use crate::eval::skill::{Severity, dangling, discover, lint};
 use crate::exit_code::Outcome;
 use crate::report::style::{BAD, CAUTION, GOOD, NAME};
 use crate::text::printable;
@@ -36,7 +36,10 @@ pub(super) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Re
             .map_err(|_| CommandError::Usage(format!("{}: not UTF-8", file.display())))?;
         // The directory's real name, also when the path is `.`.
         let real = std::fs::canonicalize(file).unwrap_or_else(|_| file.clone());
-        let issues = lint(&text, &real);
+        let mut issues = lint(&text, &real);
+        if let Some(folder) = real.parent().filter(|_| real.ends_with("SKILL.md")) {
+            issues.extend(dangling(&text, folder));
+        }
         let fails = |severity: Severity| severity == Severity::Error || strict;
         let passed = !issues.iter().any(|issue| fails(issue.severity));
         outcome.add(Outcome::of_findings(!passed));

@@ -1,18 +1,22 @@
 //! `clawgate eval`: how often a skill does its job.
 
+mod author;
+mod estimate;
+mod init;
 mod lint;
 mod reports;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Subcommand, ValueEnum};
 use serde_json::json;
 
 use crate::cli::cases::start;
 use crate::cli::error::unwritable;
+use crate::cli::eval::author::author;
 use crate::cli::eval::lint::lint_skills;
 use crate::cli::eval::reports::{EvalReportArg, Reports};
 use crate::cli::out::share;
@@ -20,17 +24,19 @@ use crate::cli::output::typed;
 use crate::cli::project::Project;
 use crate::cli::typed::whole;
 use crate::cli::{CommandError, Format, FormatArg};
-use crate::eval::skill::{Skill, find};
+use crate::eval::baseline::{self, BaselineError};
+use crate::eval::skill::{DiscoverError, Skill, find};
 use crate::eval::spec::Spec;
 use crate::eval::{
-    Api, Baseline, CheckUrls, Clock as _, Evaluation, Event, Iteration, Options, Report, Stamp, Store,
-    SystemClock, Trial, TrialRunner, plan, regrade,
+    Api, Arm, ArmSkill, ArmStamp, Author, Baseline, CheckUrls, Clock as _, Equipment, Evaluation, Event,
+    Iteration, Options, Report, Stamp, Store, SystemClock, Trial, TrialRunner, conditions, plan, regrade,
 };
 use crate::exit_code::Outcome;
-use crate::report::{Evaluated, EvaluationText, Progress, write_evaluation_page};
+use crate::report::{Evaluated, EvaluationText, Progress, write_evaluation_pages};
 use crate::run::Session;
 use crate::run::target::Located;
 use crate::shell::shell_word;
+use crate::text::split_names;
 
 /// What reaches the real API without being named: where it is, and who asks.
 const CREDENTIALS: [&str; 4] =
@@ -52,6 +58,7 @@ clawgate eval greet.toml --resume\n  clawgate eval lint .claude/skills/greet\n\n
 Exit codes: 0 every threshold is reached; 100 one is not, or a regression; 2 a file or flag is wrong; 3 too little \
 was measured, a control came out wrong, or a target is missing; 4 nothing was selected; 130 interrupted."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "a command line has many switches")]
 pub(super) struct EvalArgs {
     #[command(subcommand)]
     command: Option<Other>,
@@ -74,12 +81,37 @@ pub(super) struct EvalArgs {
     /// Trials of each case, instead of what the evaluation says
     #[arg(long, short = 'n', value_name = "N", value_parser = |text: &str| whole(text, 1_u32, 1_000_000))]
     trials: Option<u32>,
-    /// Only with the skill
+    /// Try every case in another way too, and compare: NAME,skill=DIR (another version; `none` for no skill), NAME,model=M
+    /// or NAME,target=T, several at once with commas between
+    #[arg(long, value_name = "ARM", value_parser = Arm::parse)]
+    arm: Vec<Arm>,
+    /// Only with the skill, and in the arms that --arm names
     #[arg(long)]
     only_with: bool,
+    /// Have the judge compare the answers of the arms too, not knowing which is which, in both orders
+    #[arg(long)]
+    blind: bool,
+    /// Only these cases, by id; `*` stands for anything. Controls run anyway. Several times
+    #[arg(long = "case", value_name = "ID")]
+    cases: Vec<String>,
+    /// Say what would be run, and what that takes by earlier evaluations; run nothing
+    #[arg(long, conflicts_with = "resume")]
+    dry_run: bool,
     /// The model, instead of what the evaluation says
     #[arg(long, value_name = "M")]
     model: Option<String>,
+    /// What is allowed without asking, such as default or acceptEdits [default: everything, in a room whose files are isolated]
+    #[arg(long, value_name = "MODE")]
+    permission_mode: Option<String>,
+    /// Tools that are allowed without asking, such as "Read,Bash(python3:*)"; nothing else is, unless --permission-mode says so
+    #[arg(long, value_name = "TOOLS", value_parser = tool_names)]
+    allowed_tools: Option<ToolNames>,
+    /// Let the settings of the project hold in the room too (.claude/settings.json)
+    #[arg(long)]
+    project_settings: bool,
+    /// A question at the end and lost background work are no verdicts
+    #[arg(long)]
+    no_heuristics: bool,
     /// How many trials run at a time [default: one for each processor]
     #[arg(long, short, value_name = "N", env = "CLAWGATE_JOBS", value_parser = |text: &str| whole(text, 1, u16::MAX))]
     jobs: Option<u16>,
@@ -104,7 +136,8 @@ pub(super) struct EvalArgs {
     /// Go on with the last evaluation, which was not finished
     #[arg(long)]
     resume: bool,
-    /// Fail when the pass rate is lower than in this evaluation, beyond chance
+    /// Fail when the pass rate is lower than in this evaluation, beyond chance; one that cannot be compared is refused before
+    /// the first trial
     #[arg(long, value_name = "ITERATION")]
     baseline: Option<PathBuf>,
     /// Where evaluations are kept, below the name of the skill
@@ -148,6 +181,18 @@ enum Other {
         #[command(flatten)]
         format: FormatArg,
     },
+    /// Write a first evaluation of a skill: it runs offline, and says what to change
+    #[command(
+        after_help = "Exit codes: 0 it is written; 2 there is no such skill, or the file is there already."
+    )]
+    Init {
+        /// The skill: its directory, its SKILL.md, a command's file, or its name
+        #[arg(value_name = "SKILL")]
+        skill: PathBuf,
+        /// Where it goes [default: eval.toml in the skill's directory, NAME.toml for a command]
+        #[arg(long, value_name = "FILE")]
+        to: Option<PathBuf>,
+    },
     /// Grade an evaluation again from its recordings, for instance after its assertions changed; runs nothing
     Grade {
         /// The iteration's directory
@@ -160,6 +205,19 @@ enum Other {
         #[command(flatten)]
         format: FormatArg,
     },
+}
+
+/// Names of tools, each perhaps with a pattern in brackets.
+#[derive(Debug, Clone)]
+struct ToolNames(Vec<String>);
+
+fn tool_names(text: &str) -> Result<ToolNames, String> {
+    let names = split_names(text);
+    if names.is_empty() {
+        Err("expected names of tools, such as \"Read,Bash(git:*)\"".into())
+    } else {
+        Ok(ToolNames(names))
+    }
 }
 
 fn part(text: &str) -> Result<f64, String> {
@@ -175,6 +233,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 pub(super) fn run(args: &EvalArgs) -> Result<Outcome, CommandError> {
     match &args.command {
         Some(Other::Lint { skills, strict, format }) => lint_skills(skills, *strict, format.format),
+        Some(Other::Init { skill, to }) => init::init(skill, to.as_deref()),
         Some(Other::Grade { iteration, spec, report, format }) => {
             grade_again(iteration, spec.as_deref(), report, format.format)
         }
@@ -206,23 +265,57 @@ impl EvalArgs {
                 Some(folder) => Skill::at(folder),
                 None => find(&spec.skill, spec.folder()),
             };
-            evaluations.push((spec, skill.map_err(usage)?));
+            let mut skills = skills(&spec, &skill.map_err(usage)?).map_err(usage)?;
+            let mut answers = spec.answers();
+            answers.extend(self.out.canonicalize().ok());
+            for skill in skills.iter_mut().flatten() {
+                skill.answers.clone_from(&answers);
+            }
+            evaluations.push((spec, skills));
         }
         let project = Project::open()?;
-        let target = Arc::new(project.locate(self.target())?);
+        let mut targets = Targets { project: &project, known: Vec::new() };
+        let mut ready = Vec::new();
+        for (mut spec, skills) in evaluations {
+            let mut equipment = Vec::new();
+            for (arm, skill) in spec.arms.iter_mut().zip(skills) {
+                let target = targets.located(arm.target.as_deref().unwrap_or_else(|| self.target()))?;
+                let flags = &target.choice.target.eval;
+                arm.signal.clone_from(&flags.skill);
+                let author = if self.api == ApiArg::Real { author(flags)? } else { Author::default() };
+                equipment.push(Equipment { target, skill, author });
+            }
+            ready.push((spec, equipment));
+        }
         let (api, session) = (self.api().map_err(CommandError::Environment)?, start()?);
+        if let Some(folder) = &self.baseline {
+            for (spec, equipment) in &ready {
+                check_baseline(folder, &self.stamp(spec, equipment, &api)?)?;
+            }
+        }
+        if self.dry_run {
+            let mut out = self.format.format.stdout();
+            for (spec, equipment) in &ready {
+                let stamp = self.stamp(spec, equipment, &api)?;
+                let store = Store::new(&self.out, &spec.skill);
+                let jobs = project.jobs(self.jobs).unwrap_or_else(|| Options::default().jobs);
+                let format = self.format.format;
+                estimate::tell(&mut out, format, spec, &plan(spec), &stamp, &store, jobs)?;
+            }
+            out.flush()?;
+            return Ok(Outcome::Ok);
+        }
         share(&self.out)?;
         let reports = Reports::open(&self.report, self.format.format, &self.out)?;
         let (mut outcome, mut done) = (Outcome::Ok, Vec::new());
-        for (spec, skill) in evaluations {
+        for (spec, equipment) in ready {
             if session.stop().is_wanted() {
                 outcome.add(Outcome::Interrupted);
                 break;
             }
             let one = One {
                 spec: &spec,
-                skill: &skill,
-                target: &target,
+                equipment: &equipment,
                 api: &api,
                 session: &session,
                 jobs: project.jobs(self.jobs),
@@ -268,13 +361,30 @@ impl EvalArgs {
             spec.run.trials = trials;
         }
         if self.only_with {
-            spec.run.without = false;
+            spec.only_with_skill();
+        }
+        if self.permission_mode.is_some() {
+            spec.run.permission_mode.clone_from(&self.permission_mode);
+        }
+        if let Some(ToolNames(tools)) = &self.allowed_tools {
+            spec.run.allowed_tools.clone_from(tools);
+        }
+        spec.run.project_settings |= self.project_settings;
+        spec.run.heuristics &= !self.no_heuristics;
+        for arm in &self.arm {
+            spec.add_arm(arm.clone()).map_err(usage)?;
         }
         if let Some(model) = &self.model {
             spec.run.model = Some(model.clone());
         }
         if let Some(rate) = self.min_pass_rate {
             spec.thresholds.min_pass_rate = rate;
+        }
+        if !self.cases.is_empty() {
+            spec.choose(&self.cases).map_err(CommandError::NothingSelected)?;
+        }
+        if self.blind || spec.judge.blind {
+            spec.compare_blindly().map_err(usage)?;
         }
         Ok(spec)
     }
@@ -304,7 +414,7 @@ impl EvalArgs {
 
     fn evaluate_one(&self, one: &One<'_>) -> Result<Report, CommandError> {
         let store = Store::new(&self.out, &one.spec.skill);
-        let stamp = self.stamp(one)?;
+        let stamp = self.stamp(one.spec, one.equipment, one.api)?;
         let series = plan(one.spec);
         let iteration = if self.resume {
             store.resume(&stamp).map_err(usage)?
@@ -314,7 +424,7 @@ impl EvalArgs {
         // Absolute: what a target is started with does not depend on where we stand.
         let folder = std::path::absolute(&iteration.folder).unwrap_or_else(|_| iteration.folder.clone());
         let context = one.session.context(&iteration.folder);
-        let runner = TrialRunner::new(context, one.spec, one.skill, Arc::clone(one.target), one.api.clone());
+        let runner = TrialRunner::new(context, one.spec, one.equipment, one.api.clone());
         let runner = runner.inspect_err(|_| {
             // Nothing was run, so nothing is kept.
             _ = std::fs::remove_dir_all(&folder);
@@ -343,7 +453,7 @@ impl EvalArgs {
         let mut page = Ok(());
         let report = evaluation.run(&mut |event| {
             if let Event::Finished(report) = event {
-                page = write_evaluation_page(&iteration, report, &series);
+                page = write_evaluation_pages(&store, &iteration, report, &series);
             }
             reporter.hear(event);
         });
@@ -353,24 +463,83 @@ impl EvalArgs {
         Ok(report)
     }
 
-    fn stamp(&self, one: &One<'_>) -> Result<Stamp, CommandError> {
-        let target = &one.target.choice.target;
-        let version = target.speaks.iter().find_map(|speaks| speaks.version.clone());
-        let script_digest = match one.api {
-            Api::Scripted => one.spec.model.digest.clone(),
+    fn stamp(&self, spec: &Spec, equipment: &[Equipment], api: &Api) -> Result<Stamp, CommandError> {
+        let script_digest = match api {
+            Api::Scripted => spec.model.digest.clone(),
             Api::Real(_) => None,
         };
-        let settings = serde_json::to_value(&one.spec.run)?;
-        let version = version.unwrap_or_else(|| one.target.version.clone());
-        Stamp::new(one.spec, one.skill, self.target(), version, script_digest, settings).map_err(usage)
+        let mut settings = serde_json::to_value(&spec.run)?;
+        if let Some(chosen) = &spec.chosen {
+            settings["cases"] = json!(chosen);
+        }
+        let evaluated = equipment.first();
+        let author = evaluated.map(|with| &with.author).filter(|_| matches!(api, Api::Real(_)));
+        if let Some(author) = author {
+            settings["author"] = json!({"env": author.env, "settings": author.settings});
+        }
+        let mut arms = Vec::new();
+        for (arm, with) in spec.arms.iter().zip(equipment) {
+            arms.push(ArmStamp {
+                skill_digest: with.skill.as_ref().map(Skill::digest).transpose().map_err(usage)?,
+                run_on: arm.target.clone().unwrap_or_else(|| self.target().to_owned()),
+                version: version_of(&with.target),
+                arm: arm.clone(),
+            });
+        }
+        let mut stamp = Stamp::new(spec, arms, script_digest, settings);
+        stamp.conditions =
+            evaluated.map(|with| conditions(spec, &with.target.choice.target, author)).unwrap_or_default();
+        Ok(stamp)
+    }
+}
+
+/// Refuses a baseline that nothing can be compared with.
+fn check_baseline(folder: &Path, stamp: &Stamp) -> Result<(), CommandError> {
+    baseline::check(folder, stamp).map_err(|error| match error {
+        BaselineError::Unlike { .. } => environment(error),
+        _ => usage(error),
+    })
+}
+
+/// The version that a target claims to be, or else says when it is asked.
+fn version_of(located: &Located) -> String {
+    let claimed = located.choice.target.speaks.iter().find_map(|speaks| speaks.version.clone());
+    claimed.unwrap_or_else(|| located.version.clone())
+}
+
+/// The version of the skill for each arm of an evaluation.
+fn skills(spec: &Spec, evaluated: &Skill) -> Result<Vec<Option<Skill>>, DiscoverError> {
+    let skill = |arm: &Arm| match &arm.skill {
+        ArmSkill::Evaluated => Ok(Some(evaluated.clone())),
+        ArmSkill::Described(text) => Ok(Some(Skill { description: Some(text.clone()), ..evaluated.clone() })),
+        ArmSkill::At(folder) => Skill::at(folder).map(Some),
+        ArmSkill::None => Ok(None),
+    };
+    spec.arms.iter().map(skill).collect()
+}
+
+/// The targets that arms run on, each looked for once.
+struct Targets<'p> {
+    project: &'p Project,
+    known: Vec<(String, Arc<Located>)>,
+}
+
+impl Targets<'_> {
+    fn located(&mut self, name: &str) -> Result<Arc<Located>, CommandError> {
+        if let Some((_, located)) = self.known.iter().find(|(known, _)| known == name) {
+            return Ok(Arc::clone(located));
+        }
+        let located = Arc::new(self.project.locate(name)?);
+        self.known.push((name.to_owned(), Arc::clone(&located)));
+        Ok(located)
     }
 }
 
 /// One evaluation and what it is run with.
 struct One<'o> {
     spec: &'o Spec,
-    skill: &'o Skill,
-    target: &'o Arc<Located>,
+    /// What each of its arms is run with.
+    equipment: &'o [Equipment],
     api: &'o Api,
     session: &'o Session,
     jobs: Option<usize>,
@@ -380,14 +549,45 @@ struct One<'o> {
 struct Reporter<'r> {
     format: Format,
     progress: Progress,
-    spent_usd: Arc<Mutex<f64>>,
+    pace: Arc<Mutex<Pace>>,
     text: EvaluationText<'r>,
     error: Option<io::Error>,
 }
 
+/// How fast an evaluation goes, and what it has cost.
+#[derive(Default)]
+struct Pace {
+    began: Option<Instant>,
+    done: usize,
+    left: usize,
+    spent_usd: f64,
+}
+
+impl Pace {
+    fn step(&mut self, cost_usd: f64) {
+        self.spent_usd += cost_usd;
+        // Trials of an earlier run are told before this one begins.
+        if self.left > 0 {
+            (self.done, self.left) = (self.done + 1, self.left - 1);
+        }
+    }
+
+    fn words(&self, now: Instant) -> String {
+        let mut words = Vec::new();
+        if self.spent_usd > 0.0 {
+            words.push(format!("${:.4}", self.spent_usd));
+        }
+        if let Some(began) = self.began.filter(|_| self.done > 0 && self.left > 0) {
+            let each = now.saturating_duration_since(began).as_secs_f64() / self.done as f64;
+            words.push(format!("about {} left", estimate::words(each * self.left as f64)));
+        }
+        words.join(" · ")
+    }
+}
+
 impl<'r> Reporter<'r> {
     fn new(format: Format, text: EvaluationText<'r>) -> Self {
-        Self { format, progress: Progress::start(true, 0), spent_usd: Arc::default(), text, error: None }
+        Self { format, progress: Progress::start(true, 0), pace: Arc::default(), text, error: None }
     }
 
     fn hear(&mut self, event: &Event<'_>) {
@@ -415,16 +615,15 @@ impl<'r> Reporter<'r> {
             Event::Started { trials, finished, .. } => {
                 let left = usize::try_from(trials.saturating_sub(*finished)).unwrap_or(usize::MAX);
                 self.progress.of(left);
-                let spent = Arc::clone(&self.spent_usd);
-                self.progress.note(move || match *spent.lock().unwrap_or_else(PoisonError::into_inner) {
-                    0.0 => String::new(),
-                    dollars => format!("${dollars:.4}"),
-                });
+                let pace = Arc::clone(&self.pace);
+                *pace.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Pace { left, began: Some(Instant::now()), ..Pace::default() };
+                self.progress
+                    .note(move || pace.lock().unwrap_or_else(PoisonError::into_inner).words(Instant::now()));
             }
             Event::TrialStarted(id) => self.progress.begin(&id.to_string()),
             Event::TrialFinished(trial) => {
-                let cost = trial.usage.cost_usd;
-                *self.spent_usd.lock().unwrap_or_else(PoisonError::into_inner) += cost;
+                self.pace.lock().unwrap_or_else(PoisonError::into_inner).step(trial.spent.cost_usd);
                 self.progress.end(&trial.id.to_string(), false);
             }
             Event::Waiting(_) | Event::Finished(_) => {}
@@ -441,6 +640,7 @@ fn write_json(out: &mut dyn Write, event: &Event<'_>) -> io::Result<()> {
         Event::Started { iteration, trials, finished } => json!({
             "type": "eval-started", "schema_version": 1, "skill": iteration.stamp.skill,
             "iteration": iteration.folder, "trials": trials, "finished": finished,
+            "conditions": iteration.stamp.conditions,
         }),
         Event::TrialFinished(trial) => typed("trial-finished", trial)?,
         Event::Finished(report) => typed("eval-finished", report)?,

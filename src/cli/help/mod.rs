@@ -21,9 +21,12 @@ const TOPICS: [(&str, &str, &str); 5] = [
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Judge and run", &["run", "judge", "eval", "events"]),
-    ("Compare", &["diff", "matrix", "golden", "merge"]),
+    ("Compare", &["diff", "drift", "matrix", "golden", "merge"]),
     ("Understand", &["explain", "contract", "audit"]),
-    ("Set up and serve", &["init", "target", "mock", "sweep", "play", "completions", "man", "help"]),
+    (
+        "Set up and serve",
+        &["init", "target", "record", "bundle", "mock", "mcp", "sweep", "play", "completions", "man", "help"],
+    ),
 ];
 
 /// Examples of the commands that have none beside their definition, by their words.
@@ -44,6 +47,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("golden reject", &["clawgate golden reject claude/answers"]),
     ("golden prune", &["clawgate golden prune --dry-run", "clawgate golden prune scenarios/"]),
     ("eval lint", &["clawgate eval lint", "clawgate eval lint .claude/skills/greet --strict"]),
+    ("eval init", &["clawgate eval init .claude/skills/greet", "clawgate eval init greet --to greet.toml"]),
     ("eval grade", &["clawgate eval grade clawgate-out/eval/greet/iteration-1"]),
     ("contract", &["clawgate contract list", "clawgate contract show agent-core"]),
     ("contract list", &["clawgate contract list", "clawgate contract list --format json | jq .name"]),
@@ -58,6 +62,20 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &["clawgate events timeline log.jsonl", "clawgate events timeline log.jsonl --html timeline.html"],
     ),
     ("events watch", &["clawgate events watch .claws/events", "clawgate events watch log.jsonl --for 30"]),
+    (
+        "events probe",
+        &[
+            "clawgate events probe --socket .claws/claws.sock",
+            "clawgate events probe --socket claws.sock -- node server.js",
+        ],
+    ),
+    (
+        "events serve",
+        &[
+            "clawgate events serve --socket claws.sock --log events.jsonl",
+            "clawgate events serve --orders orders.toml -- python3 worker.py",
+        ],
+    ),
     ("audit", &["clawgate audit agent-core", "clawgate audit ./my-contract --min-score 0.95"]),
     (
         "mock",
@@ -65,6 +83,15 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "clawgate mock                                 # a healthy answer; the address is the first line",
             "clawgate mock --fault http:status=429 --port 8080",
             "clawgate mock scenarios/mine.toml --strict",
+        ],
+    ),
+    (
+        "mcp",
+        &[
+            "clawgate mcp claude/mcp                         # over stdio, as a client starts it",
+            "clawgate mcp claude/mcp --http --port 8080      # over streamable HTTP; the address is the first line",
+            "clawgate mcp claude/mcp --tool-fault hangs",
+            "clawgate mcp scenarios/mine.toml --server files --journal seen.jsonl",
         ],
     ),
     (
@@ -83,6 +110,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         &[
             "clawgate play clawgate-out/claude/claude/answers/stream",
             "clawgate play RECORDING --fault cut:after=100 --speed 0",
+            "clawgate play claude/control/allowed --out conversations -- \"$@\"   # in the script that an SDK starts",
         ],
     ),
     ("help", &["clawgate help run", "clawgate help golden accept", "clawgate help targets"]),

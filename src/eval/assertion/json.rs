@@ -41,6 +41,10 @@ impl Schema {
             .map(|validator| Self(Arc::new(validator)))
             .map_err(|error| format!("not a JSON Schema: {error}"))
     }
+
+    pub(super) fn holds(&self, value: &Value) -> bool {
+        self.0.is_valid(value)
+    }
 }
 
 /// A path in either spelling: a JSON pointer with `*`, or `$.a.b[0]` and `$.a[*]`.

@@ -3,6 +3,7 @@
 //! Checking is a pure function of what was observed. Where something cannot be decided the answer is *unchecked* with
 //! the reason, and never a pass.
 
+mod cannot_fail;
 mod figures;
 mod files;
 mod format;
@@ -24,6 +25,7 @@ use self::json::JsonCheck;
 use self::reach::ReachCheck;
 use self::text::TextCheck;
 use self::tools::ToolCheck;
+use super::examiner::{Exam, Examined};
 use super::observed::Observed;
 use crate::classify::Class;
 
@@ -58,6 +60,8 @@ pub(crate) enum Check {
     Json(JsonCheck),
     File(FileCheck),
     Tool(ToolCheck),
+    /// A command of the author says that it is right.
+    Exec(Exam),
     /// The skill was used, or not.
     Skill(bool),
     Exit(i32),
@@ -143,6 +147,14 @@ impl Assertion {
             },
             Check::File(check) => check.find(observed),
             Check::Tool(check) => check.find(observed),
+            Check::Exec(_) => {
+                let examined = observed.examined.iter().flatten().find(|examined| examined.id == self.id);
+                match examined.map(Examined::answer) {
+                    Some((Some(holds), why)) => Found::when(holds, why),
+                    Some((None, why)) => Found::unchecked(why),
+                    None => Found::unchecked("the grader was not run"),
+                }
+            }
             Check::Skill(wanted) => {
                 let said = if subject.used { "the skill was used" } else { "the skill was not used" };
                 Found::when(subject.used == *wanted, said)
@@ -184,6 +196,7 @@ impl Assertion {
             Check::Json(check) => check.describe(),
             Check::File(check) => check.describe(),
             Check::Tool(check) => check.describe(),
+            Check::Exec(exam) => format!("`{}` says so", crate::text::clip(&exam.command, 60)),
             Check::Skill(true) => "the skill is used".into(),
             Check::Skill(false) => "the skill is not used".into(),
             Check::Exit(code) => format!("the exit code is {code}"),
@@ -207,6 +220,11 @@ impl Assertion {
         }
     }
 
+    /// The command that has to be run before it can be decided.
+    pub(crate) fn exam(&self) -> Option<&Exam> {
+        if let Check::Exec(exam) = &self.check { Some(exam) } else { None }
+    }
+
     /// The verdicts that it allows, if it is about the verdict.
     pub(crate) fn allowed_verdicts(&self) -> Option<&[Class]> {
         match &self.check {
@@ -226,7 +244,7 @@ impl TextAssertions {
         let text = format!("{{\"assertions\": {text}}}");
         let mut root = crate::document::Document::parse_json(file, &text, &[])?;
         let items = root.list("assertions")?.into_iter();
-        items.map(|item| read(item, Dialect::Clauditor, 0)).collect::<Result<_, _>>().map(Self)
+        items.map(|item| read(item, Dialect::Clauditor, 0, None)).collect::<Result<_, _>>().map(Self)
     }
 
     /// Whether each of them holds. What cannot be decided does not.

@@ -38,6 +38,11 @@ impl Pattern {
         &self.text
     }
 
+    /// The pattern as our engine reads it.
+    pub(super) fn rewritten(&self) -> &str {
+        self.regex.as_str()
+    }
+
     pub(crate) fn find<'t>(&self, text: &'t str) -> Result<Option<&'t str>, Undecided> {
         let found = self.regex.find(text).map_err(|_| Undecided)?;
         Ok(found.map(|found| found.as_str()))

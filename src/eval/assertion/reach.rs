@@ -20,6 +20,10 @@ impl ReachCheck {
         Ok(Self { least, url: Pattern::parse(URL)? })
     }
 
+    pub(super) fn demands_nothing(&self) -> bool {
+        self.least == 0
+    }
+
     /// The addresses to be asked, each once.
     pub(super) fn addresses(&self, text: &str) -> Result<Vec<String>, Undecided> {
         let mut addresses = self.all(text)?;

@@ -1,5 +1,8 @@
 //! Reads assertions. Those of clauditor's files and those of our own share their names; ours know more.
 
+use std::path::Path;
+use std::time::Duration;
+
 use super::files::{FileCheck, FileState};
 use super::json::{JsonCheck, Schema, Wanted, pointer};
 use super::reach::ReachCheck;
@@ -8,7 +11,8 @@ use super::tools::{ToolCheck, Which};
 use super::{About, Assertion, Check, Format, Pattern};
 use crate::classify::Class;
 use crate::document::{FileError, Item, Place, Table};
-use crate::eval::spec::is_inside;
+use crate::eval::examiner::Exam;
+use crate::eval::spec::{Input, is_inside};
 use crate::text::did_you_mean;
 
 /// Whose file it is.
@@ -31,7 +35,8 @@ const CLAUDITOR: [&str; 10] = [
     "urls_reachable",
     "has_format",
 ];
-const OWN: [&str; 18] = [
+const OWN: [&str; 19] = [
+    "exec",
     "not_regex",
     "max_count",
     "equals",
@@ -65,7 +70,12 @@ const SLIPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Reads one assertion; `number` names it when it has no id.
-pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<Assertion, FileError> {
+pub(crate) fn read<'t>(
+    item: Item<'t>,
+    dialect: Dialect,
+    number: usize,
+    folder: Option<&'t Path>,
+) -> Result<Assertion, FileError> {
     let mut table = item.into_table()?;
     let kind = table.require("type", "what has to hold, such as \"contains\"")?;
     let place = kind.place();
@@ -83,7 +93,7 @@ pub(crate) fn read(item: Item<'_>, dialect: Dialect, number: usize) -> Result<As
         table.string("name")?;
     }
     let about = about(&mut table, dialect)?;
-    let mut reader = Reader { table, place, dialect };
+    let mut reader = Reader { table, place, dialect, folder };
     let check = reader.check(&kind)?;
     reader.finish()?;
     let id = id.unwrap_or_else(|| format!("{kind}-{number}"));
@@ -111,6 +121,8 @@ struct Reader<'t> {
     table: Table<'t>,
     place: Place<'t>,
     dialect: Dialect,
+    /// Where the evaluation file is, and the files that a grader needs.
+    folder: Option<&'t Path>,
 }
 
 impl<'t> Reader<'t> {
@@ -164,6 +176,7 @@ impl<'t> Reader<'t> {
                 let code = self.whole("code")?;
                 i32::try_from(code).map(Check::Exit).map_err(|_| self.place.complain("no such exit code"))
             }
+            "exec" => self.exec().map(Check::Exec),
             "verdict" => self.verdict().map(Check::Verdict),
             "skill_used" => Ok(Check::Skill(true)),
             "skill_not_used" => Ok(Check::Skill(false)),
@@ -237,6 +250,39 @@ impl<'t> Reader<'t> {
             }
         };
         Ok(FileCheck { path, state })
+    }
+
+    fn exec(&mut self) -> Result<Exam, FileError> {
+        let item = self.require("command")?;
+        let place = item.place();
+        let command = item.into_string()?;
+        if command.trim().is_empty() {
+            return Err(place.complain("expected a command for sh, found none"));
+        }
+        let mut files = Vec::new();
+        for item in self.table.list("files")? {
+            let place = item.place();
+            let name = item.into_string()?;
+            if !is_inside(&name) {
+                return Err(place.complain("expected the path of a file beside the evaluation"));
+            }
+            let from = self.folder.unwrap_or(Path::new(".")).join(&name);
+            if !from.exists() {
+                return Err(place.complain(format!("{} does not exist", from.display())));
+            }
+            files.push(Input::Copy { to: name, from });
+        }
+        let seconds = match self.table.take("timeout_seconds") {
+            None => 60,
+            Some(item) => {
+                let place = item.place();
+                match item.unsigned()? {
+                    seconds @ 1..=3600 => seconds,
+                    _ => return Err(place.complain("expected 1 to 3600 seconds")),
+                }
+            }
+        };
+        Ok(Exam { command, files, patience: Duration::from_secs(seconds) })
     }
 
     fn verdict(&mut self) -> Result<Vec<Class>, FileError> {

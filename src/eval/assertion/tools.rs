@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Found, Pattern};
-use crate::eval::observed::{Observed, ToolCall};
+use crate::eval::observed::{CallAnswer, Observed, ToolCall};
 use crate::text::glob;
 
 /// What has to hold for the tool calls of a trial.
@@ -47,6 +47,14 @@ impl Which {
     }
 }
 
+/// The tool that a name may stand for, where there is none of that name.
+fn other_spelling<'o>(tool: &str, offered: &'o [String]) -> Option<&'o String> {
+    if tool.contains('*') || offered.iter().any(|known| known == tool) {
+        return None;
+    }
+    offered.iter().find(|known| known.eq_ignore_ascii_case(tool))
+}
+
 /// Whether everything in `wanted` is in `found`: members of objects, and other values as they are.
 fn is_part(wanted: &Value, found: &Value) -> bool {
     match (wanted, found) {
@@ -74,7 +82,20 @@ impl ToolCheck {
         };
         match self {
             Self::Calls { which, least, most } => {
-                let count = observed.calls.iter().filter(|call| which.holds(call)).count() as u64;
+                let such = || observed.calls.iter().filter(|call| which.holds(call));
+                // Used is what was done; tried is too much already where it must not be.
+                let count = match most {
+                    None => such().filter(|call| call.answer == CallAnswer::Done).count(),
+                    Some(_) => such().filter(|call| call.answer != CallAnswer::Denied).count(),
+                } as u64;
+                // A name that the target has never heard of is never called.
+                if let (0, Some(tool)) = (count, which.tool.as_ref().filter(|_| most.is_some()))
+                    && let Some(meant) = other_spelling(tool, &observed.offered)
+                {
+                    return Found::unchecked(format!(
+                        "the target has no tool `{tool}`, did you mean `{meant}`?"
+                    ));
+                }
                 let too_many = most.is_some_and(|most| count > most);
                 if !is_whole && !too_many && (count < *least || most.is_some()) {
                     return Found::unchecked(format!(
@@ -82,10 +103,15 @@ impl ToolCheck {
                         observed.call_count
                     ));
                 }
-                Found::when(count >= *least && !too_many, format!("{count} such calls; {}", names()))
+                let undone = such().filter(|call| call.answer != CallAnswer::Done).count();
+                let undone = match undone {
+                    0 => String::new(),
+                    undone => format!(", {undone} that failed, were denied or got no answer"),
+                };
+                Found::when(count >= *least && !too_many, format!("{count} such calls{undone}; {}", names()))
             }
             Self::Order(tools) => {
-                let mut calls = observed.calls.iter();
+                let mut calls = observed.calls.iter().filter(|call| call.answer == CallAnswer::Done);
                 let missing = tools.iter().find(|tool| !calls.any(|call| glob(tool, &call.tool)));
                 match missing {
                     None => Found::when(true, names()),

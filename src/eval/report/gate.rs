@@ -1,10 +1,15 @@
 //! The gate: what was counted, held against what is wanted.
 
-use super::{ArmReport, BaselineReport, Conclusion, Measured, Report, ReportStatus};
+use super::{ArmReport, BaselineReport, Conclusion, Measured, Report, ReportStatus, Unsteady};
+use crate::eval::arm::WITHOUT_SKILL;
 use crate::eval::runner::Halt;
 use crate::eval::spec::Thresholds;
+use crate::eval::statistics::Share;
 use crate::exit_code;
 use crate::time::rfc3339_seconds;
+
+/// What happens by chance more rarely than this is not taken for chance.
+const SIGNIFICANT: f64 = 0.05;
 
 /// Something that is wanted and was not reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,8 +104,13 @@ impl Conclusion {
             self.fall_short(Scope::Whole, ShortfallKind::Unmeasured, why);
         }
         self.check_cases(measured, thresholds);
+        self.check_steadiness(measured);
         self.check_whole(measured, thresholds);
+        if thresholds.min_pass_rate == 0.0 && !measured.cases.is_empty() {
+            self.warnings.push("min_pass_rate is 0: no case can fail by what it comes to".into());
+        }
         self.check_triggers(measured, thresholds);
+        self.check_blind(measured, thresholds);
         if interrupted {
             self.raise(ReportStatus::Interrupted);
         }
@@ -149,8 +159,13 @@ impl Conclusion {
             let with = &case.comparison.with_skill;
             if with.skill_unused > 0 {
                 let total = with.skill_used + with.skill_unused;
+                let refused = if with.skill_refused > 0 {
+                    format!("; its calls failed or were denied in {}", with.skill_refused)
+                } else {
+                    String::new()
+                };
                 self.warnings.push(format!(
-                    "case `{}`: the skill was loaded and not used in {} of {total} trials",
+                    "case `{}`: the skill was loaded and not used in {} of {total} trials{refused}",
                     case.case, with.skill_unused
                 ));
             }
@@ -171,7 +186,7 @@ impl Conclusion {
                     (ShortfallKind::Unmeasured, format!("could not be measured{reason}"))
                 }
             };
-            self.fall_short(Scope::Control(control.case.clone()), kind, message);
+            self.fall_short(Scope::Control(control.name()), kind, message);
         }
     }
 
@@ -190,6 +205,48 @@ impl Conclusion {
                 let message = format!("pass rate {:.0} %, at least {wanted:.0} % wanted", rate * 100.0);
                 self.fall_short(scope, ShortfallKind::Threshold, message);
             }
+        }
+    }
+
+    /// A skill that makes the target hang or crash is not measured in those trials, and must not pass by that.
+    fn check_steadiness(&mut self, measured: &Measured) {
+        let cases = measured.cases.iter().map(|case| (Scope::Case(case.case.clone()), &case.comparison));
+        let mut is_told = false;
+        for (scope, comparison) in cases.chain([(Scope::Whole, &measured.overall)]) {
+            // What is true of a case need not be said again of all of them.
+            if scope == Scope::Whole && is_told {
+                continue;
+            }
+            let Unsteady { with_skill, without_skill, p } = comparison.broke_off;
+            let Share { count, of } = with_skill;
+            let without = without_skill.map_or_else(
+                || "it was not tried without".to_owned(),
+                |share| format!("{} of {} without it", share.count, share.of),
+            );
+            let seen =
+                format!("hung, crashed or broke off in {count} of {of} trials with the skill, {without}");
+            if count > 0 && p.is_some_and(|p| p < SIGNIFICANT) {
+                let message = format!("{seen}: that is no chance (p = {:.4})", p.unwrap_or_default());
+                self.fall_short(scope, ShortfallKind::Threshold, message);
+                is_told = true;
+            } else if count > 0 && 2 * count >= of {
+                self.fall_short(scope, ShortfallKind::Unmeasured, seen);
+                is_told = true;
+            } else if count > 0 && scope != Scope::Whole {
+                self.warnings
+                    .push(Shortfall { scope, kind: ShortfallKind::Unmeasured, message: seen }.in_words());
+            }
+        }
+        let Unsteady { with_skill, without_skill, p } = measured.overall.unmeasured;
+        if let (Some(without), Some(p)) = (without_skill, p)
+            && p < SIGNIFICANT
+            && !is_told
+        {
+            self.warnings.push(format!(
+                "{} of {} trials with the skill were not measured and {} of {} without it: that is no chance \
+                 (p = {p:.4}), and the rates may be of the easy ones",
+                with_skill.count, with_skill.of, without.count, without.of
+            ));
         }
     }
 
@@ -220,6 +277,37 @@ impl Conclusion {
                 let message = format!("median {name} {found:.4} {unit}, at most {most} wanted");
                 self.fall_short(Scope::Whole, ShortfallKind::Threshold, message);
             }
+        }
+    }
+
+    fn check_blind(&mut self, measured: &Measured, thresholds: &Thresholds) {
+        for (arm, blind) in &measured.blind {
+            let decided = blind.better + blind.worse;
+            if blind.wavering > decided {
+                self.warnings.push(format!(
+                    "the judge contradicts itself in {} of {} comparisons with {arm} when the order is another",
+                    blind.wavering,
+                    blind.wavering + decided + blind.equal
+                ));
+            }
+        }
+        let (Some(least), Some(blind)) = (thresholds.min_preference, measured.blind.get(WITHOUT_SKILL))
+        else {
+            return;
+        };
+        match blind.preferred.rate {
+            None => {
+                let message = "no blind comparison with the trials without the skill was decided".to_owned();
+                self.fall_short(Scope::Whole, ShortfallKind::Unmeasured, message);
+            }
+            Some(rate) if rate < least => {
+                let (found, wanted) = (rate * 100.0, least * 100.0);
+                let message = format!(
+                    "blindly preferred in {found:.0} % of comparisons, at least {wanted:.0} % wanted"
+                );
+                self.fall_short(Scope::Whole, ShortfallKind::Threshold, message);
+            }
+            Some(_) => {}
         }
     }
 
@@ -280,13 +368,15 @@ mod tests {
             overall,
             cases,
             triggers: None,
+            blind: [].into(),
+            judge: None,
             not_measured: [].into(),
             spent: Usage::default(),
         }
     }
 
     fn good() -> Measured {
-        measured(Comparison::of(arm(4, 4, 4), Some(arm(1, 4, 4))))
+        measured(Comparison::of(arm(4, 4, 4), Some(arm(1, 4, 4)), Vec::new()))
     }
 
     fn conclusion(complete: bool) -> Conclusion {
@@ -318,6 +408,8 @@ mod tests {
             should_trigger: 4,
             not_measured: 0,
             wrong: Vec::new(),
+            halves: None,
+            arms: [].into(),
         };
         let with = |change: fn(&mut Measured)| {
             let mut measured = good();
@@ -327,12 +419,12 @@ mod tests {
         for (measured, thresholds, message) in [
             (good(), default.clone(), ""),
             (
-                measured(Comparison::of(arm(3, 4, 4), None)),
+                measured(Comparison::of(arm(3, 4, 4), None, Vec::new())),
                 default.clone(),
                 "case `greet`: pass rate 75 %, at least 100 % wanted",
             ),
             (
-                measured(Comparison::of(arm(3, 4, 4), None)),
+                measured(Comparison::of(arm(3, 4, 4), None, Vec::new())),
                 Thresholds { min_pass_rate: 0.75, ..default.clone() },
                 "",
             ),
@@ -375,13 +467,15 @@ mod tests {
             (1, 1, 4, ReportStatus::Incomplete),
             (0, 0, 4, ReportStatus::Incomplete),
         ] {
-            let found =
-                gated(&measured(Comparison::of(arm(passed, measured_count, planned), None)), &default);
+            let found = gated(
+                &measured(Comparison::of(arm(passed, measured_count, planned), None, Vec::new())),
+                &default,
+            );
             assert_eq!(found.status, expected, "{measured_count} of {planned}");
         }
         let wanted = Thresholds { min_delta: Some(0.1), ..default.clone() };
         assert_eq!(
-            gated(&measured(Comparison::of(arm(4, 4, 4), None)), &wanted).status,
+            gated(&measured(Comparison::of(arm(4, 4, 4), None, Vec::new())), &wanted).status,
             ReportStatus::Incomplete
         );
         let mut halted = conclusion(false);
@@ -390,14 +484,34 @@ mod tests {
     }
 
     #[test]
+    fn a_skill_that_hangs_or_crashes_is_not_green() {
+        let broken =
+            |count, of| ArmReport { broke_off: Share { count, of }, ..arm(of - count, of - count, of) };
+        for (with, without, expected) in [
+            (broken(0, 10), Some(broken(0, 10)), ReportStatus::Pass),
+            // One of ten may be chance, and as many without the skill is not its doing.
+            (broken(1, 10), Some(broken(0, 10)), ReportStatus::Pass),
+            (broken(4, 10), Some(broken(4, 10)), ReportStatus::Pass),
+            (broken(5, 10), Some(broken(0, 10)), ReportStatus::Fail),
+            // Half of a few is too much to be told from chance, and too much to pass.
+            (broken(2, 4), Some(broken(0, 4)), ReportStatus::Incomplete),
+            (broken(2, 4), None, ReportStatus::Incomplete),
+        ] {
+            let found = gated(&measured(Comparison::of(with, without, Vec::new())), &Thresholds::default());
+            assert_eq!(found.status, expected, "{:?} {:?}", found.failures, found.warnings);
+        }
+    }
+
+    #[test]
     fn the_gravest_decides() {
         let control = |as_known| ControlReport {
             case: "known".into(),
+            arm: None,
             kind: Kind::ControlPass,
             as_known,
             reason: Some("it failed".into()),
         };
-        let failed = measured(Comparison::of(arm(0, 4, 4), None));
+        let failed = measured(Comparison::of(arm(0, 4, 4), None, Vec::new()));
         for (as_known, interrupted, status, code) in [
             (Some(true), false, ReportStatus::Fail, exit_code::FINDINGS),
             (None, false, ReportStatus::Incomplete, exit_code::ENVIRONMENT),

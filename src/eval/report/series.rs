@@ -3,19 +3,41 @@
 use std::collections::BTreeMap;
 
 use super::{ArmReport, AssertionReport, ExampleTrial};
+use crate::classify::Class;
+use crate::eval::arm::WITHOUT_SKILL;
 use crate::eval::assertion::Answer;
+use crate::eval::blind::Preference;
 use crate::eval::grade::IMPLIED;
 use crate::eval::plan::Series;
-use crate::eval::statistics::{Rate, median};
+use crate::eval::statistics::{Rate, Share, median};
 use crate::eval::store::Iteration;
-use crate::eval::trial::{SkillState, Status, Trial, TrialId};
+use crate::eval::trial::{Attempted, SkillState, Status, Trial};
+
+/// Whether the machinery failed in an attempt by what the attempt did: it hung, crashed or broke off, or it asked the API
+/// for what cannot be answered.
+fn broke_off(attempt: &Attempted) -> bool {
+    let verdict = &attempt.verdict;
+    let asked_too_much = verdict.class == Class::Api.name()
+        && matches!(
+            verdict.detail.as_deref(),
+            Some("invalid_request" | "context_window" | "max_output_tokens" | "refusal")
+        );
+    !verdict.counts && (verdict.blame == "target" || asked_too_much)
+}
 
 #[derive(Default)]
 pub(super) struct SeriesTally {
     pub(super) passed: u64,
     pub(super) failed: u64,
     pub(super) not_measured: u64,
+    /// Blind comparisons in which neither was better, and in which the judge contradicted itself.
+    pub(super) equal: u64,
+    pub(super) wavering: u64,
+    /// Trials with an attempt that hung, crashed or broke off.
+    broke_off: u64,
     used: u64,
+    read: u64,
+    refused: u64,
     unused: u64,
     not_loaded: u64,
     verdicts: BTreeMap<String, u64>,
@@ -46,20 +68,32 @@ struct AssertionTally {
     unchecked: u64,
 }
 
-pub(super) fn assertions(with: &SeriesTally, without: Option<&SeriesTally>) -> Vec<AssertionReport> {
+/// How often each assertion held with the skill, and in the other arms by their names.
+pub(super) fn assertions(with: &SeriesTally, others: &[(&str, &SeriesTally)]) -> Vec<AssertionReport> {
     let report = |tally: &AssertionTally| {
-        let other = without.and_then(|without| without.assertions.iter().find(|other| other.id == tally.id));
-        let with_skill = with.rate(tally);
-        let without_skill = match (without, other) {
-            (Some(without), Some(other)) => without.rate(other),
-            _ => Rate::of(0, 0),
+        let in_arm = |arm: &SeriesTally| {
+            let other = arm.assertions.iter().find(|other| other.id == tally.id)?;
+            Some((arm.rate(other), other.unchecked))
         };
+        let with_skill = with.rate(tally);
+        let (mut without_skill, mut unchecked) = (Rate::of(0, 0), tally.unchecked);
+        let mut arms = BTreeMap::new();
+        for (name, arm) in others {
+            let Some((rate, more)) = in_arm(arm) else { continue };
+            unchecked += more;
+            if *name == WITHOUT_SKILL {
+                without_skill = rate;
+            } else {
+                arms.insert((*name).to_owned(), rate);
+            }
+        }
         AssertionReport {
             id: tally.id.clone(),
             text: tally.text.clone(),
             with_skill,
             without_skill,
-            unchecked: tally.unchecked + other.map_or(0, |other| other.unchecked),
+            arms,
+            unchecked,
             flaky: with_skill.passed > 0 && with_skill.passed < with_skill.measured,
             never_fails: with_skill.rate == Some(1.0) && without_skill.rate == Some(1.0),
         }
@@ -76,12 +110,12 @@ impl SeriesTally {
         if let Some(verdict) = &trial.verdict {
             *self.verdicts.entry(verdict.named()).or_default() += 1;
         }
-        match trial.skill {
-            SkillState::Used => self.used += 1,
-            SkillState::Loaded => self.unused += 1,
-            SkillState::NotLoaded => self.not_loaded += 1,
-            SkillState::Absent => {}
+        if trial.skill == SkillState::NotLoaded {
+            self.not_loaded += 1;
         }
+        self.equal += u64::from(trial.preference == Some(Preference::Equal));
+        self.wavering += u64::from(trial.preference == Some(Preference::Wavering));
+        self.broke_off += u64::from(trial.attempts.iter().any(broke_off));
         if trial.reason.is_some() {
             self.last_reason.clone_from(&trial.reason);
         }
@@ -93,6 +127,20 @@ impl SeriesTally {
                 self.not_measured += 1;
                 return;
             }
+        }
+        // What was not measured says nothing of how often the skill is used.
+        match trial.skill {
+            SkillState::Used => self.used += 1,
+            SkillState::Read => {
+                self.used += 1;
+                self.read += 1;
+            }
+            SkillState::Refused => {
+                self.unused += 1;
+                self.refused += 1;
+            }
+            SkillState::Loaded => self.unused += 1,
+            SkillState::NotLoaded | SkillState::Absent => {}
         }
         self.costs.push(trial.usage.cost_usd);
         self.seconds.push(trial.usage.seconds);
@@ -151,7 +199,7 @@ impl SeriesTally {
     /// The trial to look at when not all passed.
     pub(super) fn example(&self, series: &Series<'_>, iteration: &Iteration) -> Option<ExampleTrial> {
         let example = self.first_failed.as_ref().or(self.first_unmeasured.as_ref())?;
-        let id = TrialId { case: series.case.id.clone(), arm: series.arm, trial: example.trial };
+        let id = series.id(example.trial);
         let folder = iteration.trial_folder(&id, series.case.kind);
         let recording = example.recording.as_ref().map(|name| folder.join(name).display().to_string());
         Some(ExampleTrial { trial: example.trial, reason: example.reason.clone(), recording })
@@ -176,7 +224,10 @@ impl SeriesTally {
         self.passed += other.passed;
         self.failed += other.failed;
         self.not_measured += other.not_measured;
+        self.broke_off += other.broke_off;
         self.used += other.used;
+        self.read += other.read;
+        self.refused += other.refused;
         self.unused += other.unused;
         self.not_loaded += other.not_loaded;
         for (class, count) in &other.verdicts {
@@ -196,7 +247,11 @@ impl SeriesTally {
             pass_at_k: ks().filter_map(|k| Some((k, pass_rate.pass_at(k)?))).collect(),
             pass_hat_k: ks().filter_map(|k| Some((k, pass_rate.pass_all(k)?))).collect(),
             pass_rate,
+            broke_off: Share { count: self.broke_off, of: self.total() },
+            unmeasured: Share { count: self.not_measured, of: self.total() },
             skill_used: self.used,
+            skill_read: self.read,
+            skill_refused: self.refused,
             skill_unused: self.unused,
             skill_not_loaded: self.not_loaded,
             verdicts: self.verdicts.clone(),
@@ -235,7 +290,7 @@ mod tests {
         }
         let report = tally.report(4);
         assert_eq!(report.pass_rate, Rate::of(1, 2));
-        assert_eq!((report.not_measured, report.skill_used), (2, 3));
+        assert_eq!((report.not_measured, report.skill_used), (2, 2));
         assert_eq!((report.median_cost_usd, report.total_seconds), (Some(0.5), 4.0));
         assert_eq!(report.pass_at_k.keys().collect::<Vec<_>>(), [&1], "no more than were measured");
     }
@@ -254,7 +309,7 @@ mod tests {
             (["pass", "pass"], ["fail", "fail"], false, false),
             (["pass", "pass"], ["pass", "pass"], false, true),
         ] {
-            let found = assertions(&of(&with), Some(&of(&without)));
+            let found = assertions(&of(&with), &[(WITHOUT_SKILL, &of(&without))]);
             assert_eq!((found[0].flaky, found[0].never_fails), (flaky, never_fails), "{with:?} {without:?}");
         }
     }

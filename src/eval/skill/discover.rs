@@ -5,8 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::spec::digest;
+use super::frontmatter::with_description;
 use crate::harness::room::RoomFile;
 use crate::text::{nearest, trouble};
+
+/// Where the Claude CLI looks for skills.
+const SKILLS: &str = ".claude/skills";
 
 /// A skill on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,10 @@ pub struct Skill {
     pub layout: Layout,
     /// Its `SKILL.md`, or the command's file.
     pub file: PathBuf,
+    /// A description that takes the place of its own.
+    pub description: Option<String>,
+    /// Files and folders that stay behind, since they hold answers: the evaluation, its graders, earlier results.
+    pub answers: Vec<PathBuf>,
 }
 
 /// How a skill is laid out.
@@ -40,6 +48,11 @@ pub enum DiscoverError {
         /// What may have been meant.
         hint: String,
     },
+    /// The target has no place for it.
+    #[error(
+        "`{0}` is a command of the Claude CLI, and the target knows skills only: a directory with SKILL.md"
+    )]
+    NoCommands(String),
     /// It cannot be read.
     #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
@@ -59,25 +72,29 @@ impl Skill {
         let named = if is_skill { real.parent().and_then(Path::file_name) } else { real.file_stem() };
         let name = named.unwrap_or_default().to_string_lossy().into_owned();
         let layout = if is_skill { Layout::Skill } else { Layout::Command };
-        Ok(Self { name, layout, file })
+        Ok(Self { name, layout, file, description: None, answers: Vec::new() })
     }
 
-    /// How it is put into a clean room, under this name. Evaluation files stay behind: they hold the answers.
-    pub fn staged(&self, name: &str) -> Result<Vec<RoomFile>, DiscoverError> {
+    /// How it is put into a clean room, under this name, where the target looks for skills. Evaluation files stay behind: they
+    /// hold the answers.
+    pub fn staged(&self, name: &str, skills: &str) -> Result<Vec<RoomFile>, DiscoverError> {
         let at = |source| DiscoverError::Io { path: self.file.clone(), source };
         if self.layout == Layout::Command {
+            if skills != SKILLS {
+                return Err(DiscoverError::NoCommands(self.name.clone()));
+            }
             return Ok(vec![RoomFile::copy(format!(".claude/commands/{name}.md"), &self.file)]);
         }
         let folder = self.folder();
         let mut files = Vec::new();
-        for entry in fs::read_dir(&folder).map_err(at)? {
-            let entry = entry.map_err(at)?;
-            let file = entry.file_name().to_string_lossy().into_owned();
-            let holds_answers =
-                matches!(file.as_str(), "evals" | "eval.toml" | "eval.json") || file.ends_with(".eval.json");
-            if !holds_answers && !entry.file_type().map_err(at)?.is_symlink() {
-                files.push(RoomFile::copy(format!(".claude/skills/{name}/{file}"), entry.path()));
-            }
+        stage(&folder, &format!("{skills}/{name}"), &self.answers, &mut files).map_err(at)?;
+        let home = format!("{skills}/{name}/");
+        files.retain(|file| file.path.strip_prefix(&home).is_none_or(|name| !holds_answers(name)));
+        if let Some(description) = &self.description {
+            let text = fs::read_to_string(&self.file).map_err(at)?;
+            let path = format!("{skills}/{name}/SKILL.md");
+            files.retain(|file| file.path != path);
+            files.push(RoomFile::new(path, with_description(&text, description)));
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
@@ -90,14 +107,40 @@ impl Skill {
     /// The digest of everything that is put into a clean room.
     pub fn digest(&self) -> Result<String, DiscoverError> {
         let mut texts = Vec::new();
-        for file in self.staged(&self.name)? {
+        for file in self.staged(&self.name, SKILLS)? {
             if let Some(source) = &file.copy_of {
                 contents(source, &mut texts)
                     .map_err(|source| DiscoverError::Io { path: self.file.clone(), source })?;
+            } else {
+                texts.push(file.text.clone().into_bytes());
             }
         }
         Ok(digest(texts.iter().map(Vec::as_slice)))
     }
+}
+
+/// Whether the name of something in a skill's directory says that it is about evaluations.
+fn holds_answers(name: &str) -> bool {
+    let top = name.split('/').next().unwrap_or_default();
+    matches!(top, "evals" | "eval.toml" | "eval.json" | "clawgate-out") || top.ends_with(".eval.json")
+}
+
+/// Everything in a folder but links and what stays behind; folders as a whole where nothing in them does.
+fn stage(folder: &Path, to: &str, answers: &[PathBuf], files: &mut Vec<RoomFile>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        if entry.file_type()?.is_symlink() || answers.contains(&path) {
+            continue;
+        }
+        let place = format!("{to}/{}", entry.file_name().to_string_lossy());
+        if answers.iter().any(|answer| answer.starts_with(&path)) {
+            stage(&path, &place, answers, files)?;
+        } else {
+            files.push(RoomFile::copy(place, path));
+        }
+    }
+    Ok(())
 }
 
 fn contents(path: &Path, texts: &mut Vec<Vec<u8>>) -> io::Result<()> {
@@ -126,7 +169,7 @@ pub(crate) fn discover(project: &Path) -> Vec<Skill> {
         entries.sort();
         entries
     };
-    let skills = entries(".claude/skills").into_iter().filter(|path| path.join("SKILL.md").is_file());
+    let skills = entries(SKILLS).into_iter().filter(|path| path.join("SKILL.md").is_file());
     let commands = entries(".claude/commands")
         .into_iter()
         .filter(|path| path.is_file() && path.extension().is_some_and(|extension| extension == "md"));
@@ -171,11 +214,22 @@ mod tests {
         ] {
             fs::write(skill.join(path), text).unwrap();
         }
+        fs::create_dir_all(skill.join("refs/graders")).unwrap();
+        fs::write(skill.join("refs/graders/grade.py"), "").unwrap();
+        fs::write(skill.join("refs/terms.md"), "").unwrap();
         let names: Vec<_> = discover(project.path()).into_iter().map(|skill| skill.name).collect();
         assert_eq!(names, ["greet", "old"]);
         let found = find("greet", &skill.join("evals")).unwrap();
-        let staged: Vec<_> = found.staged("greet").unwrap().into_iter().map(|file| file.path).collect();
-        assert_eq!(staged, [".claude/skills/greet/SKILL.md", ".claude/skills/greet/scripts"]);
+        let staged: Vec<_> =
+            found.staged("greet", SKILLS).unwrap().into_iter().map(|file| file.path).collect();
+        let home = ".claude/skills/greet/";
+        assert_eq!(staged, ["SKILL.md", "refs", "scripts"].map(|name| format!("{home}{name}")));
+        // What the evaluation names stays behind wherever it is.
+        let grader = fs::canonicalize(skill.join("refs/graders/grade.py")).unwrap();
+        let without = Skill { answers: vec![grader], ..found.clone() };
+        let staged: Vec<_> =
+            without.staged("greet", SKILLS).unwrap().into_iter().map(|file| file.path).collect();
+        assert_eq!(staged, ["SKILL.md", "refs/terms.md", "scripts"].map(|name| format!("{home}{name}")));
         let before = found.digest().unwrap();
         fs::write(skill.join("evals/evals.json"), "[]").unwrap();
         assert_eq!(found.digest().unwrap(), before);

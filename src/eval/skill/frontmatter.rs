@@ -99,6 +99,34 @@ impl Frontmatter {
     }
 }
 
+/// The description that a skill has, if its frontmatter can be read.
+pub(crate) fn described(text: &str) -> Option<String> {
+    let front = Frontmatter::read(text, &mut Issues(Vec::new()))?;
+    front.get("description").and_then(Value::as_str).map(str::to_owned)
+}
+
+/// The text of a skill with another description.
+pub(crate) fn with_description(text: &str, description: &str) -> String {
+    // What JSON quotes, YAML reads.
+    let line = format!("description: {}", serde_json::Value::from(description));
+    let front = Frontmatter::read(text, &mut Issues(Vec::new()));
+    let mut lines: Vec<&str> = text.lines().collect();
+    let closing =
+        lines.iter().enumerate().filter(|(_, line)| line.trim_end() == "---").nth(1).map(|(at, _)| at);
+    let (Some(front), Some(closing)) = (front, closing) else { return text.to_owned() };
+    let own = front.entries.iter().position(|(key, ..)| key == "description");
+    let range = match own {
+        None => closing..closing,
+        Some(at) => {
+            let start = front.entries[at].2 - 1;
+            let end = front.entries.get(at + 1).map_or(closing, |(.., line)| line - 1);
+            start..end.max(start)
+        }
+    };
+    lines.splice(range, [line.as_str()]);
+    lines.join("\n") + "\n"
+}
+
 /// The entries of a YAML mapping; none is an issue. So many lines of the file stand `before` it.
 fn entries(mut yaml: Vec<String>, before: usize, issues: &mut Issues) -> Option<Vec<(String, Value, usize)>> {
     let mut unquoted = 0;
@@ -250,6 +278,26 @@ mod tests {
     fn texts(value: Option<&Value>) -> Vec<&str> {
         let Some(Value::List(list)) = value else { panic!("{value:?}") };
         list.iter().map(|item| item.as_str().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_description_takes_the_place_of_another_whatever_its_form() {
+        let new = "Greets: \"loudly\".";
+        for front in [
+            "name: x\ndescription: Old.\nlicense: MIT",
+            "description: >\n  Old\n  text.\n\nname: x",
+            "name: x\ndescription: |\n  Old: text",
+            "name: x",
+        ] {
+            let text = format!("---\n{front}\n---\nBody: description: stays.\n");
+            let changed = with_description(&text, new);
+            assert_eq!(described(&changed).as_deref(), Some(new), "{changed}");
+            assert!(
+                changed.ends_with("---\nBody: description: stays.\n") && changed.contains("name: x"),
+                "{changed}"
+            );
+        }
+        assert_eq!(with_description("no frontmatter", "x"), "no frontmatter");
     }
 
     #[test]

@@ -299,7 +299,7 @@ impl Issues {
 }
 
 /// The targets of links in a line: `[text](target)` and `[label]: target`.
-fn targets(line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn targets(line: &str) -> impl Iterator<Item = &str> {
     let inline = line.match_indices("](").map(|(at, mark)| line[at + mark.len()..].trim_start());
     let start = line.trim_start();
     let definition = start

@@ -22,14 +22,22 @@ pub struct Case {
     pub expected: Option<String>,
     /// Files in the working directory.
     pub files: Vec<Input>,
-    /// Whose text is the output, the first that was written; what was said without any.
+    /// Commands that prepare the working directory, once for all trials.
+    pub setup: Vec<String>,
+    /// Whose text is the output, the first that was written; what was said where the case names none.
     pub outputs: Vec<String>,
+    /// Whether what was said is the output when none of `outputs` was written.
+    pub output_fallback: bool,
     /// What has to hold.
     pub assertions: Vec<Assertion>,
     /// Entries that the output has to hold, which a model finds in it.
     pub sections: Vec<Section>,
     /// What a model is asked to judge.
     pub expectations: Vec<Expectation>,
+    /// Whether it is held back when descriptions are compared: they are chosen on the others.
+    pub held_out: bool,
+    /// The task whose trials are compared, where it is that.
+    pub compares: Option<String>,
     /// How many trials, instead of the evaluation's.
     pub trials: Option<u32>,
     /// The line of the file on which it begins, from 1.
@@ -46,6 +54,12 @@ pub enum Kind {
     ControlPass,
     /// Known to fail: when it does not, nothing was measured.
     ControlFail,
+    /// Work of which a model that judges has to say that every statement holds.
+    JudgePass,
+    /// Work of which a model that judges has to say that no statement holds.
+    JudgeFail,
+    /// The trials of a task in two arms, which a judge compares without knowing which is which.
+    Blind,
     /// The skill has to be used.
     MustTrigger,
     /// The skill must not be used.
@@ -53,9 +67,29 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether it is a task for the skill.
+    pub fn is_task(self) -> bool {
+        self == Self::Task
+    }
+
     /// Whether it is about the apparatus, not the skill.
     pub fn is_control(self) -> bool {
-        matches!(self, Self::ControlPass | Self::ControlFail)
+        matches!(self, Self::ControlPass | Self::ControlFail) || self.is_judge_control()
+    }
+
+    /// Whether it is about the model that judges.
+    pub fn is_judge_control(self) -> bool {
+        matches!(self, Self::JudgePass | Self::JudgeFail)
+    }
+
+    /// Whether it is known to pass.
+    pub fn is_known_to_pass(self) -> bool {
+        matches!(self, Self::ControlPass | Self::JudgePass)
+    }
+
+    /// Whether it compares the trials of a task.
+    pub fn is_blind(self) -> bool {
+        self == Self::Blind
     }
 
     /// Whether it asks only if the skill is used.
@@ -99,10 +133,14 @@ impl Case {
             prompt_without: None,
             expected: None,
             files: Vec::new(),
+            setup: Vec::new(),
             outputs: Vec::new(),
+            output_fallback: false,
             assertions: Vec::new(),
             sections: Vec::new(),
             expectations: Vec::new(),
+            held_out: false,
+            compares: None,
             trials: None,
             line: 1,
         }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{
-    Case, Expectation, Form, Ids, Input, Kind, RunSettings, Spec, SpecError, count, is_inside, part, said,
-    sections,
+    Case, Expectation, Form, Ids, Input, Kind, RunSettings, Spec, SpecError, assert_can_fail, count,
+    is_inside, part, said, sections,
 };
 use crate::document::{Document, FileError, Item, Table};
 use crate::eval::assertion::{self, Dialect};
@@ -51,8 +51,9 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     let mut ids = Ids::default();
     for item in root.list("assertions")? {
         let place = item.place();
-        let assertion = assertion::read(item, Dialect::Clauditor, 0)?;
+        let assertion = assertion::read(item, Dialect::Clauditor, 0, None)?;
         ids.add(&assertion.id).map_err(|why| place.complain(why))?;
+        assert_can_fail(&assertion, &place)?;
         case.assertions.push(assertion);
     }
     case.sections = sections::read(root.list("sections")?, &mut ids)?;

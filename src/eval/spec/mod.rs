@@ -13,6 +13,7 @@ mod own;
 mod sections;
 mod settings;
 mod skill_creator;
+mod triggers;
 mod values;
 
 pub use case::Kind;
@@ -30,9 +31,11 @@ use hmac_sha256::Hash as Sha256;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::values::is_inside;
-use self::values::{Ids, count, part, positive, said};
+use self::values::{Ids, assert_can_fail, count, part, positive, said};
+use super::arm::{Arm, WITHOUT_SKILL};
+use super::assertion::Assertion;
 use crate::document::{self, FileError};
-use crate::text::{hex, trouble};
+use crate::text::{glob, hex, nearest, trouble};
 
 /// An evaluation as its file describes it.
 #[derive(Debug, Clone)]
@@ -49,6 +52,8 @@ pub struct Spec {
     pub description: String,
     /// The cases, controls and prompts that have to trigger the skill, or must not.
     pub cases: Vec<Case>,
+    /// The ways in which every case is tried; the first is the one that is evaluated.
+    pub arms: Vec<Arm>,
     /// How trials are run.
     pub run: RunSettings,
     /// What has to be reached.
@@ -57,8 +62,12 @@ pub struct Spec {
     pub judge: JudgeSettings,
     /// The scripted model, if the file brings one.
     pub model: ScriptedModel,
+    /// Further files of the evaluation, such as a set of triggers.
+    pub beside: Vec<PathBuf>,
     /// What the file asks for and is not checked, each with the reason.
     pub unchecked: Vec<String>,
+    /// Which cases were chosen on the command line; none when all are.
+    pub chosen: Option<Vec<String>>,
     /// The digest of the file's text.
     pub digest: String,
 }
@@ -85,8 +94,14 @@ pub enum SpecError {
     /// It says something wrong.
     #[error(transparent)]
     Document(#[from] FileError),
+    /// A set of triggers that is beside no skill.
+    #[error(
+        "{}: whose triggers are these? put the set below the skill's directory, or name it in an evaluation: \
+         [triggers] set = FILE", .0.display()
+    )]
+    NoSkill(PathBuf),
     /// It is not a file of a known form.
-    #[error("{}: not an evaluation: expected evals.json, <skill>.eval.json or a .toml file", .0.display())]
+    #[error("{}: not an evaluation: expected evals.json, <skill>.eval.json, a .toml file or a set of triggers", .0.display())]
     Unknown(PathBuf),
 }
 
@@ -125,6 +140,8 @@ impl Spec {
             skill_creator::read(path, &text)?
         } else if name.ends_with("eval.json") {
             clauditor::read(path, &text)?
+        } else if name.ends_with(".json") && text.trim_start().starts_with('[') {
+            triggers::read(path, &text)?
         } else {
             return Err(SpecError::Unknown(path.to_owned()));
         };
@@ -141,13 +158,48 @@ impl Spec {
             skill_path: None,
             description: String::new(),
             cases: Vec::new(),
+            arms: vec![Arm::with_skill(), Arm::without_skill()],
             run: RunSettings::default(),
             thresholds: Thresholds::default(),
             judge: JudgeSettings::default(),
             model: ScriptedModel::default(),
+            beside: Vec::new(),
             unchecked: Vec::new(),
+            chosen: None,
             digest: String::new(),
         }
+    }
+
+    /// Leaves out the arm without the skill.
+    pub(crate) fn only_with_skill(&mut self) {
+        self.arms.retain(|arm| arm.name != WITHOUT_SKILL);
+    }
+
+    /// Adds another way of trying every case.
+    pub(crate) fn add_arm(&mut self, arm: Arm) -> Result<(), String> {
+        if self.arms.iter().any(|known| known.name == arm.name) {
+            return Err(format!("a second arm `{}`", arm.name));
+        }
+        self.arms.push(arm);
+        Ok(())
+    }
+
+    /// Leaves out the cases whose ids fit none of these patterns; controls stay. The error says what there is.
+    pub(crate) fn choose(&mut self, patterns: &[String]) -> Result<(), String> {
+        for pattern in patterns {
+            if !self.cases.iter().any(|case| !case.kind.is_control() && glob(pattern, &case.id)) {
+                let ids =
+                    || self.cases.iter().filter(|case| !case.kind.is_control()).map(|case| case.id.as_str());
+                let hint =
+                    nearest(pattern, ids()).map_or(String::new(), |id| format!(", did you mean `{id}`?"));
+                return Err(format!("{}: no case `{pattern}`{hint}", self.path.display()));
+            }
+        }
+        let fits =
+            |case: &Case| case.kind.is_control() || patterns.iter().any(|pattern| glob(pattern, &case.id));
+        self.cases.retain(fits);
+        self.chosen = Some(patterns.to_vec());
+        Ok(())
     }
 
     /// Every evaluation has a control of each kind.
@@ -160,6 +212,27 @@ impl Spec {
                 self.cases.push(control);
             }
         }
+        if self.cases.iter().any(|case| !case.expectations.is_empty()) {
+            self.add_judge_controls();
+        }
+    }
+
+    /// A model that judges is judged itself.
+    pub(crate) fn add_judge_controls(&mut self) {
+        if !self.cases.iter().any(|case| case.kind.is_judge_control()) {
+            self.cases.extend(super::controls::of_judge());
+        }
+    }
+
+    /// The files that hold what is expected: no trial may see them.
+    pub(crate) fn answers(&self) -> Vec<PathBuf> {
+        let graders = self.cases.iter().flat_map(|case| &case.assertions).filter_map(Assertion::exam);
+        let graders = graders.flat_map(|exam| &exam.files).filter_map(|file| match file {
+            Input::Copy { from, .. } => Some(from),
+            Input::Text { .. } => None,
+        });
+        let all = [&self.path].into_iter().chain(&self.beside).chain(graders);
+        all.filter_map(|path| fs::canonicalize(path).ok()).collect()
     }
 
     /// The folder of the file.
@@ -193,7 +266,13 @@ mod tests {
         let kinds: Vec<Kind> = spec.cases.iter().map(|case| case.kind).collect();
         assert_eq!(
             kinds,
-            [Kind::Task, Kind::MustTrigger, Kind::MustNotTrigger, Kind::ControlPass, Kind::ControlFail]
+            [
+                [Kind::Task, Kind::MustTrigger, Kind::MustNotTrigger, Kind::ControlPass, Kind::ControlFail]
+                    .as_slice(),
+                // A model judges, and so it has controls of its own.
+                &[Kind::JudgePass, Kind::JudgeFail, Kind::JudgePass, Kind::JudgeFail],
+            ]
+            .concat()
         );
         assert_eq!((spec.cases[0].assertions.len(), spec.cases[0].expectations.len()), (2, 1));
         assert_eq!((spec.run.trials, spec.thresholds.min_delta), (5, Some(0.3)));

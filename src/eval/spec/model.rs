@@ -23,6 +23,8 @@ pub struct ScriptedModel {
 pub struct ScriptRule {
     /// The case; every one without it.
     pub case: Option<String>,
+    /// The name of the arm; every one without it.
+    pub arm: Option<String>,
     /// With the skill or without; both without it.
     pub with_skill: Option<bool>,
     /// The trials, from 1; all of them when empty.
@@ -32,6 +34,8 @@ pub struct ScriptRule {
     /// Whether it is about the judge of a trial, not the trial.
     pub judge: bool,
     pub script: Option<Script>,
+    /// What the file calls that script.
+    pub origin: Option<String>,
     pub faults: Vec<Fault>,
 }
 

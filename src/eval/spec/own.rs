@@ -4,10 +4,13 @@ use std::path::Path;
 
 use super::{
     Case, Expectation, Form, Ids, Input, JudgeSettings, Kind, RunSettings, ScriptRule, ScriptedModel, Spec,
-    SpecError, Thresholds, count, digest, is_inside, part, positive, said, sections,
+    SpecError, Thresholds, assert_can_fail, count, digest, is_inside, part, positive, said, sections,
+    triggers,
 };
 use crate::document::{Document, FileError, Item, Place, Table};
+use crate::eval::arm::{Arm, ArmSkill, WITHOUT_SKILL, checked_name};
 use crate::eval::assertion::{self, Dialect};
+use crate::eval::controls::JUDGE_CONTROLS;
 use crate::harness::mock::Script;
 use crate::run::scenario::import;
 use crate::text::nearest;
@@ -26,7 +29,16 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     };
     head.finish()?;
     if let Some(item) = root.take("run") {
-        spec.run = run(item.into_table()?)?;
+        let mut table = item.into_table()?;
+        if table.boolean("without")? == Some(false) {
+            spec.only_with_skill();
+        }
+        spec.run = run(table)?;
+    }
+    for item in root.list("arms")? {
+        let place = item.place();
+        let arm = arm(item.into_table()?, spec.folder())?;
+        spec.add_arm(arm).map_err(|why| place.complain(why))?;
     }
     if let Some(item) = root.take("thresholds") {
         spec.thresholds = thresholds(item.into_table()?)?;
@@ -34,11 +46,15 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     if let Some(item) = root.take("judge") {
         spec.judge = judge(item.into_table()?)?;
     }
+    if spec.thresholds.min_preference.is_some() && !spec.judge.blind {
+        return Err(root.complain("`min_preference` needs `blind = true` in [judge]").into());
+    }
     let (model, named) = model(&mut root, imported, &file, text)?;
     spec.model = model;
     for (index, item) in root.list("cases")?.into_iter().enumerate() {
         let place = item.place();
-        let case = Case { line: place.line(), ..case(item.into_table()?, index, spec.folder())? };
+        let case =
+            Case { line: place.line(), ..case(item.into_table()?, index, spec.folder(), &spec.skill)? };
         if spec.cases.iter().any(|known| known.id == case.id) {
             return Err(place.complain(format!("a second case `{}`", case.id)).into());
         }
@@ -50,7 +66,11 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
         let trials = count(&mut table, "trials")?;
         for (key, kind) in [("should", Kind::MustTrigger), ("should_not", Kind::MustNotTrigger)] {
             for item in table.list(key)? {
+                let place = item.place();
                 let prompt = said(item)?;
+                if spec.cases.iter().any(|case| case.kind.is_trigger() && case.prompt == prompt) {
+                    return Err(place.complain("the same prompt stands here twice").into());
+                }
                 let id = format!(
                     "trigger-{}",
                     spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1
@@ -58,11 +78,37 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
                 spec.cases.push(Case { trials, line, ..Case::new(id, kind, prompt) });
             }
         }
+        if let Some(item) = table.take("set") {
+            let (path, cases) = triggers::import(item, spec.folder())?;
+            spec.beside.push(path);
+            for case in cases {
+                let number = spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1;
+                spec.cases.push(Case { trials, id: format!("trigger-{number}"), ..case });
+            }
+        }
+        if let Some(part) = part(&mut table, "holdout")? {
+            triggers::hold_out(&mut spec.cases, part);
+        }
         table.finish()?;
     }
-    for (case, place) in named {
-        let known = || spec.cases.iter().map(|case| case.id.as_str()).chain(["control-pass", "control-fail"]);
-        if !known().any(|id| id == case) {
+    for (arm, place) in named.arms {
+        let known = || spec.arms.iter().map(|arm| arm.name.as_str()).chain([WITHOUT_SKILL]);
+        if !known().any(|name| name == arm) {
+            let hint =
+                nearest(&arm, known()).map_or(String::new(), |name| format!(", did you mean `{name}`?"));
+            return Err(place.complain(format!("no arm `{arm}`{hint}")).into());
+        }
+    }
+    for (case, place) in named.cases {
+        let known = || {
+            spec.cases
+                .iter()
+                .map(|case| case.id.as_str())
+                .chain(["control-pass", "control-fail"])
+                .chain(JUDGE_CONTROLS)
+        };
+        let is_comparison = case.strip_prefix("blind-").is_some_and(|case| known().any(|id| id == case));
+        if !is_comparison && !known().any(|id| id == case) {
             let hint = nearest(&case, known()).map_or(String::new(), |id| format!(", did you mean `{id}`?"));
             return Err(place.complain(format!("no case `{case}`{hint}")).into());
         }
@@ -78,14 +124,21 @@ fn script(item: Item<'_>, file: &str) -> Result<Script, FileError> {
     import(file, &item.into_string()?, &place)
 }
 
-/// The scripted model, and which cases its rules name.
+/// What the rules of a scripted model name, with the places.
+#[derive(Default)]
+struct Named<'t> {
+    cases: Vec<(String, Place<'t>)>,
+    arms: Vec<(String, Place<'t>)>,
+}
+
+/// The scripted model, and what its rules name.
 fn model<'t>(
     root: &mut Table<'t>,
     imported: Option<Script>,
     file: &str,
     text: &str,
-) -> Result<(ScriptedModel, Vec<(String, Place<'t>)>), FileError> {
-    let mut named = Vec::new();
+) -> Result<(ScriptedModel, Named<'t>), FileError> {
+    let mut named = Named::default();
     let mut model = ScriptedModel { script: imported, ..ScriptedModel::default() };
     if let Some(item) = root.take("api") {
         if model.script.is_some() {
@@ -103,19 +156,35 @@ fn model<'t>(
             Some(item) => {
                 let place = item.place();
                 let case = item.into_string()?;
-                named.push((case.clone(), place));
+                named.cases.push((case.clone(), place));
                 Some(case)
             }
         };
         let mut rule = ScriptRule {
             case,
+            arm: match table.take("arm") {
+                None => None,
+                Some(item) => {
+                    let place = item.place();
+                    let arm = item.into_string()?;
+                    named.arms.push((arm.clone(), place));
+                    Some(arm)
+                }
+            },
             with_skill: table.boolean("with_skill")?,
             trials: numbers(&mut table, "trials")?,
             attempts: numbers(&mut table, "attempts")?,
             judge: table.boolean("judge")?.unwrap_or(false),
-            script: table.take("api").map(|item| script(item, file)).transpose()?,
+            script: None,
+            origin: None,
             faults: Vec::new(),
         };
+        if let Some(item) = table.take("api") {
+            let place = item.place();
+            let name = item.into_string()?;
+            rule.script = Some(import(file, &name, &place)?);
+            rule.origin = Some(name);
+        }
         for item in table.list("faults")? {
             let place = item.place();
             let fault = item.into_string()?;
@@ -132,9 +201,8 @@ fn run(mut table: Table<'_>) -> Result<RunSettings, FileError> {
     let base = RunSettings::default();
     let mut run = RunSettings {
         trials: count(&mut table, "trials")?.unwrap_or(base.trials),
-        without: table.boolean("without")?.unwrap_or(base.without),
         model: table.string("model")?,
-        permission_mode: table.string("permission_mode")?.unwrap_or(base.permission_mode),
+        permission_mode: table.string("permission_mode")?,
         allowed_tools: table.strings("allowed_tools")?,
         disallowed_tools: table.strings("disallowed_tools")?,
         max_turns: count(&mut table, "max_turns")?.map_or(base.max_turns, u64::from),
@@ -148,6 +216,7 @@ fn run(mut table: Table<'_>) -> Result<RunSettings, FileError> {
         heuristics: table.boolean("heuristics")?.unwrap_or(base.heuristics),
         sync_tasks: table.boolean("sync_tasks")?.unwrap_or(base.sync_tasks),
         system_prompt: table.string("system_prompt")?,
+        project_settings: table.boolean("project_settings")?.unwrap_or(base.project_settings),
     };
     if let Some(item) = table.take("env") {
         for (name, item) in item.into_table()?.into_entries() {
@@ -158,12 +227,43 @@ fn run(mut table: Table<'_>) -> Result<RunSettings, FileError> {
     Ok(run)
 }
 
+/// A further arm: an older version of the skill, another model, another target.
+fn arm(mut table: Table<'_>, folder: &Path) -> Result<Arm, FileError> {
+    let name = table.require("name", "what the arm is called")?;
+    let place = name.place();
+    let name = checked_name(&name.into_string()?).map_err(|why| place.complain(why))?;
+    let skill = match table.take("skill") {
+        None => ArmSkill::Evaluated,
+        Some(item) if item.is_string() => ArmSkill::At(folder.join(item.into_string()?)),
+        Some(item) => {
+            let place = item.place();
+            if item.bool()? {
+                return Err(place.complain("expected the directory of a version of the skill, or `false`"));
+            }
+            ArmSkill::None
+        }
+    };
+    let skill = match table.take("description") {
+        None => skill,
+        Some(item) if skill != ArmSkill::Evaluated => {
+            return Err(item
+                .complain("either `skill` or `description`: a description is that of the evaluated skill"));
+        }
+        Some(item) => ArmSkill::Described(said(item)?),
+    };
+    let (model, target) = (table.string("model")?, table.string("target")?);
+    let arm = Arm { name, skill, model, target, ..Arm::with_skill() };
+    table.finish()?;
+    arm.checked().map_err(|why| place.complain(why))
+}
+
 fn thresholds(mut table: Table<'_>) -> Result<Thresholds, FileError> {
     let base = Thresholds::default();
     let thresholds = Thresholds {
         min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
         min_measured: part(&mut table, "min_measured")?.unwrap_or(base.min_measured),
         min_delta: table.number("min_delta")?,
+        min_preference: part(&mut table, "min_preference")?,
         min_precision: part(&mut table, "min_precision")?.unwrap_or(base.min_precision),
         min_recall: part(&mut table, "min_recall")?.unwrap_or(base.min_recall),
         max_cost_usd: positive(&mut table, "max_cost_usd")?,
@@ -179,12 +279,13 @@ fn judge(mut table: Table<'_>) -> Result<JudgeSettings, FileError> {
         model: table.string("model")?,
         min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
         min_mean_score: part(&mut table, "min_mean_score")?.unwrap_or(base.min_mean_score),
+        blind: table.boolean("blind")?.unwrap_or(base.blind),
     };
     table.finish()?;
     Ok(judge)
 }
 
-fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, FileError> {
+fn case(mut table: Table<'_>, index: usize, folder: &Path, skill: &str) -> Result<Case, FileError> {
     let id = table.string("id")?.unwrap_or_else(|| (index + 1).to_string());
     let prompt = said(table.require("prompt", "what is asked")?)?;
     let kind = match table.take("control") {
@@ -207,11 +308,22 @@ fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, FileE
     case.trials = count(&mut table, "trials")?;
     if let Some(item) = table.take("files") {
         for (to, item) in item.into_table()?.into_entries() {
+            // It would be there without the skill too, or in the place of the skill that is evaluated.
+            let path = to.trim_start_matches("./");
+            let place = [format!(".claude/skills/{skill}"), format!(".claude/commands/{skill}.md")];
+            if place.iter().any(|place| Path::new(path).starts_with(place)) {
+                return Err(item.complain(format!("`{to}` is the place of the skill itself")));
+            }
             case.files.push(input(to, item, folder)?);
         }
     }
+    if let Some(item) = table.take("setup") {
+        let items = if item.is_string() { vec![item] } else { item.into_list()? };
+        case.setup = items.into_iter().map(said).collect::<Result<_, _>>()?;
+    }
     case.outputs = table.string("output")?.into_iter().collect();
     case.outputs.extend(table.strings("outputs")?);
+    case.output_fallback = table.boolean("output_fallback")?.unwrap_or(false);
     let mut ids = Ids::default();
     for (index, item) in table.list("expectations")?.into_iter().enumerate() {
         let id = format!("expectation-{}", index + 1);
@@ -219,8 +331,9 @@ fn case(mut table: Table<'_>, index: usize, folder: &Path) -> Result<Case, FileE
     }
     for (index, item) in table.list("assert")?.into_iter().enumerate() {
         let place = item.place();
-        let assertion = assertion::read(item, Dialect::Own, index + 1)?;
+        let assertion = assertion::read(item, Dialect::Own, index + 1, Some(folder))?;
         ids.add(&assertion.id).map_err(|why| place.complain(why))?;
+        assert_can_fail(&assertion, &place)?;
         case.assertions.push(assertion);
     }
     case.sections = sections::read(table.list("sections")?, &mut ids)?;

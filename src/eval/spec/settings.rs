@@ -8,12 +8,10 @@ use serde::{Deserialize, Serialize};
 pub struct RunSettings {
     /// Trials of each case.
     pub trials: u32,
-    /// Whether each case is also tried without the skill.
-    pub without: bool,
     /// The model; the target's own without it.
     pub model: Option<String>,
-    /// What is allowed without asking.
-    pub permission_mode: String,
+    /// What is allowed without asking; everything without it, unless tools are allowed by name.
+    pub permission_mode: Option<String>,
     /// Tools that are allowed besides.
     pub allowed_tools: Vec<String>,
     /// Tools that are taken away.
@@ -39,15 +37,16 @@ pub struct RunSettings {
     pub sync_tasks: bool,
     /// A system prompt to append.
     pub system_prompt: Option<String>,
+    /// Whether the settings of the project that the file is in hold in the room too.
+    pub project_settings: bool,
 }
 
 impl Default for RunSettings {
     fn default() -> Self {
         Self {
             trials: 3,
-            without: true,
             model: None,
-            permission_mode: "default".into(),
+            permission_mode: None,
             allowed_tools: Vec::new(),
             disallowed_tools: Vec::new(),
             max_turns: 30,
@@ -61,6 +60,7 @@ impl Default for RunSettings {
             heuristics: true,
             sync_tasks: false,
             system_prompt: None,
+            project_settings: false,
         }
     }
 }
@@ -75,6 +75,9 @@ pub struct Thresholds {
     pub min_measured: f64,
     /// By how much the skill has to be better than none.
     pub min_delta: Option<f64>,
+    /// Of the blind comparisons with trials without the skill that were decided, the part that the skill wins.
+    #[serde(default)]
+    pub min_preference: Option<f64>,
     /// Of the prompts that used the skill, the part that should.
     pub min_precision: f64,
     /// Of the prompts that should use the skill, the part that did.
@@ -91,6 +94,7 @@ impl Default for Thresholds {
             min_pass_rate: 1.0,
             min_measured: 0.5,
             min_delta: None,
+            min_preference: None,
             min_precision: 1.0,
             min_recall: 1.0,
             max_cost_usd: None,
@@ -108,10 +112,12 @@ pub struct JudgeSettings {
     pub min_pass_rate: f64,
     /// The least mean of the scores.
     pub min_mean_score: f64,
+    /// Whether it also compares the answers of the arms, blindly.
+    pub blind: bool,
 }
 
 impl Default for JudgeSettings {
     fn default() -> Self {
-        Self { model: None, min_pass_rate: 1.0, min_mean_score: 0.0 }
+        Self { model: None, min_pass_rate: 1.0, min_mean_score: 0.0, blind: false }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::{Component, Path};
 
-use crate::document::{FileError, Item, Table};
+use crate::document::{FileError, Item, Place, Table};
+use crate::eval::assertion::Assertion;
 
 /// Ids are unique among assertions, fields and criteria.
 #[derive(Default)]
@@ -26,6 +27,14 @@ impl Ids {
         let id = item.into_string()?;
         self.add(&id).map_err(|why| place.complain(why))?;
         Ok(id)
+    }
+}
+
+/// Refuses an assertion that holds whatever a target does.
+pub(super) fn assert_can_fail(assertion: &Assertion, place: &Place<'_>) -> Result<(), FileError> {
+    match assertion.cannot_fail() {
+        Some(why) => Err(place.complain(format!("`{}` cannot fail: {why}", assertion.id))),
+        None => Ok(()),
     }
 }
 

@@ -9,20 +9,12 @@ use super::super::phase::Phase;
 use super::super::record::Record;
 use super::super::timers::Timer;
 use super::super::topic::Verb;
-use super::super::uuid::Uuid;
 use super::super::violation::{Grade, Occurrence, Violation};
 use super::super::{Profile, Rule};
-use super::fields::{missing, nonblank};
+use super::fields::nonblank;
 use super::report::{Report, shown};
-use super::session::{SERVER, Session};
-
-/// Whether a field is there and is something else than a text; an id without a letter is none either.
-fn is_no_text(record: &Record<'_>, key: &str) -> bool {
-    record.field(key).is_some_and(|node| match key {
-        "correlation_id" => nonblank(Some(node)).is_none(),
-        _ => node.text().is_none(),
-    })
-}
+use super::session::{SERVER, Session, is_later_version};
+use super::shape::Shape;
 
 impl Session {
     pub(super) fn command(
@@ -48,12 +40,14 @@ impl Session {
         self.root_parent(report);
         if let Some(verb) = verb
             && has_data
+            && !is_later_version(report.record)
         {
             self.command_fields(report, verb);
         }
         let id = self.peers.find(target);
         let present = id.filter(|id| !self.peers[*id].left);
-        let answered = correlation_of(report)
+        let correlation = correlation_of(report).or_else(|| header_of(report).map(Cow::Owned));
+        let answered = correlation
             .is_some_and(|correlation| self.answer(report, (id, present), verb, rest, &correlation));
         if present.is_none() && !answered {
             self.absent(report, target, id);
@@ -68,7 +62,7 @@ impl Session {
     }
 
     /// Whether the publisher may give commands; somebody whose role is not known may.
-    fn may_command(&mut self, report: &mut Report<'_>) -> bool {
+    pub(super) fn may_command(&mut self, report: &mut Report<'_>) -> bool {
         if self.profile == Profile::Origin {
             return true;
         }
@@ -90,52 +84,14 @@ impl Session {
         };
         let message = format_args!("{}, {what}, sends a command", shown(&from));
         report.publisher(Rule::OrchestratorCommands, message);
+        report.is_refused = true;
         false
     }
 
-    /// A broadcast to a role.
-    pub(super) fn role(&mut self, report: &mut Report<'_>, role: &str) {
-        if Role::from_name(role).is_none() {
-            let role = shown(role);
-            let message = format_args!("`{role}` is none of the roles orchestrator, worker, observer");
-            report.topic(Rule::RoleTopic, message);
-        }
-        if self.may_command(report) {
-            self.root_parent(report);
-        }
-    }
-
     fn command_fields(&self, report: &mut Report<'_>, verb: Verb) {
-        let record = report.record;
-        let is_origin = self.profile == Profile::Origin;
-        let required: &[&str] = match verb {
-            Verb::Approve => &["correlation_id"],
-            Verb::Reject => &["correlation_id", "reason"],
-            Verb::Abort => &["reason"],
-            Verb::SetPhase => &["phase", "reason"],
-            Verb::Spawn => &["name", "mission"],
-            Verb::InjectText => &["text"],
-            Verb::Pause | Verb::Resume | Verb::Unblock => &[],
-        };
-        let mut missing = missing(record, required);
-        if !is_origin && outer_correlation(record).is_some() {
-            missing.retain(|key| *key != "correlation_id");
-        }
-        if !missing.is_empty() {
-            report.missing(Rule::CommandFields, &missing, "command");
-        } else if let Some(key) = required.iter().find(|key| **key != "phase" && is_no_text(record, key)) {
-            report.field(Rule::CommandFields, key, format_args!("{key} is no text"));
-        } else if is_origin
-            && required.contains(&"correlation_id")
-            && nonblank(record.field("correlation_id")).is_none_or(|id| Uuid::parse(&id).is_none())
-        {
-            let message = "correlation_id is no UUID, which the published server asks for";
-            report.field(Rule::CommandFields, "correlation_id", message);
-        }
-        if verb == Verb::SetPhase && record.field("phase").is_some_and(|node| Phase::of(Some(node)).is_none())
-        {
-            report.field(Rule::SetPhaseName, "phase", "phase is none of the nine of the protocol");
-        }
+        let in_envelope = self.profile != Profile::Origin && outer_correlation(report.record).is_some();
+        let excused: &[&str] = if in_envelope { &["correlation_id"] } else { &[] };
+        report.is_broken |= !Shape::of_command(verb).check(report, self.profile, excused);
         if verb == Verb::InjectText {
             injected(report);
         }
@@ -151,10 +107,8 @@ impl Session {
         correlation: &str,
     ) -> bool {
         let record = report.record;
+        // Any command with the right id answers; only these have no other purpose.
         let is_answer = matches!(verb, Some(Verb::Approve | Verb::Reject | Verb::Unblock));
-        if !is_answer && self.profile == Profile::Strict {
-            return false;
-        }
         let key = key_of(correlation);
         if let Some(id) = id {
             let worker = &mut self.peers[id].worker;
@@ -164,7 +118,7 @@ impl Session {
                 report.occurred(&self.peers[id].name, what);
                 return true;
             }
-            if worker.requests.answered.contains(&key) {
+            if worker.requests.was_answered(key) {
                 report.at(Rule::AnsweredOnce, "correlation_id", None, "the request was already answered");
                 return true;
             }
@@ -177,6 +131,7 @@ impl Session {
             return false;
         }
         let grade = match id {
+            Some(id) if self.peers[id].worker.missed => Grade::Indeterminate,
             Some(id) => self.certainty(id),
             None if self.start_is_missing => Grade::Note,
             None if self.lost_line > 0 || self.peers.forgotten > 0 => Grade::Indeterminate,
@@ -216,14 +171,11 @@ impl Session {
         let orders = &mut worker.orders;
         let (wait, timer) = match verb {
             Verb::Pause => {
-                orders.paused = true;
+                orders.paused = Some(line);
                 return;
             }
             Verb::Resume => {
-                if !std::mem::take(&mut orders.paused) {
-                    let rule = (Rule::ResumeAfterPause, self.certainty(id));
-                    report.topic(rule, "a resume without a pause before it");
-                }
+                orders.paused = None;
                 return;
             }
             Verb::Abort if is_worker && !is_over => {
@@ -247,7 +199,7 @@ impl Session {
     }
 
     /// The root orchestrator has no parent.
-    fn root_parent(&mut self, report: &mut Report<'_>) {
+    pub(super) fn root_parent(&mut self, report: &mut Report<'_>) {
         let Some(parent) = report.record.parent() else { return };
         let Some(id) = report.record.publisher().and_then(|from| self.peers.find(&from)) else { return };
         if self.root == Some(id) && !std::mem::replace(&mut self.peers[id].reported.root_parent, true) {
@@ -271,6 +223,18 @@ fn correlation_of<'r>(report: &mut Report<'r>) -> Option<Cow<'r, str>> {
         report.field(Rule::CorrelationsAgree, "correlation_id", message);
     }
     inner.or(outer)
+}
+
+/// The id in the header of an injected command.
+fn header_of(report: &Report<'_>) -> Option<String> {
+    let text = report.value("text").and_then(Node::text)?;
+    header_id(&text).map(ToOwned::to_owned)
+}
+
+/// The id that `[CLAWS_CMD r=<id>]` names.
+pub(super) fn header_id(text: &str) -> Option<&str> {
+    let (header, _) = text.strip_prefix("[CLAWS_CMD ")?.split_once(']')?;
+    header.split(' ').find_map(|word| word.strip_prefix("r=")).filter(|id| !id.is_empty())
 }
 
 /// Text that is meant as a command has a header of a fixed form.
@@ -303,17 +267,21 @@ fn is_header(text: &str) -> bool {
         !text.is_empty()
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
     };
-    is_word(id) && is_word(command) && serde_json::from_str::<serde::de::IgnoredAny>(json.trim()).is_ok()
+    let is_id = !id.is_empty() && !id.contains(char::is_whitespace) && !id.contains([']', '[']);
+    is_id && is_word(command) && serde_json::from_str::<serde::de::IgnoredAny>(json.trim()).is_ok()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_header;
+    use super::{header_id, is_header};
 
     #[test]
     fn the_header_of_an_injected_command() {
         assert!(is_header(r#"[CLAWS_CMD r=req-abc] approve_request: { "approved": true }"#));
         assert!(is_header(r#"[CLAWS_CMD seq=1 r=r1] approve_request: {"chosen":"B"}"#));
+        assert!(is_header("[CLAWS_CMD r=gull:7.b/2] approve_request: {}"));
+        assert_eq!(header_id("[CLAWS_CMD seq=1 r=gull:7.b] x: {}"), Some("gull:7.b"));
+        assert_eq!(header_id("[CLAWS_CMD seq=1] x: {}"), None);
         for bad in [
             "[CLAWS_CMD] approve: {}",
             "[CLAWS_CMD r=] approve: {}",

@@ -2,16 +2,17 @@
 
 use crate::json::Node;
 
-use super::super::features::RESULTS;
 use super::super::peers::PeerId;
 use super::super::phase::Phase;
+use super::super::timers::Timer;
+use super::super::topic::Fact;
 use super::super::violation::{Occurrence, Violation};
+use super::super::worker::{Asks, Request};
 use super::super::{Profile, Rule};
-use super::fields::{amount, bad_artifact, is_one_of, missing};
+use super::fields::amount;
 use super::report::Report;
 use super::session::Session;
-
-const REQUIRED: [&str; 4] = ["result", "summary", "artifacts", "phases_completed"];
+use super::shape::Shape;
 
 impl Session {
     pub(super) fn complete(&mut self, report: &mut Report<'_>, id: PeerId) {
@@ -19,30 +20,36 @@ impl Session {
             report.topic(Rule::CompleteOnce, format_args!("the worker already completed on line {line}"));
             return;
         }
-        let required = if self.profile == Profile::Origin { &REQUIRED[..1] } else { &REQUIRED[..] };
-        report.missing(Rule::CompleteFields, &missing(report.record, required), "complete");
+        report.is_broken |= !Shape::of_fact(Fact::Complete).check(report, self.profile, &[]);
         let result = report.value("result");
-        if let Some(result) = result {
-            if !is_one_of(result, RESULTS) {
-                report.field(Rule::CompleteResult, "result", "result is none of ok, failed, cancelled");
-            } else if !result.is_text("ok") && self.profile == Profile::Strict {
-                let message = "a complete means success, and this one tells of none";
-                report.field(Rule::CompleteSuccess, "result", message);
-            }
-        }
-        if let Some(wrong) = report.value("artifacts").and_then(bad_artifact) {
-            report.field(Rule::CompleteArtifacts, "artifacts", wrong);
-        }
         self.complete_state(report, id);
         self.complete_totals(report, id);
+        self.unanswered(report, id);
         let worker = &mut self.peers[id].worker;
         worker.end.complete = Some(report.record.line);
-        worker.requests.open.clear();
+        worker.requests.close();
         worker.orders.abort = None;
         worker.orders.set_phase = None;
         self.stops_running(id);
+        if !self.log.leaves && !self.has_joins {
+            self.peers.complete(id);
+        }
+        if let Some(now) = report.record.time.filter(|_| self.peers[id].joined) {
+            self.arm(id, now.saturating_add(self.limits.leave), Timer::Leave(report.record.line));
+        }
         let result = result.and_then(Node::text).unwrap_or_default();
         report.occurred(&self.peers[id].name, Occurrence::Completed(&result));
+    }
+
+    /// What a worker asked shortly before it completed had an answer; what it asked long before was told when it was due.
+    fn unanswered(&self, report: &mut Report<'_>, id: PeerId) {
+        let asks = |request: &&Request| request.asks != Asks::Anything;
+        let Some(request) = self.peers[id].worker.requests.open().iter().find(asks) else { return };
+        let waited = report.record.time.zip(request.at).map(|(now, asked)| now.saturating_sub(asked));
+        if self.profile != Profile::Origin && waited.is_none_or(|waited| waited <= self.limits.answer) {
+            let message = format_args!("the request on line {} was never answered", request.line);
+            report.topic((Rule::AnswerInTime, self.certainty(id)), message);
+        }
     }
 
     fn complete_state(&mut self, report: &mut Report<'_>, id: PeerId) {
@@ -62,7 +69,8 @@ impl Session {
             return;
         }
         let ended = phases.visited.has(Phase::Reflect) || phases.visited.has(Phase::Failed);
-        if !ended {
+        // The published tooling completes for terminals whose phases nobody publishes.
+        if !ended && !worker.spoken_for {
             let recovering = phases.current == Some(Phase::Recover);
             let phase = phases.current.map_or("any phase", Phase::name);
             let message = format_args!("the worker completes in {phase}, before REFLECT or FAILED");
@@ -87,17 +95,15 @@ impl Session {
 
     fn complete_totals(&self, report: &mut Report<'_>, id: PeerId) {
         let last = &self.peers[id].worker.heartbeats;
-        for (key, before) in
-            [("total_tokens", last.tokens), ("total_cost_usd", last.cost), ("duration_ms", None)]
-        {
-            let Some(node) = report.value(key) else { continue };
-            let wrong = match (amount(Some(node)), before) {
-                (None, _) => "is no number from 0 up",
-                (Some(total), Some(before)) if total < before => "is less than in the last heartbeat",
-                _ => continue,
-            };
-            report.field(Rule::CompleteTotals, key, format_args!("{key} {wrong}"));
-            return;
+        for (key, before) in [("total_tokens", last.tokens), ("total_cost_usd", last.cost)] {
+            let total = amount(report.value(key));
+            if total.zip(before).is_some_and(|(total, before)| total < before)
+                && !self.peers[id].worker.spoken_for
+            {
+                let message = format_args!("{key} is less than in the last heartbeat");
+                report.field(Rule::CompleteTotals, key, message);
+                return;
+            }
         }
     }
 }

@@ -7,12 +7,36 @@ use super::report::{has_room, shown, whole_log};
 use super::session::Session;
 
 impl Session {
+    /// A worker counts as running, for itself and for its parent.
+    pub(super) fn starts_running(&mut self, id: PeerId) {
+        self.running += 1;
+        if let Some(parent) = self.parent_of(id) {
+            let children = &mut self.peers[parent].children;
+            children.ever = children.ever.saturating_add(1);
+            children.running = children.running.saturating_add(1);
+        } else {
+            self.orphans = self.orphans.saturating_add(1);
+        }
+    }
+
     /// A worker no longer counts as running.
     pub(super) fn stops_running(&mut self, id: PeerId) {
         let worker = &mut self.peers[id].worker;
-        if worker.has_booted() && !std::mem::replace(&mut worker.end.counted, true) {
-            self.running = self.running.saturating_sub(1);
+        if !worker.has_booted() || std::mem::replace(&mut worker.end.counted, true) {
+            return;
         }
+        self.running = self.running.saturating_sub(1);
+        self.costs.running -= worker.heartbeats.cost.unwrap_or_default();
+        if let Some(parent) = self.parent_of(id) {
+            let children = &mut self.peers[parent].children;
+            children.running = children.running.saturating_sub(1);
+        } else {
+            self.orphans = self.orphans.saturating_sub(1);
+        }
+    }
+
+    fn parent_of(&self, id: PeerId) -> Option<PeerId> {
+        self.peers[id].parent.as_deref().and_then(|parent| self.peers.find(parent))
     }
 
     /// Reports what could only be known at the end of a worker.
@@ -23,7 +47,17 @@ impl Session {
         {
             out.violation(*held);
         }
-        let worker = &self.peers[id].worker;
+        let peer = &self.peers[id];
+        let worker = &peer.worker;
+        if worker.has_booted()
+            && worker.end.fatal.is_some()
+            && worker.end.complete.is_none()
+            && worker.phases.visited.is_empty()
+            && !worker.phases.unsure
+        {
+            let message = format_args!("{} ends without having been in any phase", shown(&peer.name));
+            self.report(out, (Rule::PhaseMissing, self.certainty(id)), self.place, Some(id), message);
+        }
         if let Some(place) = worker.phases.failed_at
             && worker.end.fatal.is_none()
             && !worker.end.last_will
@@ -33,8 +67,10 @@ impl Session {
         }
     }
 
-    /// Ends every worker. The end of a log is no leave: who still runs is noted, not blamed.
+    /// Ends every worker, and what was still open. The end of a log is no leave: who still runs is noted, not blamed.
     pub(super) fn end_workers(&mut self, is_end_of_log: bool, out: &mut dyn Observer) {
+        self.finish_complaints(out);
+        self.end_gates(out);
         for id in self.peers.ids() {
             if self.peers[id].left {
                 continue;

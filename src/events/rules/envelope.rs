@@ -2,17 +2,19 @@
 
 use crate::json::Node;
 
-use super::super::record::{Envelope, SERVER_SCHEMA, Wrapped};
-use super::super::topic::{Fact, Topic};
+use super::super::record::{Envelope, SERVER_SCHEMA, Shape, Wrapped};
+use super::super::topic::{self, Fact, Topic};
 use super::super::uuid::Uuid;
 use super::super::violation::Grade;
 use super::super::{Profile, Rule};
 use super::report::{Report, shown};
 use super::session::{SERVER, Session};
-use crate::time::{self, Zone};
+use crate::time::{self, Millis};
 
 /// A worker's clock may be this far off before it is worth a note.
 const SKEW: i64 = 5_000;
+/// The server stamps an envelope when it stamps the record.
+const APART: i64 = 1_000;
 /// A message may be this much older than its own publishing.
 const AHEAD: i64 = 1_000;
 
@@ -71,7 +73,9 @@ impl Session {
             self.envelope_fields(report, topic, &envelope);
         }
         if record.data.is_none() {
-            report.envelope(Rule::DataObject, "data", envelope.data, "data is no object");
+            let what = if envelope.data.is_some() { "no object" } else { "missing" };
+            report.envelope(Rule::DataObject, "data", envelope.data, format_args!("data is {what}"));
+            report.is_broken = true;
         }
         record.data.is_some()
     }
@@ -80,7 +84,9 @@ impl Session {
         check(report, Rule::EnvelopeVersion, "v", envelope.v, is_number_one, "is not 1");
         self.id(report, envelope);
         self.correlation(report, envelope);
-        check(report, Rule::ParentType, "parent_id", envelope.parent_id, is_name_or_null, "is no peer id");
+        // The published server takes any text.
+        let is_parent = if self.profile == Profile::Origin { is_text_or_null } else { is_name_or_null };
+        check(report, Rule::ParentType, "parent_id", envelope.parent_id, is_parent, "is no peer id");
         check(report, Rule::FromPeer, "from_peer", envelope.from_peer, is_name, "is no peer id");
         check(report, Rule::FromName, "from_name", envelope.from_name, is_name, "is no name");
         check(
@@ -92,7 +98,8 @@ impl Session {
             "is no string",
         );
         self.published(report, envelope);
-        schema(report, topic, envelope);
+        self.server_time(report, envelope);
+        schema(report, topic, envelope, self.profile);
         let from = report.record.from.as_deref();
         let foreign = matches!(topic, Topic::Worker { peer, .. } if from != Some(peer));
         let claimed = envelope.from_peer.and_then(Node::text);
@@ -138,18 +145,58 @@ impl Session {
         report.envelope((Rule::CorrelationType, grade), "correlation_id", Some(node), message);
     }
 
-    fn published(&self, report: &mut Report<'_>, envelope: &Envelope<'_>) {
-        let (key, node) = ("ts_published", envelope.ts_published);
-        let Some((time, zone)) = node.and_then(Node::text).and_then(|text| time::parse(&text)) else {
-            let what = if node.is_some() { "no RFC 3339 time" } else { "missing" };
-            report.envelope(Rule::PublishedTime, key, node, format_args!("ts_published is {what}"));
+    /// The time that the server put into the envelope is that on the record.
+    fn server_time(&self, report: &mut Report<'_>, envelope: &Envelope<'_>) {
+        let (key, node) = ("ts_server", envelope.ts_server);
+        let Some(stated) = node else { return };
+        let is_origin = self.profile == Profile::Origin;
+        let Some(time) = stated.text().and_then(|text| self.read_time(&text)) else {
+            let message = format_args!("ts_server is no {}", self.kind_of_time());
+            report.envelope(Rule::EnvelopeServerTime, key, node, message);
             return;
         };
-        if zone == Zone::Offset && self.profile == Profile::Origin {
-            let message = "ts_published has an offset, which the published server refuses";
-            report.envelope(Rule::PublishedTime, key, node, message);
+        let record = report.record;
+        // In the flat notation both are one field.
+        let own = record.stamped.filter(|_| record.has_server_time && record.shape != Shape::Flat);
+        if let Some(by) = own.map(|own| own.saturating_sub(time).saturating_abs()).filter(|by| *by > APART) {
+            // The published server leaves what it finds there.
+            let grade = if is_origin { Grade::Note } else { Grade::Should };
+            let by = time::span(by);
+            let message = format_args!("ts_server is {by} away from the server time of the record");
+            report.envelope((Rule::EnvelopeServerTime, grade), key, node, message);
         }
-        if let Some(server) = report.record.time.filter(|_| report.record.has_server_time) {
+    }
+
+    /// A time as the profile reads it.
+    fn read_time(&self, text: &str) -> Option<Millis> {
+        match self.profile {
+            Profile::Origin => time::parse_utc(text),
+            Profile::Strict | Profile::Lenient => time::parse(text).map(|(time, _)| time),
+        }
+    }
+
+    fn kind_of_time(&self) -> &'static str {
+        if self.profile == Profile::Origin { "time in UTC" } else { "RFC 3339 time" }
+    }
+
+    fn published(&self, report: &mut Report<'_>, envelope: &Envelope<'_>) {
+        let (key, node) = ("ts_published", envelope.ts_published);
+        let Some(time) = node.and_then(Node::text).and_then(|text| self.read_time(&text)) else {
+            let kind = self.kind_of_time();
+            match node {
+                Some(_) => {
+                    report.envelope(
+                        Rule::PublishedTime,
+                        key,
+                        node,
+                        format_args!("ts_published is no {kind}"),
+                    );
+                }
+                None => report.envelope(Rule::PublishedTime, key, node, "ts_published is missing"),
+            }
+            return;
+        };
+        if let Some(server) = report.record.stamped.filter(|_| report.record.has_server_time) {
             let late = server.saturating_sub(time);
             if !(-AHEAD..=SKEW).contains(&late) {
                 let by = time::span(late.saturating_abs());
@@ -179,8 +226,8 @@ fn no_envelope(report: &mut Report<'_>, topic: Topic<'_>) {
 }
 
 /// The schema's name is the one that goes with the topic.
-fn schema(report: &mut Report<'_>, topic: Topic<'_>, envelope: &Envelope<'_>) {
-    let Some(name) = envelope.schema.and_then(Node::text) else {
+fn schema(report: &mut Report<'_>, topic: Topic<'_>, envelope: &Envelope<'_>, profile: Profile) {
+    let Some(name) = envelope.schema.and_then(Node::text).filter(|name| !name.is_empty()) else {
         report.envelope(Rule::SchemaName, "schema", envelope.schema, "schema is missing");
         return;
     };
@@ -190,10 +237,21 @@ fn schema(report: &mut Report<'_>, topic: Topic<'_>, envelope: &Envelope<'_>) {
             Grade::Note
         }
         _ if name == SERVER_SCHEMA => Grade::Should,
+        // The published server compares no names; that of another topic is wrong all the same.
+        _ if profile == Profile::Origin && !topic::is_schema(&name) => Grade::Note,
         _ => Grade::Full,
     };
     // A topic that the document does not know has a schema that it does not know.
-    let Some(expected) = topic.schema() else { return };
+    let Some(expected) = topic.schema() else {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let versioned = name.strip_prefix("cmd-").and_then(|rest| rest.rsplit_once("-v"));
+        let is_command = || versioned.is_some_and(|(_, version)| is_number(version));
+        if matches!(topic, Topic::Role { .. }) && profile != Profile::Origin && !is_command() {
+            let message = format_args!("schema is `{}`, which is that of no command", shown(&name));
+            report.envelope((Rule::SchemaName, Grade::Should), "schema", envelope.schema, message);
+        }
+        return;
+    };
     let message = format_args!("schema is `{}`; the topic's is `{expected}-v1`", shown(&name));
     report.envelope((Rule::SchemaName, grade), "schema", envelope.schema, message);
 }

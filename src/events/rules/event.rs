@@ -1,31 +1,31 @@
 //! The events that a worker publishes within a phase.
 
-use crate::json::{Kind, Node, members};
+use crate::json::{Node, members};
 
-use super::super::features::{EVENT_KINDS, SEVERITIES};
 use super::super::peers::{PeerId, key_of};
 use super::super::record::Record;
 use super::super::timers::Timer;
+use super::super::topic::Fact;
 use super::super::uuid::Uuid;
 use super::super::violation::{Grade, Occurrence};
-use super::super::worker::Request;
+use super::super::worker::{Asks, Request};
 use super::super::{Profile, Rule};
-use super::fields::{bad_artifact, is_nonblank, is_one_of, nonblank};
+use super::fields::{amount, bad_artifact, nonblank};
 use super::report::{Report, shown};
 use super::session::Session;
+use super::shape::Shape;
 
 members! {
     /// The fields that every event has.
     struct Event {
         kind "kind",
         severity "severity",
-        message "message",
     }
 }
 
 impl Session {
     pub(super) fn event(&mut self, report: &mut Report<'_>, id: PeerId) {
-        let Event { kind, severity, message } = report.record.data.map(Event::of).unwrap_or_default();
+        let Event { kind, severity } = report.record.data.map(Event::of).unwrap_or_default();
         let is = |node: Option<Node<'_>>, text| node.is_some_and(|node| node.is_text(text));
         let is_fatal = is(kind, "ERROR") && is(severity, "fatal");
         if let Some(line) = self.peers[id].worker.end.complete
@@ -39,21 +39,8 @@ impl Session {
             return;
         }
         self.after_fatal(report, id);
-        let required = [("kind", kind), ("severity", severity), ("message", message)];
-        let missing: Vec<_> =
-            required.into_iter().filter(|(_, node)| node.is_none()).map(|(key, _)| key).collect();
-        report.missing(Rule::EventFields, &missing, "event");
-        let known = kind.is_some_and(|kind| is_one_of(kind, EVENT_KINDS));
-        // The document tells consumers to ignore kinds that they do not know.
-        if !known && kind.is_some() && self.profile != Profile::Lenient {
-            report.field(Rule::EventKind, "kind", "kind is none of the seven of the protocol");
-        }
-        if severity.is_some_and(|severity| !is_one_of(severity, SEVERITIES)) {
-            report.field(Rule::EventSeverity, "severity", "severity is none of info, warn, error, fatal");
-        }
-        if message.is_some_and(|message| !is_nonblank(message)) {
-            report.field(Rule::EventMessage, "message", "message says nothing");
-        }
+        // The document tells consumers to ignore kinds that they do not know, which `lenient` does.
+        report.is_broken |= !Shape::of_fact(Fact::Event).check(report, self.profile, &[]);
         if let Some(name) = kind.and_then(Node::text) {
             self.kind(report, id, &name);
         }
@@ -69,29 +56,17 @@ impl Session {
         // Most events have a long text, and most listeners do not ask for it.
         let message = if report.out.listens() { nonblank(report.value("message")) } else { None };
         let message = message.unwrap_or_default();
-        let has_text = |key| nonblank(detail(report.record, key)).is_some();
-        let has_flag = |key| detail(report.record, key).is_some_and(|flag| flag.boolean().is_some());
         match kind {
             "BLOCKED" | "REQUEST" if self.request(report, id, kind == "BLOCKED", &message) => return,
             "HARVEST" => harvest(report),
-            "ERROR" => {
-                let class = detail(report.record, "error_class");
-                if class.is_none_or(|class| class.text().is_none()) || !has_flag("retryable") {
-                    let message = "the ERROR does not say its error_class and whether it is retryable";
-                    report.at(Rule::ErrorDetail, "", None, message);
-                }
-            }
-            "DECISION" => {
-                if !["decision_id", "option_chosen", "reasoning"].into_iter().all(has_text) {
-                    let message = "the DECISION lacks decision_id, option_chosen or reasoning";
-                    report.at(Rule::DecisionDetail, "", None, message);
-                } else if report.value("request_id").is_some_and(|node| !node.is_null()) {
-                    let message = "a DECISION asks for no answer, and this one has a request_id";
-                    report.at(Rule::DecisionDetail, "", None, message);
-                }
-            }
             "PROGRESS" => self.progress(report),
             _ => {}
+        }
+        if !matches!(kind, "BLOCKED" | "REQUEST" | "DECISION")
+            && let Some(request) = nonblank(report.value("request_id"))
+        {
+            // It expects a response, and nobody must give one.
+            self.open(report, id, &request, Asks::Anything);
         }
         report.occurred(&self.peers[id].name, Occurrence::Noted { kind, message: &message });
     }
@@ -105,12 +80,24 @@ impl Session {
             report.at(Rule::RequestIdPresent, "request_id", node, message);
             return false;
         };
-        if Uuid::parse(&request).is_none() && self.profile != Profile::Lenient {
-            let grade = if self.profile == Profile::Origin { Grade::Full } else { Grade::Note };
-            report.field((Rule::RequestIdForm, grade), "request_id", "request_id is no UUID");
+        if Uuid::parse(&request).is_none() && self.profile == Profile::Strict {
+            report.field((Rule::RequestIdForm, Grade::Note), "request_id", "request_id is no UUID");
         }
-        request_detail(report, blocked);
-        let key = key_of(&request);
+        let asks = if blocked { Asks::Unblock } else { Asks::Decision };
+        if !self.open(report, id, &request, asks) {
+            return false;
+        }
+        if let Some(now) = report.record.time {
+            let line = report.record.line;
+            self.arm(id, now.saturating_add(self.limits.answer), Timer::Answer(line));
+        }
+        report.occurred(&self.peers[id].name, Occurrence::Asked { id: &request, blocked, message });
+        true
+    }
+
+    /// Opens a request; answers whether its id is a new one.
+    fn open(&mut self, report: &mut Report<'_>, id: PeerId, request: &str, asks: Asks) -> bool {
+        let key = key_of(request);
         let requests = &mut self.peers[id].worker.requests;
         if requests.knows(key) {
             let rule = (Rule::RequestIdForm, Grade::Should);
@@ -118,11 +105,7 @@ impl Session {
             return false;
         }
         let (at, line) = (report.record.time, report.record.line);
-        requests.open(Request { key, at, line }, self.limits.requests);
-        if let Some(now) = at {
-            self.arm(id, now.saturating_add(self.limits.answer), Timer::Answer(line));
-        }
-        report.occurred(&self.peers[id].name, Occurrence::Asked { id: &request, blocked, message });
+        requests.ask(Request { key, at, line, asks }, self.limits.requests);
         true
     }
 
@@ -137,8 +120,14 @@ impl Session {
             && current > total
         {
             report.data(Rule::ProgressRange, "current_step is beyond total_steps");
-        } else if number("eta_ms").flatten().is_some_and(|eta| eta < 0.0) {
-            report.data(Rule::ProgressRange, "eta_ms is negative");
+        } else {
+            let is_wrong = |node: Node<'_>| !node.is_null() && amount(Some(node)).is_none();
+            let wrong = ["current_step", "total_steps", "eta_ms"]
+                .into_iter()
+                .find(|key| detail(report.record, key).is_some_and(is_wrong));
+            if let Some(key) = wrong {
+                report.data(Rule::ProgressRange, format_args!("{key} is no number from 0 up"));
+            }
         }
     }
 
@@ -152,24 +141,6 @@ impl Session {
             report.topic(Rule::AfterComplete, message);
         }
         true
-    }
-}
-
-fn request_detail(report: &mut Report<'_>, blocked: bool) {
-    let has_text = |key| nonblank(detail(report.record, key)).is_some();
-    if blocked {
-        let retryable = detail(report.record, "retryable").and_then(Node::boolean);
-        if !has_text("blocking_resource") || retryable.is_none() {
-            let message = "the BLOCKED does not say its blocking_resource and whether it is retryable";
-            report.at(Rule::BlockedDetail, "", None, message);
-        }
-        return;
-    }
-    let is_sound = |option: Node<'_>| ["id", "label"].iter().all(|key| nonblank(option.get(key)).is_some());
-    let options = detail(report.record, "options").filter(|options| options.kind() == Kind::Array);
-    if !options.is_some_and(|options| options.items().all(is_sound)) || !has_text("request_type") {
-        let message = "the REQUEST does not say its request_type and options with id and label";
-        report.at(Rule::RequestDetail, "", None, message);
     }
 }
 

@@ -4,13 +4,6 @@ use std::borrow::Cow;
 
 use crate::json::{Kind, Node};
 
-use super::super::record::Record;
-
-/// The names of the required fields that are missing, for a sentence.
-pub(super) fn missing<'k>(record: &Record<'_>, required: &[&'k str]) -> Vec<&'k str> {
-    required.iter().copied().filter(|key| record.field(key).is_none()).collect()
-}
-
 /// A string with something in it.
 pub(crate) fn nonblank(node: Option<Node<'_>>) -> Option<Cow<'_, str>> {
     node.and_then(Node::text).filter(|text| !text.trim().is_empty())
@@ -21,11 +14,6 @@ pub(super) fn is_nonblank(node: Node<'_>) -> bool {
     let starts = node.raw().as_bytes().get(1);
     let plain = starts.is_some_and(u8::is_ascii_alphanumeric);
     node.kind() == Kind::String && (plain || nonblank(Some(node)).is_some())
-}
-
-/// Whether the value is one of these strings.
-pub(super) fn is_one_of(node: Node<'_>, names: &[&str]) -> bool {
-    names.iter().any(|name| node.is_text(name))
 }
 
 /// A number that is not negative.
@@ -40,7 +28,13 @@ pub(super) fn bad_artifact(artifacts: Node<'_>) -> Option<String> {
     }
     artifacts.items().enumerate().find_map(|(at, artifact)| {
         let wrong = ["path", "type"].into_iter().find(|key| nonblank(artifact.get(key)).is_none());
-        wrong.map(|key| format!("artifact {} has no {key}", at + 1))
+        let size = artifact.get("size_bytes");
+        let odd_size = size.is_some() && amount(size).is_none();
+        match wrong {
+            Some(key) => Some(format!("artifact {} has no {key}", at + 1)),
+            None if odd_size => Some(format!("size_bytes of artifact {} is no number from 0 up", at + 1)),
+            None => None,
+        }
     })
 }
 

@@ -4,11 +4,13 @@ use crate::json::{Kind, Node, members};
 
 use super::super::peers::{PeerId, key_of};
 use super::super::phase::Phase;
+use super::super::topic::Fact;
 use super::super::violation::Occurrence;
 use super::super::{Profile, Rule};
-use super::fields::{amount, list_is};
+use super::fields::amount;
 use super::report::{Report, shown};
 use super::session::Session;
+use super::shape::Shape;
 use crate::time;
 
 /// How far `time_in_phase_ms` may be off.
@@ -27,42 +29,10 @@ members! {
     }
 }
 
-impl<'a> Heartbeat<'a> {
-    fn amounts(&self) -> [(&'static str, Option<Node<'a>>); 3] {
-        [
-            ("time_in_phase_ms", self.time_in_phase_ms),
-            ("tokens_used", self.tokens_used),
-            ("cost_usd", self.cost_usd),
-        ]
-    }
-
-    /// Reports required fields that are not there.
-    fn check_presence(&self, report: &mut Report<'_>) {
-        let required = [("current_phase", self.current_phase)].into_iter().chain(self.amounts());
-        let missing: Vec<_> = required.filter(|(_, node)| node.is_none()).map(|(key, _)| key).collect();
-        report.missing(Rule::HeartbeatFields, &missing, "heartbeat");
-    }
-
-    /// Reports fields that are not what they should be.
-    fn check_types(&self, report: &mut Report<'_>) {
-        let is_wrong = |node: Option<Node<'_>>| node.is_some() && amount(node).is_none();
-        let amounts = self.amounts().into_iter().filter(|(_, node)| is_wrong(*node)).map(|(key, _)| key);
-        let bad_phase = self.current_phase.is_some() && Phase::of(self.current_phase).is_none();
-        let wrong: Vec<_> = amounts.chain(bad_phase.then_some("current_phase")).collect();
-        if let Some(first) = wrong.first() {
-            let message = format_args!("{} of the wrong type or value", list_is(&wrong));
-            report.field(Rule::HeartbeatTypes, first, message);
-        }
-    }
-}
-
 impl Session {
     pub(super) fn heartbeat(&mut self, report: &mut Report<'_>, id: PeerId) {
         let beat = report.record.data.map(Heartbeat::of).unwrap_or_default();
-        if self.profile != Profile::Origin {
-            beat.check_presence(report);
-        }
-        beat.check_types(report);
+        report.is_broken |= !Shape::of_fact(Fact::Heartbeat).check(report, self.profile, &[]);
         if beat.severity.is_some_and(|severity| severity.is_text("fatal")) {
             self.peers[id].worker.end.last_will = true;
             if self.profile != Profile::Lenient {
@@ -86,9 +56,15 @@ impl Session {
 
     fn heartbeat_phase(&self, report: &mut Report<'_>, beat: &Heartbeat<'_>, id: PeerId) {
         let phases = &self.peers[id].worker.phases;
-        let Some(phase) = phases.current.filter(|_| !phases.unsure) else { return };
         let certainty = self.certainty(id);
-        if Phase::of(beat.current_phase).is_some_and(|current| current != phase) {
+        let stated = Phase::of(beat.current_phase);
+        let is_first = phases.current.is_none() && !phases.unsure && !self.peers[id].worker.spoken_for;
+        if is_first && stated.is_some_and(|stated| stated != Phase::Plan) {
+            let message = "current_phase is a phase that was never published";
+            report.field((Rule::HeartbeatPhase, certainty), "current_phase", message);
+        }
+        let Some(phase) = phases.current.filter(|_| !phases.unsure) else { return };
+        if stated.is_some_and(|current| current != phase) {
             let message = format_args!("current_phase is not {phase}, the phase last published");
             report.field((Rule::HeartbeatPhase, certainty), "current_phase", message);
             return;
@@ -115,7 +91,12 @@ impl Session {
             report.at(Rule::HeartbeatTotals, "tokens_used", None, message);
         }
         last.tokens = tokens.or(last.tokens);
-        last.cost = cost.or(last.cost);
+        if let Some(cost) = cost {
+            let more = cost - last.cost.unwrap_or_default();
+            last.cost = Some(cost);
+            self.costs.all += more;
+            self.costs.running += more;
+        }
         if let Some(event) = beat.last_event_id.and_then(Node::text)
             && worker.last_event.is_some_and(|known| known != key_of(&event))
         {
@@ -130,8 +111,18 @@ impl Session {
         for child in node.items().filter_map(Node::text) {
             let found = self.peers.find(&child).map(|child| &self.peers[child]);
             // A child that is known but never named a parent may well be one.
-            if found.is_none_or(|child| child.parent.as_ref().is_some_and(|parent| parent != name)) {
-                let message = format_args!("{} is not a known child of {name}", shown(&child));
+            let wrong = match found {
+                None => "is not a known child of",
+                Some(child) if child.parent.as_ref().is_some_and(|parent| parent != name) => {
+                    "is not a known child of"
+                }
+                Some(child) if child.left || child.worker.end.complete.is_some() => {
+                    "has ended, and is no longer active under"
+                }
+                Some(_) => continue,
+            };
+            {
+                let message = format_args!("{} {wrong} {}", shown(&child), shown(name));
                 let rule = (Rule::HeartbeatChildren, self.certainty_among_peers(id));
                 report.field(rule, "active_sub_workers", message);
                 return;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use super::super::Rule;
-use super::super::peers::PeerId;
+use crate::json::Node;
+
+use super::super::peers::{PeerId, Role};
+use super::super::{Profile, Rule};
 use super::report::{Report, shown};
 use super::session::Session;
 
@@ -26,6 +28,10 @@ impl Session {
             let message = format_args!("{} is its own parent", shown(parent));
             report.envelope(Rule::ParentAcyclic, "parent_id", None, message);
         } else if let Some(known) = self.peers.find(parent) {
+            if self.peers[known].role == Some(Role::Observer) {
+                let message = format_args!("the parent {} is an observer", shown(parent));
+                report.envelope(Rule::ParentRole, "parent_id", None, message);
+            }
             if self.descends(known, id) {
                 let message = format_args!("{} is a descendant of {}", shown(parent), shown(&peer.name));
                 report.envelope(Rule::ParentAcyclic, "parent_id", None, message);
@@ -37,7 +43,36 @@ impl Session {
             report.envelope((Rule::ParentKnown, grade), "parent_id", None, message);
         }
         if parent.len() <= self.limits.name {
-            self.peers[id].parent = Some(Arc::from(parent));
+            // The name of a known parent is shared, not copied.
+            let known = self.peers.find(parent).map(|known| Arc::clone(&self.peers[known].name));
+            self.rehome(id, known.unwrap_or_else(|| Arc::from(parent)));
+        }
+    }
+
+    /// Gives a worker its parent, and the parent its child.
+    fn rehome(&mut self, id: PeerId, parent: Arc<str>) {
+        let worker = &self.peers[id].worker;
+        let runs = worker.has_booted() && !worker.end.counted;
+        if runs && let Some(parent) = self.peers.find(&parent) {
+            let children = &mut self.peers[parent].children;
+            children.ever = children.ever.saturating_add(1);
+            children.running = children.running.saturating_add(1);
+            self.orphans = self.orphans.saturating_sub(1);
+        }
+        self.peers[id].parent = Some(parent);
+    }
+
+    /// A worker whose parent is known says that it has none.
+    pub(super) fn disowned(&mut self, report: &mut Report<'_>, id: PeerId) {
+        let stated = report.record.envelope.and_then(|envelope| envelope.parent_id);
+        if stated.is_some_and(Node::is_null)
+            && self.profile != Profile::Origin
+            && let Some(parent) = &self.peers[id].parent
+            && !self.peers[id].reported.parent_changed
+        {
+            let message = format_args!("the parent was {} and parent_id is null", shown(parent));
+            report.envelope(Rule::ParentConstant, "parent_id", stated, message);
+            self.peers[id].reported.parent_changed = true;
         }
     }
 

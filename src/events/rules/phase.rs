@@ -3,14 +3,14 @@
 use crate::json::{Kind, Node};
 
 use super::super::peers::PeerId;
-use super::super::phase::{Legality, Phase, legality};
+use super::super::phase::{Legality, Phase, Visited, legality};
+use super::super::topic::Fact;
 use super::super::violation::{Grade, Occurrence};
+use super::super::worker::Phases;
 use super::super::{Profile, Rule};
-use super::fields::{missing, nonblank};
 use super::report::{Report, shown};
 use super::session::Session;
-
-const REQUIRED: [&str; 4] = ["phase", "prev", "transition_reason", "phases_completed"];
+use super::shape::Shape;
 
 impl Session {
     pub(super) fn phase(&mut self, report: &mut Report<'_>, id: PeerId) {
@@ -19,6 +19,11 @@ impl Session {
         }
         let phase = self.phase_fields(report, id);
         let worker = &mut self.peers[id].worker;
+        if std::mem::take(&mut worker.rebooted) && phase == Some(Phase::Plan) {
+            // The second boot began another life, and that was said.
+            worker.phases = Phases::default();
+            worker.end.fatal = None;
+        }
         if let Some(last) = worker.phases.current.filter(|last| last.is_terminal()) {
             let message = format_args!("a phase after {last}, which is terminal");
             report.field(Rule::AfterTerminal, "phase", message);
@@ -31,6 +36,7 @@ impl Session {
         if phase != Phase::Failed {
             self.after_fatal(report, id);
         }
+        self.advances(report, id, phase);
         let sound = self.transition(report, id, phase);
         if sound && !self.peers[id].worker.phases.tainted {
             self.completed_list(report, id, phase, Rule::PhasesCompleted);
@@ -41,25 +47,29 @@ impl Session {
     /// Checks the fields; answers with the phase if it is one.
     fn phase_fields(&self, report: &mut Report<'_>, id: PeerId) -> Option<Phase> {
         let is_first = self.peers[id].worker.phases.current.is_none();
-        let mut missing = missing(report.record, &REQUIRED);
-        if self.profile == Profile::Lenient && is_first {
-            missing.retain(|key| *key != "prev");
+        let excused: &[&str] = if self.profile == Profile::Lenient && is_first { &["prev"] } else { &[] };
+        report.is_broken |= !Shape::of_fact(Fact::Phase).check(report, self.profile, excused);
+        Phase::of(report.value("phase"))
+    }
+
+    /// A worker that is blocked or paused stays where it is, unless it recovers, fails or is told to go on.
+    fn advances(&mut self, report: &mut Report<'_>, id: PeerId, phase: Phase) {
+        let certainty = self.certainty(id);
+        let worker = &mut self.peers[id].worker;
+        let may = matches!(phase, Phase::Failed | Phase::Recover) || worker.orders.force(phase);
+        if may || worker.phases.advance_reported || worker.phases.current == Some(phase) {
+            return;
         }
-        report.missing(Rule::PhaseFields, &missing, "phase");
-        let name = report.value("phase");
-        let phase = Phase::of(name);
-        if name.is_some() && phase.is_none() {
-            report.field(Rule::PhaseName, "phase", "phase is none of the nine of the protocol");
+        if let Some(pause) = worker.orders.paused {
+            worker.phases.advance_reported = true;
+            let message = format_args!("the worker enters {phase} although it was paused on line {pause}");
+            report.field((Rule::PausedAdvance, certainty), "phase", message);
+        } else if let Some(request) = worker.requests.blocking() {
+            worker.phases.advance_reported = true;
+            let message =
+                format_args!("the worker enters {phase} although it is blocked since line {}", request.line);
+            report.field((Rule::BlockedAdvance, certainty), "phase", message);
         }
-        let prev = report.value("prev").filter(|prev| !prev.is_null());
-        if prev.is_some() && Phase::of(prev).is_none() {
-            report.field(Rule::PrevName, "prev", "prev is neither a phase nor null");
-        }
-        let reason = report.value("transition_reason");
-        if reason.is_some() && nonblank(reason).is_none() {
-            report.field(Rule::TransitionReason, "transition_reason", "transition_reason says nothing");
-        }
-        phase
     }
 
     /// Checks the step from the last phase to this one; answers whether it is sound.
@@ -110,6 +120,9 @@ impl Session {
         };
         let message = format_args!("{last} → {phase} is not in the table of transitions");
         report.field((Rule::Transition, grade), "phase", message);
+        if self.profile != Profile::Origin {
+            self.await_gate(report, id);
+        }
         !prev_differs
     }
 
@@ -146,22 +159,34 @@ impl Session {
         let Some(node) = report.value("phases_completed") else { return };
         let visited = self.peers[id].worker.phases.visited;
         let mut items = node.items().peekable();
-        let wrong = if node.kind() != Kind::Array {
-            Some("is no list".to_owned())
-        } else if items.peek().is_none() {
+        if node.kind() != Kind::Array || node.items().any(|item| item.kind() != Kind::String) {
+            // What is no list of texts was reported as such.
+            return;
+        }
+        let wrong = if items.peek().is_none() {
             // Nothing is complete in the first phase, and the published tooling never says more.
             let fine = visited.is_empty() || self.profile == Profile::Origin;
             (!fine).then(|| "is empty".to_owned())
         } else if items.peek().is_some_and(|first| !first.is_text("PLAN")) {
             Some("does not start with PLAN".to_owned())
         } else {
-            items.find_map(|item| {
+            let mut listed = Visited::default();
+            let odd = items.find_map(|item| {
                 let name = item.text()?;
-                match Phase::from_name(&name) {
+                let phase = Phase::from_name(&name);
+                if let Some(phase) = phase {
+                    listed.add(phase);
+                }
+                match phase {
                     Some(phase) if phase == current || visited.has(phase) => None,
                     Some(phase) => Some(format!("has {phase}, which was not visited")),
                     None => Some(format!("has `{}`, which is no phase", shown(&name))),
                 }
+            });
+            let left_out = |phase: &Phase| visited.has(*phase) && *phase != current && !listed.has(*phase);
+            odd.or_else(|| {
+                let phase = Phase::ALL.into_iter().find(left_out)?;
+                Some(format!("leaves out {phase}, which was visited"))
             })
         };
         if let Some(wrong) = wrong {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::sync::Arc;
 
 use crate::json::Node;
 use crate::text::clip;
@@ -10,7 +11,7 @@ use super::super::Rule;
 use super::super::excerpt::excerpt;
 use super::super::record::Record;
 use super::super::topic::Topic;
-use super::super::violation::{Observer, Occurrence, Violation, Weighed};
+use super::super::violation::{Grade, Observer, Occurrence, Violation, Weighed};
 use super::fields::list_is;
 use crate::time::Millis;
 
@@ -18,6 +19,12 @@ use crate::time::Millis;
 pub(super) struct Report<'r> {
     pub(super) record: &'r Record<'r>,
     pub(super) out: &'r mut dyn Observer,
+    /// Whether its envelope or its data was found to be malformed.
+    pub(super) is_broken: bool,
+    /// Whether its publisher may not publish it.
+    pub(super) is_refused: bool,
+    /// The peer whose life it ends.
+    pub(super) ends: Option<Arc<str>>,
 }
 
 impl<'r> Report<'r> {
@@ -55,6 +62,7 @@ impl<'r> Report<'r> {
         message: impl Display,
     ) {
         let weighed = rule.into();
+        self.is_broken |= weighed.grade == Grade::Full;
         if has_room(weighed, self.out) {
             self.at(weighed, &format!("{}/{key}", self.record.envelope_at), seen, message);
         }

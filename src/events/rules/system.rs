@@ -1,18 +1,21 @@
 //! What the server says: who came, who left, who is stale, and what it refused.
 
-use crate::json::{Kind, Node};
+use std::sync::Arc;
 
-use super::super::peers::{PeerId, Reported, Role};
+use crate::json::Node;
+
+use super::super::peers::{PeerId, Reported, Role, key_of};
 use super::super::phase::Phase;
 use super::super::timers::Timer;
 use super::super::topic::{self, System, Topic};
 use super::super::violation::{Grade, Occurrence, Violation};
 use super::super::worker::Boot;
 use super::super::{Profile, Rule};
-use super::command::injected;
-use super::fields::{amount, is_one_of, missing, nonblank};
+use super::command::{header_id, injected};
+use super::fields::{amount, nonblank};
 use super::report::{Report, shown};
-use super::session::{SERVER, Session};
+use super::session::{SERVER, Session, is_later_version};
+use super::shape::Shape;
 use crate::time;
 
 impl Session {
@@ -23,7 +26,15 @@ impl Session {
             // The dialogue's notation names the peer that a server event is about.
             return;
         }
+        // A connection of which nothing else is known need not be remembered: the published tooling opens one a call.
+        let known = self.peers.find(&from);
+        if known.is_none() && (!self.has_joins || self.start_is_missing) {
+            return;
+        }
         let Some(id) = self.peers.meet(&from) else { return };
+        if !matches!(topic, Topic::Worker { .. } | Topic::Task { .. }) && self.peers[id].is_worker() {
+            self.after_complete(report, id);
+        }
         let unsure = self.lost_line > 0 || self.peers.forgotten > 0;
         let peer = &mut self.peers[id];
         if peer.left {
@@ -48,11 +59,13 @@ impl Session {
                 report.publisher(Rule::ServerTopics, message);
             }
             // Whatever it says, the server did not say it.
+            report.is_refused = true;
             return;
         }
         let Some(event) = event else {
             if rest == "broadcast" {
                 injected(report);
+                self.broadcast_answers(report);
             } else if !matches!(rest, "heartbeat" | "metrics")
                 && let Some(known) = topic::near_miss(rest, System::NAMES)
             {
@@ -61,12 +74,20 @@ impl Session {
             }
             return;
         };
-        system_fields(report, event);
+        if is_later_version(report.record) {
+            return;
+        }
+        report.is_broken |= !Shape::of_system(event).check(report, self.profile, &[]);
         match event {
             System::Joined => self.joined(report),
             System::Left => self.left(report),
             System::Stale => self.stale(report),
-            System::Gate => {}
+            System::Gate => {
+                if let Some(name) = nonblank(report.value("peerId")) {
+                    self.gate_fired(&name);
+                    self.names_known(report);
+                }
+            }
             System::Budget => {
                 let amount = |key| report.value(key).and_then(Node::float);
                 if let (Some(current), Some(threshold)) = (amount("current_usd"), amount("threshold_usd"))
@@ -75,15 +96,61 @@ impl Session {
                     let message = format_args!("{current} does not exceed the threshold of {threshold}");
                     report.at(Rule::BudgetExceeded, "current_usd", None, message);
                 }
+                self.budget(report);
             }
             System::Malformed => {
                 let is_known = self.named_peer(report, "from").is_some();
                 if !is_known && self.has_joins && report.value("from").is_some() {
                     let message = "the event is said to come from a peer that never joined";
                     report.field(Rule::MalformedNames, "from", message);
+                } else {
+                    self.complaint(report);
                 }
             }
         }
+    }
+
+    /// A broadcast text with the header of a command answers whoever waits for it.
+    fn broadcast_answers(&mut self, report: &mut Report<'_>) {
+        let Some(text) = report.value("text").and_then(Node::text) else { return };
+        let Some(request) = header_id(&text) else { return };
+        let key = key_of(request);
+        let waits = |id: &PeerId| self.peers[*id].worker.requests.open().iter().any(|open| open.key == key);
+        // A broadcast to more than this is looked through for nobody in particular.
+        if (1..=4096).contains(&self.running)
+            && let Some(id) = self.peers.ids().into_iter().find(waits)
+        {
+            self.peers[id].worker.requests.answer(key);
+        }
+    }
+
+    /// What a budget warning says against what the heartbeats say: the cost of those that run, or of all.
+    fn budget(&self, report: &mut Report<'_>) {
+        let Some(current) = amount(report.value("current_usd")) else { return };
+        let slack = |cost: f64| 0.01 + cost.abs() * 0.01;
+        let (least, most) = (self.costs.running, self.costs.all);
+        let is_right = current + slack(current) >= least && current - slack(current) <= most;
+        let is_unsure = self.start_is_missing || self.lost_line > 0 || self.peers.forgotten > 0;
+        if !is_right && self.log.workers {
+            let grade = if is_unsure { Grade::Indeterminate } else { Grade::Full };
+            let message = format_args!("the heartbeats tell of a cost of {most:.2}, and this of {current}");
+            report.field((Rule::BudgetCost, grade), "current_usd", message);
+        }
+    }
+
+    /// A server event names a peer that joined.
+    fn names_known(&self, report: &mut Report<'_>) {
+        let Some(name) = nonblank(report.value("peerId")) else { return };
+        if self.has_joins && self.peers.find(&name).is_none() {
+            let message = format_args!("{} never joined", shown(&name));
+            report.field((Rule::NamesKnown, self.certainty_of_strangers()), "peerId", message);
+        }
+    }
+
+    /// How sure it is that a peer that is not known was never there.
+    fn certainty_of_strangers(&self) -> Grade {
+        let unsure = self.start_is_missing || self.lost_line > 0 || self.peers.forgotten > 0;
+        if unsure { Grade::Indeterminate } else { Grade::Full }
     }
 
     /// The known peer that a field names.
@@ -107,15 +174,23 @@ impl Session {
             report.field(Rule::JoinedOnce, "peerId", message);
             return;
         }
+        let peer = &mut self.peers[id];
+        if peer.last_line > 0 && !peer.left && !std::mem::replace(&mut peer.reported.not_joined, true) {
+            let grade = if self.lost_line > 0 { Grade::Indeterminate } else { self.certainty(id) };
+            let message = format_args!("{} joins after it has published", shown(&name));
+            report.field((Rule::JoinedFirst, grade), "peerId", message);
+        }
         let role_name = nonblank(report.value("role")).unwrap_or_default();
         let role = Role::from_name(&role_name);
         let peer = &mut self.peers[id];
         peer.joined = true;
         peer.joined_at = report.record.time;
+        peer.since = report.record.time;
         peer.role = role;
         peer.last_line = report.record.line;
-        if role == Some(Role::Orchestrator) && self.root.is_none() {
-            self.root = Some(id);
+        if role == Some(Role::Orchestrator) {
+            self.orchestrators = self.orchestrators.saturating_add(1);
+            self.root = self.root.or(Some(id));
         }
         if role == Some(Role::Worker) {
             self.watch_silence(id);
@@ -126,30 +201,51 @@ impl Session {
 
     fn left(&mut self, report: &mut Report<'_>) {
         self.log.leaves = true;
-        let Some(id) = self.named_peer(report, "peerId") else { return };
+        let Some(id) = self.named_peer(report, "peerId") else {
+            if self.has_joins
+                && let Some(name) = nonblank(report.value("peerId"))
+            {
+                let message = format_args!("{} leaves and never joined", shown(&name));
+                report.field((Rule::LeftKnown, self.certainty_of_strangers()), "peerId", message);
+            }
+            return;
+        };
         let peer = &mut self.peers[id];
         if peer.left {
+            if !std::mem::replace(&mut peer.reported.left_twice, true) {
+                let message = format_args!("{} leaves a second time", shown(&peer.name));
+                report.field(Rule::LeftKnown, "peerId", message);
+            }
             return;
         }
+        let role = Role::of(report.value("role"));
+        if peer.joined && role.is_some() && peer.role.is_some() && role != peer.role {
+            let joined = peer.role.map_or("", Role::name);
+            let message = format_args!("{} joined as {joined} and leaves in another role", shown(&peer.name));
+            report.field(Rule::LeftKnown, "role", message);
+        }
         let reason = nonblank(report.value("reason")).unwrap_or_default();
-        peer.role = peer.role.or(Role::of(report.value("role")));
+        let peer = &mut self.peers[id];
+        peer.role = peer.role.or(role);
         if peer.is_worker() {
             self.worker_left(report, id, reason == "clean");
-        } else if peer.role == Some(Role::Orchestrator) && self.running > 0 {
-            let grade = if self.lost_line > 0 { Grade::Indeterminate } else { Grade::Full };
-            let running = self.running;
-            let workers = if running == 1 { "worker still runs" } else { "workers still run" };
-            let message = format_args!("the orchestrator leaves while {running} {workers}");
-            report.at((Rule::Shutdown, grade), "peerId", None, message);
+        } else if peer.role == Some(Role::Orchestrator) {
+            self.orchestrator_left(report, id, reason == "clean");
         }
         self.end_worker(id, report.out);
+        if self.root == Some(id) {
+            self.root = None;
+        }
         report.occurred(&self.peers[id].name, Occurrence::Left(&reason));
+        report.ends = Some(Arc::clone(&self.peers[id].name));
         self.peers.leave(id);
     }
 
     fn worker_left(&mut self, report: &mut Report<'_>, id: PeerId, clean: bool) {
         let line = report.record.line;
-        let grade = if clean { self.certainty(id) } else { Grade::Note };
+        // Who could still say that it failed could say why.
+        let spoke = self.peers[id].worker.phases.has_ended();
+        let grade = if clean || spoke { self.certainty(id) } else { Grade::Note };
         let peer = &self.peers[id];
         let (name, worker) = (shown(&peer.name), &peer.worker);
         let completed = worker.end.complete.is_some();
@@ -179,6 +275,7 @@ impl Session {
     }
 
     fn stale(&mut self, report: &mut Report<'_>) {
+        self.names_known(report);
         let Some(id) = self.named_peer(report, "peerId") else { return };
         let (now, line) = (report.record.time, report.record.line);
         let peer = &mut self.peers[id];
@@ -193,32 +290,5 @@ impl Session {
         if let Some(now) = now {
             self.arm(id, now.saturating_add(self.limits.reaction), Timer::Stale(line));
         }
-    }
-}
-
-fn system_fields(report: &mut Report<'_>, event: System) {
-    let required: &[&str] = match event {
-        System::Joined => &["peerId", "role", "peerName", "ts"],
-        System::Left => &["peerId", "role", "reason"],
-        System::Stale => &["peerId", "last_seen", "missed_heartbeats"],
-        System::Gate => &["tool", "reason", "peerId"],
-        System::Budget => &["current_usd", "threshold_usd"],
-        System::Malformed => &["from", "topic", "error"],
-    };
-    report.missing(Rule::SystemFields, &missing(report.record, required), "event");
-    let is_sound = |key: &str, node: Node<'_>| match (event, key) {
-        (System::Joined | System::Left, "role") => Role::of(Some(node)).is_some(),
-        (System::Left, "reason") => is_one_of(node, &["clean", "crash", "timeout"]),
-        (System::Joined, "ts") => node.text().is_some_and(|time| time::parse(&time).is_some()),
-        (_, "last_seen" | "missed_heartbeats" | "current_usd" | "threshold_usd") => {
-            amount(Some(node)).is_some()
-        }
-        // The published server sends the list of a validator's complaints.
-        (System::Malformed, "error") => matches!(node.kind(), Kind::String | Kind::Array | Kind::Object),
-        _ => nonblank(Some(node)).is_some(),
-    };
-    let is_wrong = |key: &&&str| report.value(key).is_some_and(|node| !is_sound(key, node));
-    if let Some(key) = required.iter().find(is_wrong) {
-        report.field(Rule::SystemTypes, key, format_args!("{key} has the wrong type or value"));
     }
 }

@@ -21,7 +21,9 @@ impl Credential {
     pub(super) fn of(request: &ApiRequest, given: &[String]) -> Self {
         let bearer =
             request.header("authorization").map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
-        let carried = [request.header("x-api-key"), bearer];
+        let target = request.target();
+        let key = target.parameter("key");
+        let carried = [request.header("x-api-key"), request.header("x-goog-api-key"), bearer, key];
         let mut carried = carried.into_iter().flatten().filter(|value| !value.is_empty()).peekable();
         if carried.peek().is_none() {
             return Self::None;

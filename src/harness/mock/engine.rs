@@ -9,22 +9,21 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use serde_json::{Value, json};
 use wiremock::{Match, Mock, MockServer, Request, Respond, ResponseTemplate};
 
 use super::answer::{Answer, AnswerSeed};
-use super::auxiliary::Auxiliary;
-use super::error_body::error_of_status;
-use super::fault::{Fault, FaultKind};
+use super::dialect::{self, ApiError};
+use super::fault::choice::faults_of_turns;
+use super::fault::{Fault, FaultKind, HttpFault};
 use super::journal::{Kind, Unmatched};
 use super::matcher::nearest;
 use super::pace::Pace;
 use super::plan::cut_offset;
-use super::reply::Reply;
+use super::reply::{Reply, Speaks};
 use super::request::{ApiRequest, Body, Endpoint};
 use super::script::{InvalidRequests, Script, Turn};
 use super::sse;
-use super::validate::{BodyKind, RequestFinding, check_body};
+use super::validate::RequestFinding;
 
 /// Tells wiremock's matchers which request is asked about, where the query is the client's own.
 pub(super) const NUMBER_HEADER: &str = "x-clawgate-request";
@@ -87,17 +86,33 @@ impl Decision {
 #[derive(Debug)]
 pub(super) struct ScriptState {
     pub(super) script: Script,
-    /// The faults of each turn, in the order of its attempts.
-    faults: Vec<Vec<Fault>>,
+    /// For each dialect the faults of each turn, in the order of its attempts; or why one of them fits no answer there.
+    faults: [OnceLock<Result<Vec<Vec<Fault>>, String>>; dialect::ALL.len()],
+    /// The faults that were given beside the script's.
+    given: Vec<Fault>,
     uses: Vec<AtomicU64>,
     auxiliary_uses: AtomicU64,
     open: Mutex<HashMap<u64, Arc<Exchange>>>,
 }
 
 impl ScriptState {
-    pub(super) fn new(script: Script, faults: Vec<Vec<Fault>>) -> Self {
+    pub(super) fn new(script: Script, given: Vec<Fault>) -> Self {
         let uses = script.turns.iter().map(|_| AtomicU64::new(0)).collect();
-        ScriptState { script, faults, uses, auxiliary_uses: AtomicU64::new(0), open: Mutex::default() }
+        ScriptState {
+            script,
+            faults: Default::default(),
+            given,
+            uses,
+            auxiliary_uses: AtomicU64::new(0),
+            open: Mutex::default(),
+        }
+    }
+
+    /// The faults of each turn for a client that speaks this dialect; or why one of them fits no answer.
+    pub(super) fn faults(&self, spoken: Speaks) -> Result<&[Vec<Fault>], &str> {
+        let place = dialect::ALL.iter().position(|known| known.name() == spoken.name()).unwrap_or(0);
+        let faults = self.faults[place].get_or_init(|| faults_of_turns(&self.script, &self.given, spoken));
+        faults.as_deref().map_err(String::as_str)
     }
 
     pub(super) fn open(&self) -> MutexGuard<'_, HashMap<u64, Arc<Exchange>>> {
@@ -202,12 +217,13 @@ pub(super) fn pace_of_attempt(faults: &[Fault], attempt: u64, own: &Pace) -> Pac
 /// What a turn says, with the faults that change what it says.
 pub(super) fn reply_of_turn(
     turn: &Turn,
-    model: &str,
-    stream: bool,
+    request: &ApiRequest,
     fault: Option<&FaultKind>,
     seed: AnswerSeed,
 ) -> Reply {
-    let mut reply = Reply::of_answer(Answer::of_turn(turn, model, seed), stream, fault, seed);
+    let facts = &request.facts;
+    let answer = Answer::of_turn(turn, &facts.model, seed);
+    let mut reply = Reply::of_answer(answer, request.dialect, request.asked(), facts.stream, fault, seed);
     for (name, value) in &turn.headers {
         reply.set_header(name, value);
     }
@@ -261,7 +277,7 @@ impl Match for Scripted {
                 asked.is_message() && (unreadable || (strict && !exchange.findings.is_empty()))
             }
             Entry::Turn(index) => self.state.script.turns[index].when.matches(asked),
-            Entry::Auxiliary => asked.is_message() && asked.facts.auxiliary.is_some(),
+            Entry::Auxiliary => asked.is_message() && asked.facts.side.is_some(),
             Entry::BuiltIn => is_built_in(asked),
             Entry::Nothing => true,
         }
@@ -289,7 +305,11 @@ impl Scripted {
         let seed = state.seed(BUILT_IN, exchange.number);
         let (mut decision, reply) = match self.entry {
             Entry::Turn(index) => {
-                let (turn, faults) = (&state.script.turns[index], &state.faults[index]);
+                let turn = &state.script.turns[index];
+                let (faults, mistake) = match state.faults(asked.dialect) {
+                    Ok(faults) => (&faults[index][..], None),
+                    Err(message) => (&[][..], Some(message.to_owned())),
+                };
                 let earlier = state.uses[index].fetch_add(1, Ordering::Relaxed);
                 let seed = state.seed(index as u64, earlier);
                 let decision = Decision {
@@ -297,30 +317,31 @@ impl Scripted {
                     attempt: earlier + 1,
                     fault: fault_of_attempt(faults, earlier).cloned(),
                     pace: pace_of_attempt(faults, earlier, &turn.pace),
+                    mistake: mistake.or_else(|| unsayable(turn, asked, seed)),
                     ..Decision::new(Kind::Turn, seed)
                 };
-                let reply = reply_of_turn(turn, &facts.model, facts.stream, decision.fault_kind(), seed);
-                // Turns were checked when the server started.
+                let reply = reply_of_turn(turn, asked, decision.fault_kind(), seed);
                 return (decision, reply);
             }
             Entry::Auxiliary => {
                 let earlier = state.auxiliary_uses.fetch_add(1, Ordering::Relaxed);
                 let seed = state.seed(AUXILIARY, earlier);
-                let entry = facts.auxiliary.map(|kind| kind.name().to_owned());
-                let answer =
-                    Answer::of_text(facts.auxiliary.map_or("", Auxiliary::answer), &facts.model, seed);
-                let reply = Reply::of_answer(answer, facts.stream, None, seed);
+                let entry = facts.side.map(|side| side.name.clone());
+                let answer = Answer::of_text(facts.side.map_or("", |side| &side.answer), &facts.model, seed);
+                let reply = Reply::of_answer(answer, asked.dialect, asked.asked(), facts.stream, None, seed);
                 (Decision { entry, ..Decision::new(Kind::Auxiliary, seed) }, reply)
             }
             Entry::BuiltIn => {
-                (Decision::new(Kind::BuiltIn, seed), built_in(asked, seed).unwrap_or_else(|| not_found(seed)))
+                let body = asked.dialect.built_in(asked);
+                let reply = body.map(|body| Reply::json(asked.dialect, 200, &body, seed));
+                (Decision::new(Kind::BuiltIn, seed), reply.unwrap_or_else(|| not_found(asked.dialect, seed)))
             }
             Entry::Refusal => {
                 let message = exchange.findings.first().map_or_else(
                     || "the body is not a JSON object".to_owned(),
                     |found| format!("{} {}", found.pointer, found.message).trim().to_owned(),
                 );
-                (Decision::new(Kind::Refused, seed), last_word(&message, seed))
+                (Decision::new(Kind::Refused, seed), last_word(asked.dialect, &message, seed))
             }
             Entry::Nothing if asked.is_message() => {
                 let unmatched = Unmatched::new(asked, nearest(&state.script.turns, asked));
@@ -330,79 +351,49 @@ impl Scripted {
                     unmatched.because.join("; "),
                 );
                 let decision = Decision::new(Kind::Unmatched, seed);
-                (Decision { unmatched: Some(unmatched), ..decision }, last_word(&message, seed))
+                (
+                    Decision { unmatched: Some(unmatched), ..decision },
+                    last_word(asked.dialect, &message, seed),
+                )
             }
-            Entry::Nothing => (Decision::new(Kind::Unmatched, seed), not_found(seed)),
+            Entry::Nothing => (Decision::new(Kind::Unmatched, seed), not_found(asked.dialect, seed)),
         };
-        decision.mistake = own_mistake(asked, decision.kind, &reply);
+        // Checked before it is sent, so that a bug of ours never looks like the target's.
+        let is_answer = decision.kind == Kind::Auxiliary;
+        decision.mistake = asked.dialect.check_built_in(asked, &reply, is_answer).err();
         (decision, reply)
     }
 }
 
+/// Why this API cannot say what a turn says, if it cannot. What the first dialect says was looked at when the server
+/// started, unless only another one can say it.
+fn unsayable(turn: &Turn, asked: &ApiRequest, seed: AnswerSeed) -> Option<String> {
+    if turn.is_checked && asked.dialect.name() == dialect::ALL[0].name() {
+        return None;
+    }
+    let message = asked.dialect.check_answer(&Answer::of_turn(turn, &asked.facts.model, seed)).err()?;
+    Some(format!("turn `{}`: {message}", turn.name))
+}
+
 /// A refusal after which asking again cannot help, and would only hide the cause under retries.
-fn last_word(message: &str, seed: AnswerSeed) -> Reply {
-    let mut reply = Reply::error(400, "invalid_request_error", message, seed);
-    reply.set_header("x-should-retry", "false");
+fn last_word(dialect: Speaks, message: &str, seed: AnswerSeed) -> Reply {
+    let fault = HttpFault::refusal(message);
+    let mut reply = Reply::error(dialect, &ApiError::of_fault(dialect, &fault, seed), seed);
+    for (name, value) in dialect::fault_headers(dialect, &fault) {
+        reply.set_header(&name, &value);
+    }
     reply
 }
 
-/// Checks what is about to be sent, so that a bug of ours never looks like the target's.
-fn own_mistake(asked: &ApiRequest, kind: Kind, reply: &Reply) -> Option<String> {
-    let kind = match (kind, asked.endpoint()) {
-        (_, Endpoint::Root | Endpoint::Hello) => return None,
-        _ if reply.status >= 400 => BodyKind::Error,
-        (Kind::Auxiliary, _) if !reply.ends.is_empty() => return None,
-        (Kind::Auxiliary, _) => BodyKind::Message,
-        (_, Endpoint::CountTokens) => BodyKind::TokenCount,
-        (_, Endpoint::Models) if asked.path.contains("/v1/models/") => BodyKind::Model,
-        (_, Endpoint::Models) => BodyKind::Models,
-        _ => return None,
-    };
-    let body = serde_json::from_slice(&reply.body).map_err(|error| error.to_string());
-    body.and_then(|body| check_body(kind, &body)).err()
-}
-
-fn not_found(seed: AnswerSeed) -> Reply {
-    let (error_type, message) = error_of_status(404);
-    Reply::error(404, error_type, message, seed)
-}
-
-/// The models that the mock knows; any other name is as good, as far as messages go.
-const MODELS: [(&str, &str); 4] = [
-    ("claude-opus-4-8", "Claude Opus 4.8"),
-    ("claude-sonnet-5", "Claude Sonnet 5"),
-    ("claude-sonnet-4-6", "Claude Sonnet 4.6"),
-    ("claude-haiku-4-5-20251001", "Claude Haiku 4.5"),
-];
-
-fn model((id, name): &(&str, &str)) -> Value {
-    json!({"type": "model", "id": id, "display_name": name, "created_at": "2026-01-01T00:00:00Z"})
+fn not_found(dialect: Speaks, seed: AnswerSeed) -> Reply {
+    Reply::error(dialect, &ApiError::of_status(dialect, 404, seed), seed)
 }
 
 fn is_built_in(asked: &ApiRequest) -> bool {
     let reads = asked.method == "GET" || asked.method == "HEAD";
-    match asked.endpoint() {
+    match asked.endpoint {
         Endpoint::Root | Endpoint::Hello | Endpoint::Models => reads,
         Endpoint::CountTokens => asked.method == "POST",
         Endpoint::Messages | Endpoint::Other => false,
     }
-}
-
-/// The answer of the endpoints beside messages; none when there is no such model.
-fn built_in(asked: &ApiRequest, seed: AnswerSeed) -> Option<Reply> {
-    let body = match asked.endpoint() {
-        Endpoint::Messages | Endpoint::Other => return None,
-        Endpoint::Root => json!({}),
-        Endpoint::Hello => json!({"message": "hello"}),
-        // About four bytes a token: the same for the same body, which is all that a script needs.
-        Endpoint::CountTokens => json!({"input_tokens": (asked.body_bytes / 4).max(1)}),
-        Endpoint::Models => match asked.path.split("/v1/models/").nth(1).filter(|id| !id.is_empty()) {
-            Some(id) => model(MODELS.iter().find(|(known, _)| *known == id)?),
-            None => json!({
-                "data": MODELS.iter().map(model).collect::<Vec<_>>(), "has_more": false,
-                "first_id": MODELS[0].0, "last_id": MODELS[MODELS.len() - 1].0,
-            }),
-        },
-    };
-    Some(Reply::json(200, &body, seed))
 }

@@ -8,16 +8,17 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use super::dialect::{self, ApiError};
 use super::engine::{Exchange, NUMBER_HEADER};
-use super::error_body::error_of_status;
 use super::journal::{Kind, Outcome};
 use super::journal_writer::{JournalWriter, OpenEntry};
 use super::pace::Pace;
-use super::plan::{ResponseMode, Step, plan};
+use super::plan::{Delivery, ResponseMode, Step, plan};
 use super::reply::Reply;
 use super::request::ApiRequest;
 use super::validate::{check_request, harness_finding};
 use super::wire::{Connection, RawRequest, WireError};
+use crate::harness::mcp::HttpServers;
 
 /// Serves one client until either side ends it.
 pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, engine: SocketAddr) {
@@ -31,6 +32,12 @@ pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, engine:
             Ok(None) => return,
             Err(error) => return refuse(client, &writer, &error).await,
         };
+        if let Some(servers) = writer.mcp.as_ref().filter(|_| HttpServers::is_for(&raw.target)) {
+            if servers.answer(&mut client, raw).await {
+                continue;
+            }
+            return close(client.stream).await;
+        }
         let RawRequest { method, target, headers, body, keep_alive } = raw;
         let request = ApiRequest::new(method, &target, headers, &body);
         let findings = check_request(&request);
@@ -99,7 +106,7 @@ impl Question {
     fn by_number(request: &ApiRequest, number: u64) -> Self {
         // Never the client's own path, which wiremock could choke on. And no header: the log would keep with it the
         // whole buffer that it was read into.
-        let text = format!("GET /{}?{number} HTTP/1.1\r\n\r\n", request.endpoint().name());
+        let text = format!("GET /{}?{number} HTTP/1.1\r\n\r\n", request.endpoint.name());
         Question { bytes: text.into_bytes(), whole: false, head_only: false }
     }
 
@@ -173,7 +180,9 @@ fn plan_reply(
         None => return Err(WireError::Malformed("wiremock answered without asking the script".to_owned())),
     };
     entry.decided(decision, Some(reply.status));
-    let steps = plan(&reply, decision.fault_kind(), &decision.pace, &mut decision.seed.random(4), mode);
+    let ping = exchange.request.dialect.ping();
+    let delivery = Delivery { fault: decision.fault_kind(), pace: &decision.pace, ping, mode };
+    let steps = plan(&reply, delivery, &mut decision.seed.random(4));
     if mode.head_only {
         reply.body = Vec::new();
     }
@@ -229,7 +238,7 @@ async fn deliver(client: &mut Connection, steps: Vec<Step>, entry: &OpenEntry<'_
 }
 
 /// Returns when the client has left. It has nothing to say while it is answered; what it says is dropped.
-async fn left(stream: &mut TcpStream) {
+pub(super) async fn left(stream: &mut TcpStream) {
     let mut buffer = [0; 1024];
     loop {
         match stream.read(&mut buffer).await {
@@ -240,14 +249,14 @@ async fn left(stream: &mut TcpStream) {
 }
 
 /// FIN, and then waits a little for the client's own: closing with unread bytes would be a reset.
-async fn close(mut stream: TcpStream) {
+pub(super) async fn close(mut stream: TcpStream) {
     if stream.shutdown().await.is_ok() {
         _ = timeout(Duration::from_secs(2), left(&mut stream)).await;
     }
 }
 
 /// Answers what is no request.
-async fn refuse(mut client: Connection, writer: &JournalWriter, error: &WireError) {
+pub(super) async fn refuse(mut client: Connection, writer: &JournalWriter, error: &WireError) {
     writer.not_http();
     let status = match error {
         WireError::TooLarge => 413,
@@ -255,10 +264,12 @@ async fn refuse(mut client: Connection, writer: &JournalWriter, error: &WireErro
         WireError::Io(_) | WireError::Unfinished => return,
     };
     let seed = writer.state.seed_of_refusal();
-    let (error_type, message) = error_of_status(status);
-    let reply = Reply::error(status, error_type, message, seed);
+    // What is no request speaks no dialect.
+    let dialect = dialect::ALL[0];
+    let reply = Reply::error(dialect, &ApiError::of_status(dialect, status, seed), seed);
     let mode = ResponseMode { head_only: false, keep_alive: false };
-    let steps = plan(&reply, None, &Pace::default(), &mut seed.random(4), mode);
+    let delivery = Delivery { fault: None, pace: &Pace::default(), ping: dialect.ping(), mode };
+    let steps = plan(&reply, delivery, &mut seed.random(4));
     for step in steps {
         if let Step::Send(part) = step
             && client.stream.write_all(&part.bytes).await.is_err()

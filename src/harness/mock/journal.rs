@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::credential::Credential;
-use super::request::ApiRequest;
+use super::reply::Header;
+use super::request::{ApiRequest, Endpoint};
 use super::script::Turn;
 use super::validate::RequestFinding;
 use crate::text::{Masker, clip, hex};
@@ -46,6 +47,8 @@ pub struct JournalEntry {
     pub number: u64,
     /// Milliseconds since the server started.
     pub at_ms: f64,
+    /// The API that it is meant for.
+    pub dialect: &'static str,
     /// The HTTP method, such as `POST`.
     pub method: String,
     /// The path of the request, without its query.
@@ -77,10 +80,13 @@ pub struct JournalEntry {
     pub duration_ms: Option<f64>,
     /// How far the answer got.
     pub outcome: Outcome,
-    /// What the Messages API would refuse in the request.
+    /// What the API would refuse in the request.
     pub findings: Vec<RequestFinding>,
     /// For a request that nothing matched: what it was, and what came nearest.
     pub unmatched: Option<Unmatched>,
+    /// Whether it asks the model for an answer.
+    #[serde(skip)]
+    pub(super) asks: bool,
 }
 
 /// What answered a request.
@@ -200,7 +206,7 @@ impl Journal {
     pub fn asked(&self) -> u64 {
         let asks = |entry: &&JournalEntry| match entry.kind {
             Kind::Turn | Kind::Unmatched | Kind::Refused => true,
-            Kind::Mounted => entry.path.trim_end_matches('/').ends_with("/v1/messages"),
+            Kind::Mounted => entry.asks,
             Kind::Auxiliary | Kind::BuiltIn | Kind::Undecided => false,
         };
         self.requests.iter().filter(asks).count() as u64 + self.not_kept
@@ -235,6 +241,7 @@ impl JournalEntry {
         JournalEntry {
             number,
             at_ms,
+            dialect: request.dialect.name(),
             method: request.method.clone(),
             path: secrets.mask(&request.path),
             query: secrets.mask(&request.query),
@@ -252,25 +259,24 @@ impl JournalEntry {
             outcome: Outcome::Open,
             findings: Vec::new(),
             unmatched: None,
+            asks: request.endpoint == Endpoint::Messages,
         }
     }
 }
 
 impl BodyDigest {
     fn new(request: &ApiRequest, body: &[u8], secrets: &Secrets) -> Self {
-        let json = request.json();
-        let length = |key: &str| json.and_then(|json| json[key].as_array()).map_or(0, Vec::len);
         let facts = &request.facts;
         BodyDigest {
             bytes: body.len(),
             sha256: hex(&Sha256::hash(body)),
             model: secrets.mask(&facts.model),
             stream: facts.stream,
-            max_tokens: json.and_then(|json| json["max_tokens"].as_u64()),
+            max_tokens: facts.max_tokens,
             turn: facts.position,
             agent: facts.agent.clone(),
-            messages: length("messages"),
-            tools: length("tools"),
+            messages: facts.messages,
+            tools: facts.tools,
             user: secrets.mask(&clip(&facts.user, 200)),
             tool_results: facts.tool_results.iter().map(|result| result.tool.clone()).collect(),
         }
@@ -308,13 +314,24 @@ fn preview(value: &Value) -> Value {
     }
 }
 
+/// The headers of an answer by their names in lower case, without what they hold of credentials.
+pub(super) fn shown_headers(headers: &[Header]) -> BTreeMap<String, String> {
+    let shown = |(name, value): &Header| {
+        let value = if is_secret_header(name) && !name.contains("ratelimit") { REDACTED } else { value };
+        (name.to_ascii_lowercase(), value.to_owned())
+    };
+    headers.iter().map(shown).collect()
+}
+
 /// The secrets of one request, to be found wherever they are repeated.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
 
 const REDACTED: &str = "[redacted]";
 
-fn is_secret_header(name: &str) -> bool {
+/// Whether a header holds a credential, by its name.
+pub(super) fn is_secret_header(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
     ["key", "auth", "token", "secret", "cookie", "credential"].iter().any(|word| name.contains(word))
 }
 
@@ -325,6 +342,17 @@ impl Secrets {
             if is_secret_header(name) {
                 // `Bearer abc`: the token is the secret, the scheme is not. Short words would mask half the text.
                 secrets.extend(value.split_whitespace().filter(|part| part.len() >= 4).map(str::to_owned));
+                if name == "cookie" {
+                    let values = value.split(';').filter_map(|pair| pair.split_once('='));
+                    secrets.extend(
+                        values.map(|(_, value)| value.trim().to_owned()).filter(|value| value.len() >= 4),
+                    );
+                }
+            }
+        }
+        for (name, value) in request.query.split('&').filter_map(|pair| pair.split_once('=')) {
+            if is_secret_header(name) && value.len() >= 4 {
+                secrets.push(value.to_owned());
             }
         }
         secrets.retain(|secret| !["Bearer", "Basic"].contains(&secret.as_str()));
@@ -336,6 +364,10 @@ impl Secrets {
             if is_secret_header(name) { REDACTED.to_owned() } else { self.mask(value) }
         };
         request.headers.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect()
+    }
+
+    pub(super) fn values(&self) -> &[String] {
+        &self.0
     }
 
     /// What masks them in the bodies that are shown.

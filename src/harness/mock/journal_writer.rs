@@ -15,6 +15,7 @@ use super::plan::Part;
 use super::reply::Reply;
 use super::request::ApiRequest;
 use super::validate::{RequestFinding, harness_finding};
+use crate::harness::mcp::HttpServers;
 
 /// Requests that one case may make; a client that asks more is cut off.
 const MOST_REQUESTS: u64 = 100_000;
@@ -33,6 +34,8 @@ pub(super) struct JournalWriter {
     spent_after: Option<u64>,
     recovered: AtomicBool,
     pub(super) started: Instant,
+    /// Scripted MCP servers that are reached at the same address, and are no part of the journal.
+    pub(super) mcp: Option<Arc<HttpServers>>,
     changes: watch::Sender<()>,
 }
 
@@ -52,8 +55,14 @@ impl JournalWriter {
             spent_after,
             recovered: AtomicBool::new(false),
             started: Instant::now(),
+            mcp: None,
             changes: watch::Sender::new(()),
         }
+    }
+
+    /// The same, with MCP servers at its address.
+    pub(super) fn with_mcp(self, mcp: Option<Arc<HttpServers>>) -> Self {
+        JournalWriter { mcp, ..self }
     }
 
     pub(super) fn journal(&self) -> MutexGuard<'_, Journal> {
@@ -164,6 +173,11 @@ impl OpenEntry<'_> {
 
     pub(super) fn keep_reply(&self, reply: Reply, fault: Option<&FaultKind>) {
         self.writer.keep(|keeper| keeper.answer(self.number, reply, fault));
+    }
+
+    /// What is kept of an answer that somebody else gives.
+    pub(super) fn keep(&self, how: impl FnOnce(&mut Keeper, u64)) {
+        self.writer.keep(|keeper| how(keeper, self.number));
     }
 
     /// So much has been written to the client.

@@ -1,12 +1,10 @@
 //! The whole of what was asked and answered, kept for a recording: in bounds, since a client may ask for ever.
 
-#[cfg(feature = "cli")]
 use serde_json::Value;
 
 use super::fault::{Ending, FaultKind};
-#[cfg(feature = "cli")]
-use super::journal::Secrets;
-use super::reply::Reply;
+use super::journal::{Secrets, is_secret_header};
+use super::reply::{Header, Reply};
 use super::request::ApiRequest;
 use crate::recording::MOST_INPUT;
 
@@ -24,7 +22,6 @@ pub(crate) struct KeptExchange {
     pub(super) agent: Option<String>,
     pub(super) answer: Option<KeptAnswer>,
     /// What of the body must not be shown.
-    #[cfg(feature = "cli")]
     secrets: Secrets,
 }
 
@@ -38,8 +35,69 @@ pub(super) struct KeptAnswer {
     pub(super) sent: usize,
     /// Whether it is sent in a form that no healthy answer has.
     pub(super) is_spoiled: bool,
-    /// Whether the body was too large to be kept.
+    /// Whether the body was too large to be kept, or cannot be read.
     pub(super) is_cut: bool,
+    /// Whether somebody else gave it, to whom the request was passed on.
+    pub(super) is_relayed: bool,
+}
+
+/// The members of a body that are credentials, whatever their values look like.
+const CREDENTIALS: [&str; 10] = [
+    "access_token",
+    "refresh_token",
+    "id_token",
+    "auth_token",
+    "session_token",
+    "api_key",
+    "apikey",
+    "client_secret",
+    "password",
+    "private_key",
+];
+
+impl KeptExchange {
+    /// The credentials that the request carried and the answer gave, by the names of headers and members.
+    pub(crate) fn credentials(&self) -> Vec<String> {
+        let mut found = self.secrets.values().to_vec();
+        let answer = self.answer.as_ref().map(|answer| &answer.reply);
+        for (name, value) in answer.into_iter().flat_map(|reply| &reply.headers) {
+            if is_secret_header(name) && !name.contains("ratelimit") {
+                found.extend(value.split([';', ' ', '=', ',']).map(str::to_owned));
+            }
+        }
+        for body in [self.body.as_deref(), answer.map(|reply| &reply.body[..])].into_iter().flatten() {
+            if let Ok(value) = serde_json::from_slice(body) {
+                credentials_in(&value, &mut found);
+            }
+        }
+        // Short words would mask half of every text.
+        found.retain(|value| value.len() >= 8);
+        found
+    }
+
+    /// The headers of an answer that somebody else gave, and its body as far as it came.
+    pub(crate) fn relayed(&self) -> Option<(&[Header], Option<&[u8]>)> {
+        let answer = self.answer.as_ref().filter(|answer| answer.is_relayed)?;
+        Some((&answer.reply.headers, (!answer.is_cut).then_some(&answer.reply.body)))
+    }
+}
+
+fn credentials_in(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| credentials_in(item, found)),
+        Value::Object(members) => {
+            for (name, value) in members {
+                let name = name.to_ascii_lowercase().replace('-', "_");
+                match value.as_str() {
+                    Some(text) if CREDENTIALS.contains(&name.as_str()) && !text.contains(' ') => {
+                        found.push(text.to_owned());
+                    }
+                    _ => credentials_in(value, found),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Keeps the exchanges of one server, in the order of their numbers.
@@ -55,7 +113,6 @@ impl Keeper {
     pub(super) fn begin(&mut self, request: &ApiRequest) {
         self.exchanges.push(KeptExchange {
             agent: request.facts.agent.clone(),
-            #[cfg(feature = "cli")]
             secrets: Secrets::of(request),
             ..KeptExchange::default()
         });
@@ -94,7 +151,61 @@ impl Keeper {
             self.answers += length;
         }
         let is_spoiled = fault.is_some_and(spoils);
-        exchange.answer = Some(KeptAnswer { reply, length, sent: 0, is_spoiled, is_cut });
+        exchange.answer = Some(KeptAnswer { reply, length, sent: 0, is_spoiled, is_cut, is_relayed: false });
+    }
+
+    /// The body of a request is written in a way that nobody reads here, nor masks.
+    pub(super) fn unreadable_body(&mut self, number: u64) {
+        if let Some(exchange) = self.exchanges.get_mut((number - 1) as usize) {
+            exchange.body_cut = true;
+        }
+    }
+
+    /// The head of an answer that somebody else gives; its body comes in parts, unless nobody can read it.
+    pub(super) fn relay(&mut self, number: u64, reply: Reply, is_readable: bool) {
+        let Some(exchange) = self.exchanges.get_mut((number - 1) as usize) else { return };
+        exchange.answer = Some(KeptAnswer {
+            reply,
+            length: 0,
+            sent: 0,
+            is_spoiled: false,
+            is_cut: !is_readable,
+            is_relayed: true,
+        });
+    }
+
+    /// The next part of that body.
+    pub(super) fn relay_part(&mut self, number: u64, part: &[u8]) {
+        let exchange = self.exchanges.get_mut((number - 1) as usize);
+        let Some(answer) = exchange.and_then(|exchange| exchange.answer.as_mut()) else { return };
+        answer.length += part.len();
+        answer.sent = answer.length;
+        if answer.is_cut {
+            return;
+        }
+        if answer.length > MOST_INPUT || self.answers + part.len() > MOST_OF_ALL {
+            answer.is_cut = true;
+            self.answers -= std::mem::take(&mut answer.reply.body).len();
+            return;
+        }
+        self.answers += part.len();
+        answer.reply.body.extend_from_slice(part);
+    }
+
+    /// No more of that body comes; one that is not whole broke off, and a stream may break off at any byte.
+    pub(super) fn relayed(&mut self, number: u64, is_whole: bool, is_stream: bool) {
+        let exchange = self.exchanges.get_mut((number - 1) as usize);
+        let Some(answer) = exchange.and_then(|exchange| exchange.answer.as_mut()) else { return };
+        answer.is_spoiled = !is_whole;
+        answer.length += usize::from(!is_whole);
+        if is_stream {
+            answer.reply.ends = vec![answer.reply.body.len()];
+        }
+    }
+
+    /// What the request of that number was answered, as far as it is kept.
+    pub(super) fn kept_answer(&self, number: u64) -> Option<&KeptAnswer> {
+        self.exchanges.get((number - 1) as usize)?.answer.as_ref()
     }
 
     /// So many further bytes of the body have been sent.

@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::auxiliary::Auxiliary;
 use super::request::{ApiRequest, Facts};
 use super::script::Turn;
 use crate::text::clip;
@@ -27,7 +26,7 @@ pub struct When {
     /// JSON pointers into the body and the values that stand there.
     pub pointer: Vec<(String, Value)>,
     /// A request on the side, otherwise answered by itself.
-    pub auxiliary: Option<Auxiliary>,
+    pub auxiliary: Option<String>,
 }
 
 /// Which answer of a conversation.
@@ -116,16 +115,16 @@ impl When {
     /// Visits the conditions, each with whether it holds and what is expected and found; until the visitor has enough.
     fn each(&self, request: &ApiRequest, visit: Visitor<'_>) -> bool {
         let facts = &request.facts;
-        let name = |kind: Option<Auxiliary>| kind.map_or("a turn", Auxiliary::name).to_owned();
+        let wanted = self.auxiliary.as_deref();
+        let side = facts.side.map(|side| side.name.as_str());
+        let name = |kind: Option<&str>| kind.unwrap_or("a turn").to_owned();
         let main = || "the main conversation".to_owned();
         visit("turn", self.position.holds(facts), &|| (self.position.describe(), facts.position.to_string()))
             && visit("agent", self.agent.holds(facts), &|| {
                 (self.agent.describe(), facts.agent.clone().unwrap_or_else(main))
             })
-            && ((self.auxiliary.is_none() && facts.auxiliary.is_none())
-                || visit("auxiliary", self.auxiliary == facts.auxiliary, &|| {
-                    (name(self.auxiliary), name(facts.auxiliary))
-                }))
+            && ((wanted.is_none() && side.is_none())
+                || visit("auxiliary", wanted == side, &|| (name(wanted), name(side))))
             && [
                 ("prompt", &self.prompt, &facts.prompt),
                 ("user", &self.user, &facts.user),

@@ -1,4 +1,4 @@
-//! The scripted Anthropic API: behaves like the real one, and misbehaves on demand.
+//! The scripted API: behaves like the real one, in the dialect of whoever asks, and misbehaves on demand.
 //!
 //! ```text
 //! client ◄──► front ◄──► wiremock
@@ -23,14 +23,14 @@
 //! # }
 //! ```
 
-pub(crate) mod auxiliary;
 pub(crate) mod credential;
-pub(crate) mod error_body;
+pub(crate) mod dialect;
 pub(crate) mod fault;
 pub(crate) mod journal;
 pub(crate) mod kept;
 pub(crate) mod matcher;
 pub(crate) mod pace;
+pub(crate) mod relay;
 pub(crate) mod request;
 pub(crate) mod script;
 pub(crate) mod served;
@@ -46,9 +46,10 @@ mod plan;
 mod reply;
 mod server;
 mod sse;
-mod wire;
+pub(in crate::harness) mod wire;
 
 pub use fault::Fault;
 pub use journal::Journal;
+pub(crate) use relay::{Upstream, Upstreams};
 pub use script::Script;
 pub use server::{MockApi, Options, StartError};

@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::fault::{CutPoint, Ending, FaultKind};
 use super::pace::{Pace, Random};
 use super::reply::Reply;
-use super::sse::PING;
 
 /// One thing that the transport does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,14 +39,19 @@ pub(super) struct ResponseMode {
     pub(super) keep_alive: bool,
 }
 
-pub(super) fn plan(
-    reply: &Reply,
-    fault: Option<&FaultKind>,
-    pace: &Pace,
-    random: &mut Random,
-    mode: ResponseMode,
-) -> Vec<Step> {
-    let mut writer = Writer { pace, random, steps: Vec::new() };
+/// How a reply is to be delivered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Delivery<'d> {
+    pub(super) fault: Option<&'d FaultKind>,
+    pub(super) pace: &'d Pace,
+    /// What keeps a stream alive and says nothing.
+    pub(super) ping: &'static [u8],
+    pub(super) mode: ResponseMode,
+}
+
+pub(super) fn plan(reply: &Reply, delivery: Delivery<'_>, random: &mut Random) -> Vec<Step> {
+    let Delivery { fault, pace, ping, mode } = delivery;
+    let mut writer = Writer { pace, ping, random, steps: Vec::new() };
     let wait = writer.pace.pause(pace.first_byte_ms, writer.random);
     writer.pause(wait);
     let complete = writer.reply(reply, fault, mode);
@@ -59,6 +63,7 @@ pub(super) fn plan(
 
 struct Writer<'p> {
     pace: &'p Pace,
+    ping: &'static [u8],
     random: &'p mut Random,
     steps: Vec<Step>,
 }
@@ -140,7 +145,7 @@ impl Writer<'_> {
         if let Some(FaultKind::EndlessPings { after_event, every_ms }) = fault.filter(|_| streamed) {
             let end = event_end(reply, *after_event).unwrap_or(reply.body.len());
             self.body(reply, end, Framing::Chunked, None);
-            self.steps.push(Step::Repeat(chunk(PING), Duration::from_millis(*every_ms)));
+            self.steps.push(Step::Repeat(chunk(self.ping), Duration::from_millis(*every_ms)));
             return false;
         }
         let complete = self.body(reply, reply.body.len(), framing, cut);
@@ -334,7 +339,7 @@ mod tests {
 
     fn steps(fault: Option<&FaultKind>, pace: &Pace, seed: u64) -> Vec<Step> {
         let mode = ResponseMode { head_only: false, keep_alive: true };
-        plan(&reply(), fault, pace, &mut Random::new(seed, &[]), mode)
+        plan(&reply(), Delivery { fault, pace, ping: b": ping\n\n", mode }, &mut Random::new(seed, &[]))
     }
 
     fn sent(steps: &[Step]) -> Vec<u8> {

@@ -2,19 +2,22 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::answer::{Answer, AnswerSeed};
-use super::error_body::{RATE_LIMITS, error_body, status_of_error};
+use super::dialect::{ApiError, Asked, Dialect, fault_headers, request_id};
 use super::fault::FaultKind;
 use super::sse::Events;
+
+/// The dialect of an answer.
+pub(super) type Speaks = &'static dyn Dialect;
 
 /// A header; most of them are always the same.
 pub(super) type Header = (Cow<'static, str>, Cow<'static, str>);
 
 /// An HTTP answer: what, not how it is delivered.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     pub(super) status: u16,
     pub(super) headers: Vec<Header>,
     pub(super) body: Vec<u8>,
@@ -22,31 +25,43 @@ pub(super) struct Reply {
     pub(super) ends: Vec<usize>,
 }
 
-const STREAM: &str = "text/event-stream; charset=utf-8";
-const JSON: &str = "application/json";
-
 impl Reply {
-    pub(super) fn json(status: u16, body: &Value, seed: AnswerSeed) -> Self {
-        Reply::new(status, JSON, body.to_string().into_bytes(), Vec::new(), seed)
+    pub(super) fn json(dialect: Speaks, status: u16, body: &Value, seed: AnswerSeed) -> Self {
+        let kind = &dialect.data().json;
+        Reply::new(dialect, status, kind, body.to_string().into_bytes(), Vec::new(), seed)
     }
 
-    pub(super) fn error(status: u16, error_type: &str, message: &str, seed: AnswerSeed) -> Self {
-        let body = error_body(error_type, message, &seed.request_id());
-        Reply::json(status, &body, seed)
+    pub(super) fn error(dialect: Speaks, error: &ApiError, seed: AnswerSeed) -> Self {
+        Reply::json(dialect, error.status, &dialect.error_body(error), seed)
     }
 
-    pub(super) fn stream(events: Events, seed: AnswerSeed) -> Self {
+    pub(super) fn stream(dialect: Speaks, events: Events, seed: AnswerSeed) -> Self {
+        // An answer may be streamed in other ways than by server-sent events.
+        let kind = events.content_type.unwrap_or(&dialect.data().stream);
         let (body, ends) = events.into_parts();
-        let mut reply = Reply::new(200, STREAM, body, ends, seed);
+        let mut reply = Reply::new(dialect, 200, kind, body, ends, seed);
         reply.headers.push(("cache-control".into(), "no-cache".into()));
         reply
     }
 
-    fn new(status: u16, kind: &'static str, body: Vec<u8>, ends: Vec<usize>, seed: AnswerSeed) -> Self {
-        let mut headers: Vec<Header> = Vec::with_capacity(RATE_LIMITS.len() + 3);
+    fn new(
+        dialect: Speaks,
+        status: u16,
+        kind: &'static str,
+        body: Vec<u8>,
+        ends: Vec<usize>,
+        seed: AnswerSeed,
+    ) -> Self {
+        let known = &dialect.data().headers;
+        let mut headers: Vec<Header> = Vec::with_capacity(known.len() + 3);
         headers.push(("content-type".into(), kind.into()));
-        headers.push(("request-id".into(), seed.request_id().into()));
-        headers.extend(RATE_LIMITS.map(|(name, value)| (name.into(), value.into())));
+        headers.extend(known.iter().map(|(name, value)| {
+            let value = match value.as_str() {
+                "{request_id}" => request_id(dialect, seed).into(),
+                value => value.into(),
+            };
+            (name.as_str().into(), value)
+        }));
         Reply { status, headers, body, ends }
     }
 
@@ -58,26 +73,30 @@ impl Reply {
     /// The reply to a request, with the faults that change its content. Those of the transport are left to the plan.
     pub(super) fn of_answer(
         answer: Answer,
+        dialect: Speaks,
+        asked: Asked<'_>,
         stream: bool,
         fault: Option<&FaultKind>,
         seed: AnswerSeed,
     ) -> Self {
         let answer = match fault {
-            Some(FaultKind::HugeText(megabytes)) => answer.with_huge_text(*megabytes as usize * 1_000_000),
+            Some(FaultKind::HugeText(megabytes)) => {
+                answer.with_huge_text(*megabytes as usize * 1_000_000 / dialect.repeats())
+            }
             _ => answer,
         };
         let healthy = |answer: &Answer| {
             if stream {
-                Reply::stream(answer.events(), seed)
+                Reply::stream(dialect, dialect.events(answer, asked), seed)
             } else {
-                Reply::json(200, &answer.message(), seed)
+                Reply::json(dialect, 200, &dialect.message(answer, asked), seed)
             }
         };
         // One event of a stream, or the whole of another body.
         let damaged = |event: usize, damage: fn(&[u8]) -> Vec<u8>| {
             let mut reply = healthy(&answer);
             if stream {
-                let events = answer.events();
+                let events = dialect.events(&answer, asked);
                 let broken = damage(events.event(event).unwrap_or_default());
                 (reply.body, reply.ends) = events.replace(event, &broken).into_parts();
             } else {
@@ -87,23 +106,23 @@ impl Reply {
         };
         match fault {
             Some(FaultKind::Http(http)) => {
-                let mut reply = Reply::json(http.status, &http.body(&seed.request_id()), seed);
-                for (name, value) in http.headers() {
+                let mut reply = Reply::error(dialect, &ApiError::of_fault(dialect, http, seed), seed);
+                for (name, value) in fault_headers(dialect, http) {
                     reply.set_header(&name, &value);
                 }
                 reply
             }
             Some(FaultKind::ErrorEvent { error_type, message, after_event }) if stream => {
-                let mut events = answer.events();
+                let mut events = dialect.events(&answer, asked);
                 events.truncate(*after_event);
-                events.push(
-                    "error",
-                    &json!({"type": "error", "error": {"type": error_type, "message": message}}),
-                );
-                Reply::stream(events, seed)
+                let error = ApiError::of_type(dialect, error_type, seed);
+                let error = ApiError { message: message.clone(), ..error };
+                dialect.push_error(&mut events, &answer, asked, &error);
+                Reply::stream(dialect, events, seed)
             }
             Some(FaultKind::ErrorEvent { error_type, message, .. }) => {
-                Reply::error(status_of_error(error_type), error_type, message, seed)
+                let error = ApiError::of_type(dialect, error_type, seed);
+                Reply::error(dialect, &ApiError { message: message.clone(), ..error }, seed)
             }
             Some(FaultKind::ContentType(value)) => {
                 let mut reply = healthy(&answer);
@@ -115,11 +134,11 @@ impl Reply {
                     "<!DOCTYPE html>\n<html><head><title>{status}</title></head>\
                      <body><h1>Please sign in to continue</h1></body></html>\n"
                 );
-                Reply::new(*status, "text/html; charset=utf-8", page.into_bytes(), Vec::new(), seed)
+                Reply::new(dialect, *status, "text/html; charset=utf-8", page.into_bytes(), Vec::new(), seed)
             }
             Some(FaultKind::Empty(status)) => {
-                let kind = if stream { STREAM } else { JSON };
-                Reply::new(*status, kind, Vec::new(), Vec::new(), seed)
+                let kind = if stream { &dialect.data().stream } else { &dialect.data().json };
+                Reply::new(dialect, *status, kind, Vec::new(), Vec::new(), seed)
             }
             Some(FaultKind::MalformedSse(event)) if stream => damaged(*event, without_colons),
             Some(FaultKind::MalformedJson(event)) => damaged(*event, cut_json),
@@ -132,7 +151,9 @@ impl Reply {
 /// The lines of an event without the colon that makes them fields.
 fn without_colons(event: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(event);
-    text.replacen("event: ", "event ", 1).replacen("data: ", "data ", 1).into_bytes()
+    let without = text.replacen("event: ", "event ", 1).replacen("data: ", "data ", 1);
+    // A list of JSON has no such lines; what breaks it is its braces.
+    if without == text { cut_json(event) } else { without.into_bytes() }
 }
 
 /// JSON cut in the middle of its data, the event still properly ended.
@@ -143,11 +164,8 @@ fn cut_json(bytes: &[u8]) -> Vec<u8> {
     while bytes.get(middle).is_some_and(|byte| byte & 0xC0 == 0x80) {
         middle -= 1;
     }
-    let mut cut = bytes[..middle].to_vec();
-    if bytes.ends_with(b"\n\n") {
-        cut.extend_from_slice(b"\n\n");
-    }
-    cut
+    let ends = bytes.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(0, |last| last + 1);
+    [&bytes[..middle], &bytes[ends..]].concat()
 }
 
 /// The same with a byte before the last quote that no UTF-8 text has.

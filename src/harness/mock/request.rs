@@ -2,12 +2,18 @@
 
 use serde_json::Value;
 
-use super::auxiliary::Auxiliary;
+use super::dialect::conversation::{Conversation, Said, Speaker, joined};
+use super::dialect::data::{ApiData, SideRequest};
+use super::dialect::{self, Asked, Dialect, Target};
 
 /// A request as it came over the wire, its body parsed once.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ApiRequest {
+    /// The API that it is meant for.
+    pub(crate) dialect: &'static dyn Dialect,
+    /// What its path means there.
+    pub endpoint: Endpoint,
     pub method: String,
     /// The path without the query.
     pub path: String,
@@ -31,7 +37,7 @@ pub enum Body {
     Broken(String),
 }
 
-/// What follows from a Messages request.
+/// What follows from a request for an answer.
 #[derive(Debug, Default, Clone)]
 #[non_exhaustive]
 pub struct Facts {
@@ -45,14 +51,22 @@ pub struct Facts {
     pub stream: bool,
     /// All system text, also that of `role: "system"` messages.
     pub system: String,
-    /// The text of the first user message.
+    /// What the user said before the first answer, without what the command line adds to it.
     pub prompt: String,
-    /// The text that the user said since the last answer.
+    /// What the user said since the last answer, without what the command line adds to it.
     pub user: String,
     /// The tool results since the last answer.
     pub tool_results: Vec<ToolResult>,
+    /// The limit on output.
+    pub max_tokens: Option<u64>,
+    /// How many messages or items it lists.
+    pub messages: usize,
+    /// How many tools are offered.
+    pub tools: usize,
+    /// The type of the first tool, where it has one.
+    pub first_tool: String,
     /// Work on the side, recognised by its content.
-    pub auxiliary: Option<Auxiliary>,
+    pub(crate) side: Option<&'static SideRequest>,
 }
 
 /// A tool result in a request.
@@ -65,9 +79,10 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// What a path means, whatever prefix the base URL has.
+/// What a path means, whatever API it is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endpoint {
+    /// An answer of the model is asked for.
     Messages,
     CountTokens,
     Models,
@@ -103,12 +118,20 @@ impl ApiRequest {
                 Err(error) => Body::Broken(error.to_string()),
             }
         };
-        let mut facts = match &parsed {
-            Body::Json(value) => Facts::of(value),
-            Body::Empty | Body::Broken(_) => Facts::default(),
+        let target = Target { path, query, headers: &headers };
+        let (dialect, endpoint) = dialect::recognise(&target);
+        let facts = match &parsed {
+            Body::Json(value) => Facts::of(&dialect.read(&target, value), dialect.data()),
+            Body::Empty | Body::Broken(_) => {
+                let conversation = dialect.read(&target, &Value::Null);
+                let agent = conversation.agent.map(str::to_owned);
+                let model = conversation.model.to_owned();
+                Facts { agent, model, stream: conversation.stream, ..Facts::default() }
+            }
         };
-        facts.agent = header(&headers, "x-claude-code-agent-id").map(str::to_owned);
         ApiRequest {
+            dialect,
+            endpoint,
             method: method.into(),
             path: path.to_owned(),
             query: query.to_owned(),
@@ -132,27 +155,19 @@ impl ApiRequest {
         }
     }
 
-    /// What the path means.
-    pub fn endpoint(&self) -> Endpoint {
-        let path = self.path.trim_end_matches('/');
-        if path.ends_with("/v1/messages") {
-            Endpoint::Messages
-        } else if path.ends_with("/v1/messages/count_tokens") {
-            Endpoint::CountTokens
-        } else if path.ends_with("/v1/models") || path.contains("/v1/models/") {
-            Endpoint::Models
-        } else if path.ends_with("/api/hello") {
-            Endpoint::Hello
-        } else if path.is_empty() || (self.path.ends_with('/') && !path.contains("/v1")) {
-            Endpoint::Root
-        } else {
-            Endpoint::Other
-        }
+    /// Where it goes.
+    pub(crate) fn target(&self) -> Target<'_> {
+        Target { path: &self.path, query: &self.query, headers: &self.headers }
+    }
+
+    /// How the answer is asked for.
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        Asked { body: self.json().unwrap_or(&Value::Null), query: &self.query }
     }
 
     /// Whether a scripted turn may answer it.
     pub fn is_message(&self) -> bool {
-        self.method == "POST" && self.endpoint() == Endpoint::Messages
+        self.method == "POST" && self.endpoint == Endpoint::Messages
     }
 }
 
@@ -161,88 +176,43 @@ fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
 }
 
 impl Facts {
-    fn of(body: &Value) -> Self {
-        let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
-        // The Claude CLI appends `role: "system"` messages at times: they say something, and answer nothing.
-        let turns: Vec<&Value> = messages.iter().filter(|message| message["role"] != "system").collect();
-        let mut system = text_of(&body["system"]);
-        for message in messages.iter().filter(|message| message["role"] == "system") {
-            append(&mut system, &text_of(&message["content"]));
-        }
-        let last_answer = turns.iter().rposition(|message| message["role"] == "assistant");
+    fn of(conversation: &Conversation<'_>, sides: &'static ApiData) -> Self {
+        let said = &conversation.said;
+        let is_model = |said: &Said<'_>| said.by == Speaker::Model;
+        let last_answer = said.iter().rposition(is_model);
         let mut answers = 0;
-        for (index, message) in turns.iter().enumerate() {
-            let follows_another = index > 0 && turns[index - 1]["role"] == "assistant";
-            answers += usize::from(message["role"] == "assistant" && !follows_another);
+        for (index, message) in said.iter().enumerate() {
+            let follows_another = index > 0 && is_model(&said[index - 1]);
+            answers += usize::from(is_model(message) && !follows_another);
         }
-        let continued = last_answer.is_some_and(|index| index + 1 == turns.len());
-        let mut user = String::new();
-        let mut tool_results = Vec::new();
-        for message in &turns[last_answer.map_or(0, |index| index + 1)..] {
-            append(&mut user, &text_of(&message["content"]));
-            for block in message["content"].as_array().into_iter().flatten() {
-                if block["type"] == "tool_result" {
-                    tool_results.push(ToolResult {
-                        tool: tool_of(&turns, block["tool_use_id"].as_str().unwrap_or_default()),
-                        text: text_of(&block["content"]),
-                        is_error: block["is_error"] == true,
-                    });
-                }
-            }
-        }
-        let prompt = turns
-            .iter()
-            .find(|message| message["role"] == "user")
-            .map_or_else(String::new, |message| text_of(&message["content"]));
+        let continued = last_answer.is_some_and(|index| index + 1 == said.len());
+        let since = &said[last_answer.map_or(0, |index| index + 1)..];
+        let results = since.iter().flat_map(|message| &message.results).map(|result| ToolResult {
+            tool: conversation.tool_of(result.call).to_owned(),
+            text: result.text.clone().into_owned(),
+            is_error: result.is_error,
+        });
+        // Some say where they are in a message of the user before the one with the question.
+        let prompt = said.iter().take_while(|message| !is_model(message));
+        let prompt = prompt.filter(|message| message.by == Speaker::User);
         let mut facts = Facts {
             position: answers + usize::from(!continued),
-            agent: None,
-            model: body["model"].as_str().unwrap_or_default().to_owned(),
-            stream: body["stream"] == true,
-            system,
-            prompt,
-            user,
-            tool_results,
-            auxiliary: None,
+            agent: conversation.agent.map(str::to_owned),
+            model: conversation.model.to_owned(),
+            stream: conversation.stream,
+            system: joined(conversation.system.iter().copied()),
+            prompt: joined(prompt.flat_map(|message| message.text.iter().copied())),
+            user: joined(since.iter().flat_map(|message| message.text.iter().copied())),
+            tool_results: results.collect(),
+            max_tokens: conversation.max_tokens,
+            messages: conversation.listed,
+            tools: conversation.tools,
+            first_tool: conversation.first_tool.to_owned(),
+            side: None,
         };
-        facts.auxiliary = Auxiliary::recognise(&facts, body);
+        facts.side = sides.recognise(&facts);
         facts
     }
-}
-
-/// The text of a string or of the text blocks of a list.
-fn text_of(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let mut text = String::new();
-            for block in blocks {
-                if let Some(part) = block["text"].as_str() {
-                    append(&mut text, part);
-                }
-            }
-            text
-        }
-        _ => String::new(),
-    }
-}
-
-fn append(text: &mut String, part: &str) {
-    if !text.is_empty() && !part.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(part);
-}
-
-fn tool_of(turns: &[&Value], id: &str) -> String {
-    turns
-        .iter()
-        .filter_map(|message| message["content"].as_array())
-        .flatten()
-        .find(|block| block["type"] == "tool_use" && block["id"] == id)
-        .and_then(|block| block["name"].as_str())
-        .unwrap_or_default()
-        .to_owned()
 }
 
 #[cfg(test)]
@@ -275,6 +245,31 @@ mod tests {
     }
 
     #[test]
+    fn the_prompt_is_all_that_the_user_said_before_the_first_answer() {
+        let body = json!({"messages": [
+            {"role": "user", "content": "I am in /work."},
+            {"role": "user", "content": "Hi"},
+            {"role": "assistant", "content": "Yes?"},
+            {"role": "user", "content": "And?"},
+        ]});
+        assert_eq!(facts(&body).prompt, "I am in /work.\nHi");
+    }
+
+    #[test]
+    fn what_the_command_line_reminds_of_is_not_what_the_user_said() {
+        let reminder = "<system-reminder>\nSkills:\n- greet: Greets people.\n</system-reminder>\n";
+        for (content, expected) in [
+            (json!([{"type": "text", "text": reminder}, {"type": "text", "text": "Hello"}]), "Hello"),
+            (json!(format!("{reminder}Hello\n{reminder}Bye")), "Hello\nBye"),
+            (json!(reminder), ""),
+            (json!("What is <system-reminder>?"), "What is <system-reminder>?"),
+        ] {
+            let facts = facts(&json!({"messages": [{"role": "user", "content": content}]}));
+            assert_eq!((facts.prompt.as_str(), facts.user.as_str()), (expected, expected));
+        }
+    }
+
+    #[test]
     fn a_prefilled_answer_is_the_one_being_asked_for() {
         let body = json!({"messages": [
             {"role": "user", "content": "Hi"}, {"role": "assistant", "content": "{"},
@@ -303,7 +298,7 @@ mod tests {
 
     #[test]
     fn a_prefix_before_the_path_does_not_matter() {
-        let endpoint = |path: &str| ApiRequest::new("POST", path, Vec::new(), b"").endpoint();
+        let endpoint = |path: &str| ApiRequest::new("POST", path, Vec::new(), b"").endpoint;
         assert_eq!(endpoint("/v1/messages?beta=true"), Endpoint::Messages);
         assert_eq!(endpoint("/proxy/v1/messages"), Endpoint::Messages);
         assert_eq!(endpoint("/v1/messages/count_tokens"), Endpoint::CountTokens);
@@ -325,6 +320,12 @@ mod tests {
             Just("text"),
             Just("Warmup"),
             Just("quota"),
+            Just("message"),
+            Just("function_call"),
+            Just("function_call_output"),
+            Just("response.completed"),
+            Just("response.output_item.added"),
+            Just("chat.completion"),
             Just("t1"),
         ];
         let leaf = prop_oneof![
@@ -352,6 +353,21 @@ mod tests {
             "is_error",
             "thinking",
             "budget_tokens",
+            "input",
+            "output",
+            "contents",
+            "parts",
+            "functionCall",
+            "functionResponse",
+            "response",
+            "candidates",
+            "usageMetadata",
+            "choices",
+            "delta",
+            "tool_calls",
+            "function",
+            "error",
+            "item",
         ]);
         leaf.prop_recursive(6, 60, 6, move |inner| {
             prop_oneof![
@@ -372,7 +388,16 @@ mod tests {
             use crate::run::scenario::Scenario;
             let text = body.to_string();
             let turns = Scenario::parse("tool-use", crate::run::scenario::library::text("tool-use").unwrap()).unwrap().script.turns;
-            for (target, body) in [("/v1/messages", text.as_bytes()), (&target, text.as_bytes()), ("/v1/messages", &bytes)] {
+            for dialect in dialect::ALL {
+                let event = format!("data: {text}\n\n");
+                for stream in [event.as_bytes(), format!("[{text}").as_bytes(), &bytes] {
+                    dialect.read_stream(stream, true);
+                }
+                body.as_object().map(|body| dialect.read_body(body.clone()));
+            }
+            let paths = ["/v1/messages", "/v1/responses", "/v1/chat/completions", "/v1beta/models/g:generateContent"];
+            let asked = paths.map(|path| (path, text.as_bytes()));
+            for (target, body) in asked.into_iter().chain([(&*target, text.as_bytes()), ("/v1/messages", &bytes)]) {
                 let request = ApiRequest::new("POST", target, Vec::new(), body);
                 validate::check_request(&request);
                 let entry = JournalEntry::new(1, 0.0, &request, body);

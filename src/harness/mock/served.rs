@@ -1,9 +1,12 @@
 //! What was answered to a request, as a recording tells it: read from the bytes that went out.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
 
-use super::journal::{JournalEntry, Kind, Outcome};
+use super::dialect::{self, Dialect};
+use super::journal::{JournalEntry, Kind, Outcome, shown_headers};
 use super::kept::{KeptAnswer, KeptExchange};
 use super::message::Message;
 
@@ -12,6 +15,8 @@ use super::message::Message;
 pub(crate) struct Served {
     /// Which request it answers, counted from 0.
     pub(crate) request: usize,
+    /// The API in whose words it was given; all of this is in neutral ones.
+    pub(crate) dialect: &'static str,
     /// The scripted turn, or the kind of work on the side.
     pub(crate) turn: Option<String>,
     pub(crate) kind: Kind,
@@ -41,6 +46,9 @@ pub(crate) struct Served {
     pub(crate) at_ms: f64,
     /// Milliseconds from the start of the server to the end of the answer; none when it did not end.
     pub(crate) done_ms: Option<f64>,
+    /// The headers of an answer that a real API gave.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) headers: Option<BTreeMap<String, String>>,
     /// Whether the answer was too large to be kept.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) content_cut: bool,
@@ -49,7 +57,8 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn new(request: usize, entry: &JournalEntry, kept: Option<&KeptExchange>) -> Self {
         let answer = kept.and_then(|kept| kept.answer.as_ref());
-        let message = answer.map(message).unwrap_or_default();
+        let spoken = dialect::named(entry.dialect).unwrap_or(dialect::ALL[0]);
+        let message = answer.map(|answer| message(spoken, answer)).unwrap_or_default();
         let is_over = matches!(entry.outcome, Outcome::Complete | Outcome::Closed);
         let is_whole = |answer: &KeptAnswer| {
             let is_ended = answer.is_cut || answer.reply.ends.is_empty() || message.is_ended;
@@ -63,6 +72,7 @@ impl Served {
         });
         Self {
             request,
+            dialect: entry.dialect,
             turn: entry.entry.clone(),
             kind: entry.kind,
             agent: kept.and_then(|kept| kept.agent.clone()),
@@ -80,15 +90,19 @@ impl Served {
             body: None,
             at_ms: entry.at_ms,
             done_ms: entry.duration_ms.map(|duration| ((entry.at_ms + duration) * 1000.0).round() / 1000.0),
+            headers: kept.and_then(KeptExchange::relayed).map(|(headers, _)| shown_headers(headers)),
             content_cut: answer.is_some_and(|answer| answer.is_cut),
         }
     }
 }
 
-fn message(answer: &KeptAnswer) -> Message {
+pub(super) fn message(dialect: &dyn Dialect, answer: &KeptAnswer) -> Message {
     let sent = answer.sent.min(answer.reply.body.len());
     let (body, is_whole) = (&answer.reply.body[..sent], sent == answer.length);
-    if answer.reply.ends.is_empty() { Message::of_body(body) } else { Message::of_stream(body, is_whole) }
+    if !answer.reply.ends.is_empty() {
+        return dialect.read_stream(body, is_whole);
+    }
+    serde_json::from_slice(body).map_or_else(|_| Message::default(), |body| dialect.read_body(body))
 }
 
 /// A number of seconds where it is one: the header may also name a date.

@@ -21,15 +21,16 @@ use tokio::task::{JoinHandle, JoinSet};
 use wiremock::MockServer;
 
 use super::answer::{Answer, AnswerSeed};
+use super::dialect;
 use super::engine::{self, ScriptState};
-use super::fault::choice::faults_of_turns;
 use super::fault::{Fault, FaultKind};
 use super::front::{pause_or_forever, serve};
 use super::journal::{Journal, JournalEntry};
 use super::journal_writer::JournalWriter;
 use super::kept::KeptExchange;
+use super::relay::{self, Relay, Upstreams};
 use super::script::Script;
-use super::validate::{BodyKind, check_body, check_events};
+use crate::harness::mcp::HttpServers;
 use crate::harness::threads;
 
 /// How a server is started.
@@ -46,6 +47,8 @@ pub struct Options {
     pub listener: Option<std::net::TcpListener>,
     /// Whether the bodies of requests and answers are kept, within bounds, until the server ends.
     pub keep_bodies: bool,
+    /// Scripted MCP servers that are reached at the same address.
+    pub(crate) mcp: Option<Arc<HttpServers>>,
 }
 
 /// Why a server could not be started.
@@ -70,7 +73,7 @@ pub enum StartError {
     /// A fault does not fit the script.
     #[error("{0}")]
     Fault(String),
-    /// A turn would be sent in a form that the Messages API never sends.
+    /// A turn would be sent in a form that no API ever sends.
     #[error("turn `{turn}` is not what the Messages API sends: {message}")]
     Answer {
         /// The turn that the fault was meant for.
@@ -96,20 +99,39 @@ pub struct MockApi {
     engine: Option<MockServer>,
 }
 
+/// Who answers.
+#[derive(Debug, Clone)]
+enum Behind {
+    Engine(SocketAddr),
+    Relay(Arc<Relay>),
+}
+
 impl MockApi {
+    /// Starts a server that passes every request on to a real API, and writes down what both say.
+    pub(crate) fn relay(
+        upstreams: Upstreams,
+        listener: Option<std::net::TcpListener>,
+    ) -> Result<Self, StartError> {
+        let state = Arc::new(ScriptState::new(Script::new(), Vec::new()));
+        let listener = Listener::open(Options { listener, ..Options::default() }, None)?;
+        let writer = Arc::new(JournalWriter::new(state, None, true));
+        let behind = Behind::Relay(Arc::new(Relay::new(upstreams)));
+        Ok(Self::accepting(listener, None, writer, behind, None))
+    }
+
     /// Starts a server of its own for one case.
     pub async fn start(mut script: Script, options: Options) -> Result<Self, StartError> {
         if let Some(seed) = options.seed {
             script.seed = seed;
         }
-        check_answers(&script)?;
-        let faults = faults_of_turns(&script, &options.faults).map_err(StartError::Fault)?;
+        check_answers(&mut script)?;
         let refusal = refusal(&script, &options.faults)?;
         let keeps = options.keep_bodies;
+        let mcp = options.mcp.clone();
+        let state = Arc::new(ScriptState::new(script, options.faults.clone()));
+        check_faults(&state)?;
         let listener = Listener::open(options, refusal)?;
-        let address = listener.address;
 
-        let state = Arc::new(ScriptState::new(script, faults));
         // In a task of its own: wiremock panics when it gets no socket, and that is no reason to fall with it.
         hear_no_known_panics();
         let starting = Arc::clone(&state);
@@ -129,20 +151,33 @@ impl MockApi {
         })?;
 
         let spent_after = refusal.map(|(after_requests, _)| u64::from(after_requests));
-        let writer = Arc::new(JournalWriter::new(state, spent_after, keeps));
+        let writer = Arc::new(JournalWriter::new(state, spent_after, keeps).with_mcp(mcp));
+        let behind = Behind::Engine(*engine.address());
+        Ok(Self::accepting(listener, refusal, writer, behind, Some(engine)))
+    }
+
+    /// Takes clients in from now on.
+    fn accepting(
+        listener: Listener,
+        refusal: Option<Refusal>,
+        writer: Arc<JournalWriter>,
+        behind: Behind,
+        engine: Option<MockServer>,
+    ) -> Self {
+        let address = listener.address;
         let (stop, stopped) = oneshot::channel::<()>();
-        let (taken_in, engine_address) = (Arc::clone(&writer), *engine.address());
+        let taken_in = Arc::clone(&writer);
         let acceptor = tokio::spawn(async move {
             let mut connections = JoinSet::new();
             tokio::select! {
-                () = listener.accept(refusal, taken_in, engine_address, &mut connections) => {}
+                () = listener.accept(refusal, taken_in, behind, &mut connections) => {}
                 // Sent or dropped: either way it is over.
                 _ = stopped => {}
             }
             // Waits for tasks in the middle of a step: what has been sent in full is then complete in the journal.
             connections.shutdown().await;
         });
-        Ok(MockApi { address, writer, stop: Some(stop), acceptor: Some(acceptor), engine: Some(engine) })
+        MockApi { address, writer, stop: Some(stop), acceptor: Some(acceptor), engine }
     }
 
     /// The loopback address that it listens on.
@@ -204,8 +239,7 @@ impl MockApi {
 
     /// A pipe that gets a byte for each of the first `most` requests for an answer, and then its end.
     pub fn tell_of_requests(&self, most: u64) -> io::Result<OwnedFd> {
-        let (hear, say) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
-        let mut say = std::fs::File::from(say);
+        let (hear, mut say) = io::pipe()?;
         let mut changes = self.writer.changes();
         // Held weakly: the journal ends with the server, and with it this task.
         let writer = Arc::downgrade(&self.writer);
@@ -223,7 +257,7 @@ impl MockApi {
                 }
             }
         });
-        Ok(hear)
+        Ok(hear.into())
     }
 
     /// Whether mocks of the user's own are mounted, which may expect something.
@@ -331,16 +365,35 @@ fn unmet(message: &str) -> Vec<String> {
         .collect()
 }
 
-/// A turn in a form that the API never has would make our bug look like the target's.
-fn check_answers(script: &Script) -> Result<(), StartError> {
-    for (index, turn) in script.turns.iter().enumerate() {
-        let seed = AnswerSeed { seed: script.seed, entry: index as u64, earlier: 0 };
+/// A turn in a form that no API ever has would make our bug look like the target's. One that only some APIs can say is
+/// looked at again when it is asked for.
+fn check_answers(script: &mut Script) -> Result<(), StartError> {
+    let seed = script.seed;
+    let [first, others @ ..] = &dialect::ALL;
+    for (index, turn) in script.turns.iter_mut().enumerate() {
+        let seed = AnswerSeed { seed, entry: index as u64, earlier: 0 };
         let answer = Answer::of_turn(turn, "claude", seed);
-        check_body(BodyKind::Message, &answer.message())
-            .and_then(|()| check_events(&answer.events()))
-            .map_err(|message| StartError::Answer { turn: turn.name.clone(), line: turn.line, message })?;
+        let checked = first.check_answer(&answer);
+        turn.is_checked = checked.is_ok();
+        if let Err(message) = checked
+            && others.iter().all(|other| other.check_answer(&answer).is_err())
+        {
+            return Err(StartError::Answer { turn: turn.name.clone(), line: turn.line, message });
+        }
     }
     Ok(())
+}
+
+/// A fault that no API has a place for would silently be no fault. One that only some have a place for is a mistake in
+/// the answers of the others.
+fn check_faults(state: &ScriptState) -> Result<(), StartError> {
+    let [first, others @ ..] = dialect::ALL;
+    match state.faults(first) {
+        Err(message) if others.into_iter().all(|other| state.faults(other).is_err()) => {
+            Err(StartError::Fault(message.to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// After how many requests nothing listens, and for how many milliseconds if not for ever.
@@ -410,7 +463,7 @@ impl Listener {
         self,
         refusal: Option<Refusal>,
         writer: Arc<JournalWriter>,
-        engine: SocketAddr,
+        behind: Behind,
         connections: &mut JoinSet<()>,
     ) {
         let mut state = self.state;
@@ -424,7 +477,13 @@ impl Listener {
                         tokio::select! {
                             accepted = listener.accept() => match accepted {
                                 Ok((stream, _)) => {
-                                    connections.spawn(serve(stream, Arc::clone(&writer), engine));
+                                    let writer = Arc::clone(&writer);
+                                    match &behind {
+                                        Behind::Engine(engine) => connections.spawn(serve(stream, writer, *engine)),
+                                        Behind::Relay(relay) => {
+                                            connections.spawn(relay::serve(stream, writer, Arc::clone(relay)))
+                                        }
+                                    };
                                 }
                                 // Out of descriptors for the moment: the client waits in the backlog, and so do we.
                                 Err(_) => pause_or_forever(Some(10)).await,

@@ -9,12 +9,12 @@ use super::reply::Reply;
 
 /// The largest body the API takes.
 pub(super) const LARGEST_BODY: usize = 32 * 1024 * 1024;
-const LARGEST_HEAD: usize = 64 * 1024;
-const MOST_HEADERS: usize = 128;
+pub(super) const LARGEST_HEAD: usize = 64 * 1024;
+pub(super) const MOST_HEADERS: usize = 128;
 
 /// Why no request or reply could be read.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum WireError {
+pub(in crate::harness) enum WireError {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("the bytes are no HTTP/1 message: {0}")]
@@ -27,24 +27,24 @@ pub(super) enum WireError {
 
 /// A request as it came.
 #[derive(Debug)]
-pub(super) struct RawRequest {
-    pub(super) method: String,
-    pub(super) target: String,
+pub(in crate::harness) struct RawRequest {
+    pub(in crate::harness) method: String,
+    pub(in crate::harness) target: String,
     /// Names in lower case.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Vec<u8>,
-    pub(super) keep_alive: bool,
+    pub(in crate::harness) headers: Vec<(String, String)>,
+    pub(in crate::harness) body: Vec<u8>,
+    pub(in crate::harness) keep_alive: bool,
 }
 
 /// A socket and the bytes that were read ahead of what was asked for.
 #[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) stream: TcpStream,
+pub(in crate::harness) struct Connection {
+    pub(in crate::harness) stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(in crate::harness) fn new(stream: TcpStream) -> Self {
         Connection { stream, buffer: Vec::with_capacity(4096) }
     }
 
@@ -55,7 +55,7 @@ impl Connection {
     }
 
     /// The next request; none when the client has left between two.
-    pub(super) async fn read_request(&mut self) -> Result<Option<RawRequest>, WireError> {
+    pub(in crate::harness) async fn read_request(&mut self) -> Result<Option<RawRequest>, WireError> {
         let (method, target, version, headers) = loop {
             if !self.buffer.is_empty()
                 && let Some((used, head)) = parse_request_head(&self.buffer)?

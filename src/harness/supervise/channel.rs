@@ -8,19 +8,21 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::FdFlags;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, SendAncillaryBuffer, SendAncillaryMessage, recvmsg, sendmsg,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::harness::platform;
 
 /// Longer lines are not ours.
 const MOST_BYTES: usize = 64 << 20;
 
 /// One end of the conversation.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(in crate::harness) struct Channel {
     stream: UnixStream,
     unread: Vec<u8>,
     descriptors: VecDeque<OwnedFd>,
@@ -28,17 +30,21 @@ pub(super) struct Channel {
 }
 
 impl Channel {
-    pub(super) fn new(stream: UnixStream) -> Self {
+    pub(in crate::harness) fn new(stream: UnixStream) -> Self {
         Self { stream, unread: Vec::new(), descriptors: VecDeque::new(), ended: false }
     }
 
     /// The two ends of a new conversation.
-    pub(super) fn pair() -> io::Result<(UnixStream, UnixStream)> {
+    pub(in crate::harness) fn pair() -> io::Result<(UnixStream, UnixStream)> {
         UnixStream::pair()
     }
 
     /// Says something; up to four descriptors go along with the first byte.
-    pub(super) fn send(&self, message: &impl Serialize, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(in crate::harness) fn send(
+        &self,
+        message: &impl Serialize,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
         let mut line = serde_json::to_vec(message)?;
         line.push(b'\n');
         let mut rest = line.as_slice();
@@ -49,8 +55,7 @@ impl Channel {
             if first && !descriptors.is_empty() {
                 ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
             }
-            let sent = match sendmsg(&self.stream, &[IoSlice::new(rest)], &mut ancillary, SendFlags::NOSIGNAL)
-            {
+            let sent = match sendmsg(&self.stream, &[IoSlice::new(rest)], &mut ancillary, platform::SEND) {
                 Err(rustix::io::Errno::INTR) => continue,
                 result => result?,
             };
@@ -61,12 +66,12 @@ impl Channel {
     }
 
     /// Waits for the next message; none when the other end is gone.
-    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub(in crate::harness) fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         self.receive_until(None)
     }
 
     /// The same, and no longer than until then.
-    pub(super) fn receive_until<T: DeserializeOwned>(
+    pub(in crate::harness) fn receive_until<T: DeserializeOwned>(
         &mut self,
         limit: Option<Instant>,
     ) -> io::Result<Option<T>> {
@@ -92,7 +97,7 @@ impl Channel {
     }
 
     /// A whole message that has been read already.
-    pub(super) fn next_read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub(in crate::harness) fn next_read<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let Some(end) = memchr::memchr(b'\n', &self.unread) else { return Ok(None) };
         let message = serde_json::from_slice(&self.unread[..end])?;
         self.unread.drain(..=end);
@@ -100,7 +105,7 @@ impl Channel {
     }
 
     /// Reads what is there; waits if there is nothing.
-    pub(super) fn read(&mut self) -> io::Result<()> {
+    pub(in crate::harness) fn read(&mut self) -> io::Result<()> {
         let mut bytes = vec![0; 64 << 10];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -108,7 +113,7 @@ impl Channel {
             &self.stream,
             &mut [IoSliceMut::new(&mut bytes)],
             &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
+            platform::RECEIVE,
         ) {
             Err(rustix::io::Errno::INTR) => return Ok(()),
             // The other end died in the middle of something.
@@ -120,7 +125,11 @@ impl Channel {
         };
         for message in ancillary.drain() {
             if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                self.descriptors.extend(descriptors);
+                for descriptor in descriptors {
+                    // Where the call above does not do that.
+                    rustix::io::fcntl_setfd(&descriptor, FdFlags::CLOEXEC)?;
+                    self.descriptors.push_back(descriptor);
+                }
             }
         }
         if received.bytes == 0 {
@@ -134,17 +143,17 @@ impl Channel {
     }
 
     /// The next descriptor that came along.
-    pub(super) fn descriptor(&mut self) -> Option<OwnedFd> {
+    pub(in crate::harness) fn descriptor(&mut self) -> Option<OwnedFd> {
         self.descriptors.pop_front()
     }
 
-    pub(super) fn close(&self) {
+    pub(in crate::harness) fn close(&self) {
         // Nobody is left to hang up on when it fails.
         _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
     /// Whether the other end is gone.
-    pub(super) fn has_ended(&self) -> bool {
+    pub(in crate::harness) fn has_ended(&self) -> bool {
         self.ended
     }
 }

@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::channel::Channel;
-use super::descendants;
 use super::isolation::Isolation;
 use super::message::{Order, Report, Start};
-use super::namespaces::View;
 use super::serve::serve_on_thread;
+use super::view::View;
+use crate::harness::platform;
 
 /// How long a supervisor may take to get ready.
 const MOST_TO_PREPARE: Duration = Duration::from_secs(30);
@@ -58,9 +58,7 @@ impl Containment {
     #[cfg(feature = "cli")]
     pub(crate) fn this_is_clawgate() {
         IS_CLAWGATE.store(true, Ordering::Relaxed);
-        descendants::adopt();
-        // A target of the same user could read the environment of this process otherwise, where the keys are.
-        _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+        platform::this_is_clawgate();
     }
 }
 
@@ -117,6 +115,8 @@ impl From<io::Error> for SuperviseError {
 pub(crate) struct Supervisor {
     process: Option<Child>,
     channel: Channel,
+    /// The target of the case, as the supervisor sees it.
+    target: Option<Pid>,
 }
 
 impl Supervisor {
@@ -133,9 +133,9 @@ impl Supervisor {
             }
         };
         if let Some(process) = &process {
-            descendants::remember_supervisor(Pid::from_child(process));
+            platform::remember_supervisor(Pid::from_child(process));
         }
-        Ok(Self { process, channel: Channel::new(near) })
+        Ok(Self { process, channel: Channel::new(near), target: None })
     }
 
     fn spawn(binary: &Path, view: View, socket: OwnedFd) -> Result<Child, SuperviseError> {
@@ -195,13 +195,14 @@ impl Supervisor {
 
     /// Whether somebody has stopped it.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| descendants::is_stopped(Pid::from_child(process)))
+        self.process.as_ref().is_some_and(|process| platform::is_stopped(Pid::from_child(process)))
     }
 
     /// Does without a supervisor that was killed or stopped, and ends what it held.
     pub(crate) fn give_up(self, room: &Path) {
+        let target = self.target;
         drop(self);
-        descendants::end_strays(room);
+        platform::end_strays(room, target);
     }
 
     /// Reads the reports that have come. None when the supervisor is gone.
@@ -209,6 +210,9 @@ impl Supervisor {
         self.channel.read()?;
         let mut reports = Vec::new();
         while let Some(report) = self.channel.next_read()? {
+            if let Report::Started { pid, .. } = report {
+                self.target = Pid::from_raw(pid.cast_signed());
+            }
             reports.push(report);
         }
         Ok(if reports.is_empty() && self.channel.has_ended() { None } else { Some(reports) })
@@ -233,7 +237,7 @@ impl Drop for Supervisor {
             // What it held is found by the room.
             _ = process.kill();
         }
-        let ends = pidfd_open(pid, PidfdFlags::empty());
+        let ends = platform::ending(pid);
         let limit = Timespec::try_from(MOST_TO_LEAVE).ok();
         let is_over = ends.is_ok_and(|ends| {
             poll(&mut [PollFd::new(&ends, PollFlags::IN)], limit.as_ref()).is_ok_and(|count| count > 0)
@@ -243,6 +247,6 @@ impl Drop for Supervisor {
             _ = process.kill();
         }
         _ = process.wait();
-        descendants::forget_supervisor(pid);
+        platform::forget_supervisor(pid);
     }
 }

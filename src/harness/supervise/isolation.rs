@@ -43,7 +43,7 @@ pub(crate) fn not_isolated_from(missing: &str) -> String {
 
 impl Isolation {
     /// Nothing but what holds the processes.
-    pub(super) fn none(processes: &str, reason: impl Into<String>) -> Self {
+    pub(in crate::harness) fn none(processes: &str, reason: impl Into<String>) -> Self {
         let reason = Some(reason.into());
         Self {
             network: "none".into(),
@@ -55,18 +55,6 @@ impl Isolation {
         }
     }
 
-    /// A network of its own.
-    pub(super) fn with_network(processes: &str) -> Self {
-        Self {
-            network: "namespace".into(),
-            reason: None,
-            files: "none".into(),
-            files_reason: None,
-            processes: processes.into(),
-            processes_reason: None,
-        }
-    }
-
     /// Whether the target saw nothing but the mock.
     pub(crate) fn has_network(&self) -> bool {
         self.network == "namespace"
@@ -75,6 +63,13 @@ impl Isolation {
     /// Whether the room is a file system of its own, which the harness reaches by a descriptor.
     pub(crate) fn has_files(&self) -> bool {
         self.files == "overlay"
+    }
+
+    /// Which files the target was not kept apart from, for people.
+    pub(crate) fn files_missing(&self) -> Option<String> {
+        let is_whole = self.has_files() && self.files_reason.is_none();
+        let reason = self.files_reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+        (!is_whole).then(|| format!("files{reason}"))
     }
 
     /// What does not hold, for people; nothing when the target was kept apart in every way.

@@ -60,8 +60,13 @@ pub(crate) enum Report {
     Ready(Isolation),
     /// There can be no namespace of processes, and this supervisor is of no use; why.
     NoProcesses(String),
-    /// The target runs, since this many nanoseconds of the machine's monotonic clock.
-    Started(u64),
+    /// The target runs.
+    Started {
+        /// Since this many nanoseconds of the machine's monotonic clock.
+        since: u64,
+        /// Its number, and its group's, as its supervisor sees it.
+        pid: u32,
+    },
     /// The target could not be started.
     NotStarted {
         kind: String,

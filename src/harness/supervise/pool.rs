@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::client::{Containment, Place, SuperviseError, Supervisor};
-use super::namespaces::{Network, View};
-use super::network::{Demands, NetworkMode};
+use super::demands::{Demands, NetworkMode};
+use super::view::{Network, View};
 
 /// The supervisors that nobody uses at the moment.
 #[derive(Debug)]
@@ -47,6 +47,9 @@ impl Pool {
         let isolation = &prepared.place.isolation;
         if demands.network == NetworkMode::Require && !demands.real_api && !isolation.has_network() {
             return Err(SuperviseError::NoNetwork(isolation.reason.clone().unwrap_or_default()));
+        }
+        if let Some(missing) = isolation.files_missing().filter(|_| demands.files) {
+            return Err(SuperviseError::NotIsolated(missing));
         }
         match isolation.missing() {
             Some(missing) if demands.isolation => Err(SuperviseError::NotIsolated(missing)),

@@ -2,122 +2,70 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::AsFd as _;
+use std::ops::ControlFlow;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Signal, getpid, kill_process, kill_process_group, pidfd_open,
-};
+use rustix::io::FdFlags;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::channel::Channel;
-use super::descendants;
-use super::isolation::Isolation;
-use super::message::{Ended, Order, Report, Start, monotonic_ns};
-use super::namespaces::{self, Network, View};
-use super::network;
-use super::outside::Outside;
-use super::protect::{self, Before};
+use super::client::Place;
+use super::message::{Order, Report, Start, monotonic_ns};
 use super::spawn::{Stdios, spawn};
-use crate::harness::remove;
+use super::view::View;
+use crate::harness::platform::{self, Surroundings};
 use crate::recording::SpawnError;
-
-/// How long a killed process may take to disappear.
-const MOST_TO_DIE: Duration = Duration::from_secs(2);
-/// How often it is looked whether what was left is gone.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// How often memory is looked at where it has a limit.
 const WEIGH: Duration = Duration::from_millis(10);
 
-/// Which processes are ours to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Everything below this process, of which it is the subreaper.
-    Descendants,
-    /// The target's process group.
-    Group,
-}
-
 /// Runs this process as a supervisor; standard input is the socket, the word what it makes first.
+#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only clawgate itself is a supervisor"))]
 pub(crate) fn main(word: Option<&OsStr>) -> ExitCode {
-    let view = View::named(word);
-    if matches!(view, View::First(_))
-        && let Err(code) = namespaces::begin_as_first()
-    {
-        return code;
-    }
+    keep_descriptors_to_oneself();
     let served = || -> io::Result<ExitCode> {
         let channel = Channel::new(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?));
-        if let View::Processes(network) = view {
-            return match namespaces::enter_processes(super::COMMAND, network) {
-                Ok(code) => Ok(code),
-                Err(reason) => channel.send(&Report::NoProcesses(reason), &[]).map(|()| ExitCode::FAILURE),
-            };
+        match Surroundings::begin(View::named(word), &channel)? {
+            ControlFlow::Break(code) => Ok(code),
+            ControlFlow::Continue(surroundings) => {
+                Server { channel, surroundings }.serve()?;
+                Ok(ExitCode::SUCCESS)
+            }
         }
-        rustix::process::set_child_subreaper(Some(getpid()))?;
-        Server::new(channel, Reach::Descendants, Surroundings::make(view)).serve()?;
-        Ok(ExitCode::SUCCESS)
     };
     // Whoever could be told is at the other end of the socket, and notices.
     served().unwrap_or(ExitCode::FAILURE)
 }
 
+/// What whoever started clawgate has left open is not for the target: a shell's pipe, a build's tokens, a file of keys.
+#[expect(unsafe_code, reason = "nobody in this process owns what it was started with")]
+fn keep_descriptors_to_oneself() {
+    let listed = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
+    let numbers: Vec<i32> = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // SAFETY: nothing else runs in this process yet. The list itself was one of them, is closed, and is refused.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+    }
+}
+
 /// Serves on a thread of the harness.
 pub(super) fn serve_on_thread(socket: UnixStream) -> io::Result<()> {
-    let shared = Surroundings::Shared(Isolation::none("group", "needs the supervisor process"));
-    Server::new(Channel::new(socket), Reach::Group, shared).serve()
-}
-
-/// What a supervisor has made before its first case.
-enum Surroundings {
-    /// The target shares what the harness has.
-    Shared(Isolation),
-    /// A view of the file system of its own, and that network; how processes are held, what the file system was, and which
-    /// places can be written all the same. An error says why files are not kept apart.
-    Own { network: Network, processes: &'static str, files: io::Result<(Before, Vec<String>)> },
-}
-
-impl Surroundings {
-    fn make(view: View) -> Self {
-        let own = match view {
-            View::Shared | View::Processes(_) => {
-                network::give_up_override();
-                return Self::Shared(Isolation::none("subreaper", "switched off"));
-            }
-            View::Files(network) => namespaces::enter_files(network).map(|()| (network, "subreaper")),
-            View::First(network) => Ok((network, "namespace")),
-        };
-        match own {
-            Ok((network, processes)) => Self::Own { network, processes, files: protect::protect(network) },
-            Err(error) => {
-                network::give_up_override();
-                let reason = format!("the kernel does not allow it: {error}");
-                Self::Shared(Isolation::none("subreaper", reason))
-            }
-        }
-    }
+    Server { channel: Channel::new(socket), surroundings: Surroundings::of_thread() }.serve()
 }
 
 struct Server {
     channel: Channel,
-    reach: Reach,
     surroundings: Surroundings,
-    outside: Option<Outside>,
-    /// The room of the case.
-    room: PathBuf,
 }
 
 impl Server {
-    fn new(channel: Channel, reach: Reach, surroundings: Surroundings) -> Self {
-        Self { channel, reach, surroundings, outside: None, room: PathBuf::new() }
-    }
-
     /// One case after the other, until the harness hangs up.
     fn serve(&mut self) -> io::Result<()> {
         while let Some(order) = self.channel.receive()? {
@@ -129,18 +77,8 @@ impl Server {
                 Order::Leave => return Ok(()),
             }
         }
-        self.remove_room();
+        self.surroundings.remove_room();
         Ok(())
-    }
-
-    /// The harness died without a word: nobody else is left to remove the room.
-    fn remove_room(&mut self) {
-        self.outside = None;
-        match &self.surroundings {
-            Surroundings::Own { files: Ok((before, _)), .. } => before.remove_folder(&self.room),
-            _ if self.reach == Reach::Descendants => remove::tree(&self.room),
-            _ => {}
-        }
     }
 
     /// From the start of the target until nothing of it is left.
@@ -162,15 +100,7 @@ impl Server {
 
     /// Starts something of the target.
     fn spawn(&self, start: &Start, stdios: Stdios) -> Result<Child, SpawnError> {
-        let is_seen =
-            self.reach == Reach::Descendants && matches!(self.surroundings, Surroundings::Shared(_));
-        let be = |how| is_seen.then(|| rustix::process::set_dumpable_behavior(how).ok());
-        // What is not dumpable may not say how gladly it is ended when memory runs out.
-        be(DumpableBehavior::Dumpable);
-        let started = spawn(start, stdios);
-        // A target of the same user that sees this process could take its socket, and answer in its place.
-        be(DumpableBehavior::NotDumpable);
-        started
+        self.surroundings.start(|| spawn(start, stdios))
     }
 
     /// Runs what has to be run before; the error when it does not end well.
@@ -188,59 +118,23 @@ impl Server {
     }
 
     fn prepare(&mut self, room: PathBuf, most_bytes: u64) -> io::Result<()> {
-        // What covered the places for the case before goes first.
-        self.outside = None;
-        if matches!(self.surroundings, Surroundings::Own { .. }) {
-            protect::close(&self.room);
-        }
-        self.room = room;
-        let (network, processes, files) = match &self.surroundings {
-            Surroundings::Shared(isolation) => {
-                return self.channel.send(&Report::Ready(isolation.clone()), &[]);
-            }
-            Surroundings::Own { network, processes, files } => (*network, *processes, files),
-        };
-        let listener = (network == Network::Own).then(network::listen).transpose()?;
-        let mut isolation = Isolation::with_network(processes);
-        if network == Network::Shared {
-            isolation.network = "none".into();
-            isolation.reason = Some("the real API is outside of the machine".into());
-        }
-        let covered = match files {
-            Ok((_, writable)) => Outside::cover(&self.room, most_bytes).map(|covered| (covered, writable)),
-            Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
-        };
-        let inside = match covered {
-            Ok(((outside, inside), writable)) => {
-                isolation.files = "overlay".into();
-                isolation.files_reason =
-                    (!writable.is_empty()).then(|| format!("these stay writable: {}", writable.join(", ")));
-                self.outside = Some(outside);
-                Some(inside)
-            }
-            Err(error) => {
-                isolation.files_reason = Some(format!("the kernel does not allow it: {error}"));
-                // Everything else stays read-only.
-                if files.is_ok() {
-                    protect::open(&self.room)?;
-                }
-                None
-            }
-        };
+        let Place { isolation, listener, room: inside } = self.surroundings.prepare(room, most_bytes)?;
         let along = listener.iter().map(|listener| listener.as_fd());
         let along: Vec<_> = along.chain(inside.iter().map(|inside| inside.as_fd())).collect();
         self.channel.send(&Report::Ready(isolation), &along)
     }
 
     fn watch(&mut self, mut child: Child, start: &Start, since: u64) -> io::Result<()> {
-        self.tell(&Report::Started(since));
+        self.tell(&Report::Started { since, pid: child.id() });
         let status = self.wait(&mut child, start)?;
         self.tell(&Report::Exited {
             code: status.code(),
             signal: status.signal(),
             core_dumped: status.core_dumped(),
         });
-        let ended = self.sweep(Pid::from_child(&child), start);
+        let grace = if self.channel.has_ended() { 0 } else { start.leftover_grace_ms };
+        let grace = Duration::from_millis(grace);
+        let ended = self.surroundings.sweep(Pid::from_child(&child), grace, start.api_port);
         self.tell(&Report::Over(ended));
         Ok(())
     }
@@ -248,7 +142,7 @@ impl Server {
     /// Waits for a child to exit, and obeys meanwhile.
     fn wait(&mut self, child: &mut Child, start: &Start) -> io::Result<ExitStatus> {
         let pid = Pid::from_child(child);
-        let exits = pidfd_open(pid, PidfdFlags::empty())?;
+        let exits = platform::ending(pid)?;
         let mut kill_at: Option<Instant> = None;
         let mut is_over = false;
         loop {
@@ -270,11 +164,11 @@ impl Server {
                 break;
             }
             if let Some(most) = start.memory_bytes.filter(|_| !is_over)
-                && descendants::memory(&descendants::living()) > most
+                && Surroundings::memory_used() > most
             {
                 is_over = true;
                 self.tell(&Report::OverMemory);
-                self.kill_all(pid);
+                self.surroundings.kill_all(pid);
             }
             if kill_at.is_some_and(|at| at <= Instant::now()) {
                 // What it started is looked at once it is gone, whichever signal it took.
@@ -301,13 +195,13 @@ impl Server {
                     _ = kill_process_group(target, Signal::TERM);
                     *kill_at = Some(Instant::now() + Duration::from_millis(start.term_grace_ms));
                 }
-                Order::Kill => self.kill_all(target),
+                Order::Kill => self.surroundings.kill_all(target),
                 Order::Prepare { .. } | Order::Start(_) | Order::Leave => {}
             }
         }
         if self.channel.has_ended() {
             // The harness died: nothing of its making may go on.
-            self.kill_all(target);
+            self.surroundings.kill_all(target);
         }
         Ok(())
     }
@@ -315,56 +209,5 @@ impl Server {
     /// Tells the harness; one that is gone needs to know nothing.
     fn tell(&self, report: &Report) {
         _ = self.channel.send(report, &[]);
-    }
-
-    fn kill_all(&self, target: Pid) {
-        _ = kill_process_group(target, Signal::KILL);
-        if self.reach == Reach::Descendants {
-            self.kill_rest();
-        }
-    }
-
-    /// Kills everything that is held here.
-    fn kill_rest(&self) {
-        let is_first = matches!(self.surroundings, Surroundings::Own { processes: "namespace", .. });
-        if is_first && getpid().is_init() {
-            // All at once, which nobody outruns: for the first process these are all processes but itself.
-            _ = kill_process_group(Pid::INIT, Signal::KILL);
-        } else {
-            descendants::kill(&descendants::living());
-        }
-    }
-
-    /// Ends what outlived the target, and says what it was.
-    fn sweep(&self, target: Pid, start: &Start) -> Ended {
-        let mut ended = Ended::default();
-        if self.reach == Reach::Group {
-            _ = kill_process_group(target, Signal::KILL);
-            return ended;
-        }
-        let grace = Duration::from_millis(if self.channel.has_ended() { 0 } else { start.leftover_grace_ms });
-        let patience = Instant::now() + grace;
-        while descendants::reap() && !descendants::living().is_empty() && Instant::now() < patience {
-            std::thread::sleep(LOOK);
-        }
-        ended.leftovers = descendants::living().into_iter().map(descendants::describe).collect();
-        // A socket lives as long as somebody holds it, and the kernel's list of them takes long to read.
-        let has_network = matches!(self.surroundings, Surroundings::Own { network: Network::Own, .. });
-        if has_network && !ended.leftovers.is_empty() {
-            ended.listening = network::listening(start.api_port);
-        }
-        let limit = Instant::now() + MOST_TO_DIE;
-        // What is killed may have started something in its last moment, so it is looked again until nothing is left.
-        while descendants::reap() {
-            self.kill_rest();
-            if Instant::now() > limit {
-                ended.survivors = true;
-                break;
-            }
-            std::thread::sleep(LOOK / 4);
-        }
-        // Only now is nobody left who could write.
-        ended.outside = self.outside.as_ref().map(Outside::written);
-        ended
     }
 }

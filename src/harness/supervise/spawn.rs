@@ -12,9 +12,6 @@ use rustix::process::{Resource, Rlimit};
 use super::message::Start;
 use crate::recording::SpawnError;
 
-/// How gladly the kernel ends this process when memory runs out.
-const OOM_SCORE: &str = "/proc/self/oom_score_adj";
-
 /// The three standard streams of the target.
 #[derive(Debug)]
 pub(super) struct Stdios {
@@ -49,13 +46,7 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
     if let Some(most) = start.descriptors {
         limit_descriptors(&mut command, most);
     }
-    // A machine that runs out of memory ends the target first: it inherits what stands here while it is started.
-    let own = fs::read_to_string(OOM_SCORE).ok().filter(|_| fs::write(OOM_SCORE, "1000").is_ok());
-    let started = command.spawn();
-    if let Some(own) = own {
-        _ = fs::write(OOM_SCORE, own.trim_end());
-    }
-    started.map_err(|error| explain(start, &error))
+    command.spawn().map_err(|error| explain(start, &error))
 }
 
 /// Lets the target have few files open. It could raise a limit that is only advised, as many runtimes do by themselves.

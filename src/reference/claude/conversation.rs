@@ -1,16 +1,19 @@
 //! The conversation with the model: asks, runs tools, asks again.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::super::answer::{Answer, Usage, text};
-use super::super::api::{Failure, StreamPart};
+use super::super::api::{BROKEN_OFF, Failure, StreamPart};
 use super::background::Task;
-use super::ending::{End, cost};
+use super::ending::{End, INTERRUPTED, cost};
 use super::error_text::{describe, retry_word};
+use super::host::Decision;
 use super::lies;
 use super::output::Parent;
+use super::permissions;
 use super::session::Session;
 use super::tools::{self, Outcome};
 use super::user_text;
@@ -26,6 +29,7 @@ impl Session<'_> {
         loop {
             let answer = match self.ask_patiently(None, &[]) {
                 Ok(answer) => answer,
+                Err(failure) if failure.kind == BROKEN_OFF => return self.interrupted(),
                 Err(failure) => return End::Failed(failure),
             };
             // An answer that breaks a limit is paid for, but not counted as one that was worked on.
@@ -66,6 +70,9 @@ impl Session<'_> {
             }
             let results = self.answer_calls(outcomes, None);
             self.messages.push(json!({"role": "user", "content": results}));
+            if self.is_interrupted() {
+                return self.interrupted();
+            }
             if refused_schema >= SCHEMA_ATTEMPTS {
                 self.present = before;
                 let message =
@@ -77,6 +84,12 @@ impl Session<'_> {
                 return End::Limit { subtype: "error_max_turns", message, stop_reason };
             }
         }
+    }
+
+    /// The user wants no more of the answer.
+    fn interrupted(&mut self) -> End {
+        self.messages.push(user_text(INTERRUPTED));
+        End::Interrupted
     }
 
     /// Whether a structured answer has what the schema requires.
@@ -102,8 +115,43 @@ impl Session<'_> {
         results
     }
 
-    /// Runs a tool.
+    /// Runs a tool, if the hooks of the host let it pass.
     fn call(&mut self, id: &str, name: &str, input: &Value, parent: Option<&Parent>) -> Outcome {
+        let consulted = self
+            .with_host(|host, flags, output| host.consult("PreToolUse", (id, name, input), flags, output));
+        match consulted {
+            Some(Decision::Deny(reason)) => self.denied((id, name, input), reason),
+            Some(Decision::Allow(input)) => self.run((id, name, &input), parent, true),
+            Some(Decision::Open) | None => self.run((id, name, input), parent, false),
+        }
+    }
+
+    /// A call that is not made, with what the model is told.
+    fn denied(&mut self, (id, name, input): (&str, &str, &Value), reason: String) -> Outcome {
+        self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
+        Outcome::error(reason)
+    }
+
+    /// Asks the host whether a call may be made, and makes it.
+    fn ask_and_run(&mut self, call: (&str, &str, &Value), parent: Option<&Parent>) -> Option<Outcome> {
+        if !self.flags.asks {
+            return None;
+        }
+        if self.world.is_wrong("runs-unasked") {
+            let outcome = self.run(call, parent, true);
+            let result = json!({"tool_use_id": call.0, "type": "tool_result", "content": outcome.content, "is_error": outcome.is_error});
+            self.output.tool_result(&result, outcome.extra.clone(), parent);
+        }
+        match self.with_host(|host, flags, output| host.may(call, flags, output))? {
+            Decision::Allow(input) => Some(self.run((call.0, call.1, &input), parent, true)),
+            Decision::Deny(reason) => Some(self.denied(call, reason)),
+            Decision::Open => None,
+        }
+    }
+
+    /// Runs a tool, if it is allowed.
+    fn run(&mut self, call: (&str, &str, &Value), parent: Option<&Parent>, is_granted: bool) -> Outcome {
+        let (id, name, input) = call;
         let background_disabled = self.world.variable("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS");
         if matches!(name, "Agent" | "Task") && parent.is_none() {
             self.delegate(id, input)
@@ -116,17 +164,29 @@ impl Session<'_> {
             let task = Task::start(self.task_count, id, &command, &description, &mut self.output);
             let content = task.receipt();
             self.tasks.push(task);
-            Outcome { content, is_error: false, extra: json!({"stdout": "", "stderr": ""}) }
-        } else if self.flags.offers(name) && !tools::is_allowed(&self.flags, name, input) {
-            self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
-            Outcome::error(format!(
-                "Claude requested permissions to use {name}, but you haven't granted it yet."
-            ))
-        } else if tools::is_forbidden(&self.flags, name, input) {
-            self.denials.push(json!({"tool_name": name, "tool_use_id": id, "tool_input": input}));
-            Outcome::error(
-                "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>",
-            )
+            Outcome { content: content.into(), is_error: false, extra: json!({"stdout": "", "stderr": ""}) }
+        } else if self.flags.offers(name)
+            && permissions::is_forbidden(&self.flags, name, input)
+            && name == "Bash"
+        {
+            let command = text(&input["command"]);
+            self.denied(call, format!("Permission to use Bash with command {command} has been denied."))
+        } else if self.flags.offers(name) && !is_granted && !permissions::is_allowed(&self.flags, name, input)
+        {
+            self.ask_and_run(call, parent).unwrap_or_else(|| {
+                let reason =
+                    format!("Claude requested permissions to use {name}, but you haven't granted it yet.");
+                self.denied(call, reason)
+            })
+        } else if permissions::is_forbidden(&self.flags, name, input) {
+            let reason = "<tool_use_error>File is in a directory that is denied by your permission settings.</tool_use_error>";
+            self.denied(call, reason.into())
+        } else if let Some(outcome) = self.servers.call(id, name, input) {
+            outcome
+        } else if let Some((content, is_error)) =
+            self.with_host(|host, flags, output| host.call(call, flags, output)).flatten()
+        {
+            Outcome { extra: content.clone(), content, is_error }
         } else {
             tools::run(&self.flags, name, input).unwrap_or_else(|| {
                 Outcome::error(format!(
@@ -183,7 +243,7 @@ impl Session<'_> {
         let content = if self.world.is_wrong("report-lost") { "Done.".into() } else { content };
         Outcome {
             extra: json!({"status": "completed", "prompt": prompt, "agentId": task, "content": report}),
-            content,
+            content: content.into(),
             is_error: false,
         }
     }
@@ -225,33 +285,50 @@ impl Session<'_> {
     fn ask(&mut self, agent: Option<(&str, &Parent)>, messages: &[Value]) -> Result<Answer, Failure> {
         let mut messages: Value = if agent.is_some() { messages } else { &self.messages }.into();
         lies::sent(&mut messages, self.world.wrong());
-        let tools: Vec<Value> = ["Agent", "Bash", "Read", "Write"]
+        let mut tools: Vec<Value> = ["Agent", "Bash", "Read", "Write"]
             .into_iter()
             .filter(|name| self.flags.offers(name))
             .map(|name| json!({"name": name, "description": name, "input_schema": {"type": "object"}}))
             .collect();
+        tools.extend(self.servers.tools());
+        for server in self.host.iter().flat_map(|host| &host.servers) {
+            tools.extend(server.tools.iter().map(|tool| {
+                let name = format!("mcp__{}__{}", server.name, text(&tool["name"]));
+                json!({"name": name, "description": tool["description"], "input_schema": tool["inputSchema"]})
+            }));
+        }
         let own = self.flags.system_prompt.as_deref().unwrap_or("You are the reference agent.");
         let system: Vec<Value> = [Some(own), self.flags.more_system_prompt.as_deref()]
             .into_iter()
             .flatten()
+            .filter(|text| !text.is_empty())
             .map(|text| json!({"type": "text", "text": text}))
             .collect();
         let body = json!({
             "model": self.model(), "max_tokens": 32000, "stream": true, "messages": messages, "tools": tools,
             "system": system,
         });
-        let (partial, output) = (self.flags.partial && agent.is_none(), &mut self.output);
+        let partial = self.flags.partial && agent.is_none();
+        let (output, host, flags) = (&mut self.output, &mut self.host, &mut self.flags);
         if partial {
             output.message(json!({"type": "system", "subtype": "status", "status": "requesting"}));
         }
-        self.api.ask(&body, agent.map(|(id, _)| id), &mut |part| match part {
-            StreamPart::Event(event) if partial && event["type"] != "ping" => {
-                output.message(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}));
+        self.api.ask(&body, agent.map(|(id, _)| id), &mut |part| {
+            match part {
+                StreamPart::Event(event) if partial && event["type"] != "ping" => {
+                    output
+                        .message(json!({"type": "stream_event", "event": event, "parent_tool_use_id": null}));
+                }
+                StreamPart::Event(_) => {}
+                // A sub-agent's last words are its tool result; only its work is shown.
+                StreamPart::Block(_, block) if agent.is_some() && block["type"] == "text" => {}
+                StreamPart::Block(answer, block) => {
+                    output.block(answer, block, agent.map(|(_, parent)| parent));
+                }
             }
-            StreamPart::Event(_) => {}
-            // A sub-agent's last words are its tool result; only its work is shown.
-            StreamPart::Block(_, block) if agent.is_some() && block["type"] == "text" => {}
-            StreamPart::Block(answer, block) => output.block(answer, block, agent.map(|(_, parent)| parent)),
+            let Some(host) = host else { return ControlFlow::Continue(()) };
+            host.hear(flags, output);
+            if host.is_interrupted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
     }
 }

@@ -8,12 +8,24 @@ use super::super::answer::Usage;
 use super::super::api::Failure;
 use super::error_text::describe;
 use super::session::Session;
+use super::user_text;
+use crate::time;
 
 /// How the answer to a prompt ended.
 pub(super) enum End {
-    Answered { text: String, stop_reason: Option<String>, structured: Option<Value> },
+    Answered {
+        text: String,
+        stop_reason: Option<String>,
+        structured: Option<Value>,
+    },
     Failed(Failure),
-    Limit { subtype: &'static str, message: String, stop_reason: Option<String> },
+    /// The user wanted no more of it.
+    Interrupted,
+    Limit {
+        subtype: &'static str,
+        message: String,
+        stop_reason: Option<String>,
+    },
 }
 
 impl End {
@@ -27,6 +39,13 @@ impl Session<'_> {
     /// Prints the result; the exit code.
     pub(super) fn end(&mut self, started: Instant, turns: u64, end: End) -> u8 {
         let duration = whole_millis(started);
+        if matches!(end, End::Interrupted) {
+            let mut result = interrupted(turns + 1, started);
+            result["permission_denials"] = self.denials.clone().into();
+            self.output.message(interruption());
+            self.output.result(result);
+            return 1;
+        }
         let mut result = json!({
             "type": "result", "subtype": "success", "is_error": false, "duration_ms": duration,
             "duration_api_ms": duration, "num_turns": turns, "stop_reason": null, "total_cost_usd": cost(self.total),
@@ -67,6 +86,8 @@ impl Session<'_> {
                 result["terminal_reason"] = "completed".into();
                 u8::from(!is_masked)
             }
+            // Told above.
+            End::Interrupted => 1,
             End::Limit { subtype, message, stop_reason } => {
                 result["subtype"] = subtype.into();
                 result["is_error"] = true.into();
@@ -81,6 +102,10 @@ impl Session<'_> {
         self.output.result(result);
         if self.world.is_wrong("talks-after-result") {
             self.output.synthetic("One more thing.");
+        }
+        if self.world.is_wrong("asks-after-result") {
+            let call = json!({"subtype": "can_use_tool", "tool_name": "Bash", "tool_use_id": "toolu_late", "input": {"command": "true"}});
+            self.output.control(&json!({"type": "control_request", "request_id": "late", "request": call}));
         }
         code
     }
@@ -98,6 +123,28 @@ pub(super) fn broken_off(turns: u64) -> Value {
         "is_error": true, "num_turns": turns, "stop_reason": null, "total_cost_usd": 0,
         "usage": usage_json(Usage::default()), "modelUsage": {}, "permission_denials": [],
     })
+}
+
+/// What the model is told when the user interrupts.
+pub(super) const INTERRUPTED: &str = "[Request interrupted by user]";
+
+/// What is printed where the user interrupts.
+pub(super) fn interruption() -> Value {
+    json!({
+        "type": "user", "message": user_text(INTERRUPTED), "parent_tool_use_id": null,
+        "timestamp": time::rfc3339(time::now()),
+    })
+}
+
+/// The result of an answer that the user interrupted.
+pub(super) fn interrupted(turns: u64, started: Instant) -> Value {
+    let error = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null";
+    let mut result = broken_off(turns);
+    result["duration_ms"] = whole_millis(started).into();
+    result["terminal_reason"] = "aborted_streaming".into();
+    result["fast_mode_state"] = "off".into();
+    result["errors"] = json!([error]);
+    result
 }
 
 /// What it costs: a dollar for a million tokens in, five for as many out.

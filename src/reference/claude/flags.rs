@@ -1,7 +1,10 @@
 //! The command line of the Claude CLI, as far as scenarios use it.
 
+use serde_json::Value;
+
 use super::super::World;
 use super::lies::disobey;
+use crate::text::split_names;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum OutputFormat {
@@ -19,6 +22,12 @@ pub(super) struct Flags {
     pub(super) verbose: bool,
     pub(super) version: bool,
     pub(super) stream_input: bool,
+    /// Whether messages of the user are printed again.
+    pub(super) replays: bool,
+    /// Whether the host is asked for permissions.
+    pub(super) asks: bool,
+    /// Servers of tools inside the host.
+    pub(super) sdk_servers: Vec<String>,
     pub(super) partial: bool,
     pub(super) bypass: bool,
     pub(super) model: Option<String>,
@@ -34,12 +43,13 @@ pub(super) struct Flags {
     pub(super) permission_mode: Option<String>,
     pub(super) system_prompt: Option<String>,
     pub(super) more_system_prompt: Option<String>,
+    pub(super) mcp_configs: Vec<String>,
 }
 
 impl Flags {
     pub(super) fn parse(world: &World) -> Result<Self, String> {
         let mut flags = Self::default();
-        let mut words = world.args.iter();
+        let mut words = world.args.iter().peekable();
         let mut only_prompt = false;
         while let Some(word) = words.next() {
             if only_prompt || !word.starts_with('-') || word == "-" {
@@ -60,6 +70,8 @@ impl Flags {
                 "-p"
                 | "--print"
                 | "--strict-mcp-config"
+                | "--debug-to-stderr"
+                | "--allow-dangerously-skip-permissions"
                 | "--no-session-persistence"
                 | "--include-hook-events" => {}
                 "--" => only_prompt = true,
@@ -79,6 +91,8 @@ impl Flags {
                         }
                     }
                 }
+                "--replay-user-messages" => flags.replays = true,
+                "--permission-prompt-tool" => flags.asks = value()? == "stdio",
                 "--input-format" => flags.stream_input = value()? == "stream-json",
                 "--model" => flags.model = Some(value()?),
                 "--session-id" => flags.session_id = Some(value()?),
@@ -91,9 +105,26 @@ impl Flags {
                 "--permission-mode" => flags.permission_mode = Some(value()?),
                 "--allowedTools" | "--allowed-tools" => flags.allowed.extend(list(&value()?)),
                 "--disallowedTools" | "--disallowed-tools" => flags.disallowed.extend(list(&value()?)),
+                "--mcp-config" => {
+                    flags.mcp_configs.push(value()?);
+                    while let Some(word) = words.next_if(|word| !word.starts_with('-')) {
+                        flags.mcp_configs.push(word.clone());
+                    }
+                    let of_host = flags.mcp_configs.iter().flat_map(|config| sdk_servers(config));
+                    flags.sdk_servers = of_host.collect();
+                }
                 "--system-prompt" => flags.system_prompt = Some(value()?),
                 "--append-system-prompt" => flags.more_system_prompt = Some(value()?),
-                "--settings" | "--setting-sources" | "--tools" => drop(value()?),
+                "--settings"
+                | "--setting-sources"
+                | "--tools"
+                | "--fallback-model"
+                | "--effort"
+                | "--thinking"
+                | "--max-thinking-tokens"
+                | "--add-dir"
+                | "--betas"
+                | "--permission-prompts" => drop(value()?),
                 other => return Err(format!("unknown option '{other}'")),
             }
         }
@@ -107,8 +138,20 @@ impl Flags {
     }
 }
 
+/// The servers of a configuration, a text or a file, that are inside the host.
+fn sdk_servers(config: &str) -> Vec<String> {
+    let text = if config.trim_start().starts_with('{') {
+        config.to_owned()
+    } else {
+        std::fs::read_to_string(config).unwrap_or_default()
+    };
+    let config: Value = serde_json::from_str(&text).unwrap_or_default();
+    let servers = config["mcpServers"].as_object().into_iter().flatten();
+    servers.filter(|(_, server)| server["type"] == "sdk").map(|(name, _)| name.clone()).collect()
+}
+
 fn list(text: &str) -> Vec<String> {
-    text.split([',', ' ']).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    split_names(text)
 }
 
 #[cfg(test)]

@@ -6,14 +6,18 @@ mod ending;
 mod error_text;
 mod flags;
 mod hooks;
+mod host;
 mod interrupt;
 mod lies;
+mod mcp;
 mod output;
+mod permissions;
 mod session;
 mod skills;
 mod tools;
 
 use flags::{Flags, OutputFormat};
+use mcp::Servers;
 use output::Output;
 use serde_json::{Value, json};
 use session::Session;
@@ -45,30 +49,40 @@ pub(super) fn main(world: &World) -> u8 {
         }
     }
     interrupt::listen(world, &flags);
-    let output = Output::new(world, &flags);
-    let mut session = Session::new(world, flags, output);
-    if let Some(code) = session.fail_to_resume() {
-        return code;
-    }
-    let prompts = match session.prompts() {
-        Ok(prompts) if prompts.is_empty() => {
-            complain(
-                "Error: Input must be provided either through stdin or as a prompt argument when using --print",
-            );
-            return 1;
-        }
-        Ok(prompts) => prompts,
-        Err(message) => {
-            complain(&message);
+    let servers = match Servers::start(world, &flags.mcp_configs) {
+        Ok(servers) => servers,
+        Err(reason) => {
+            complain(&format!("Error: Invalid MCP configuration:\n{reason}"));
             return 1;
         }
     };
-    let mut code = 0;
-    for prompt in prompts {
-        code = session.answer(&prompt);
+    let output = Output::new(world, &flags);
+    let mut session = Session::new(world, flags, output);
+    session.servers = servers;
+    if let Some(code) = session.fail_to_resume() {
+        return code;
     }
-    session.finish();
-    code
+    let answered = if session.flags.stream_input {
+        session.serve()
+    } else {
+        session.prompt().map(|prompt| prompt.map(|prompt| session.answer(&prompt, None)))
+    };
+    match answered {
+        Ok(Some(code)) => {
+            session.finish();
+            code
+        }
+        Ok(None) => {
+            complain(
+                "Error: Input must be provided either through stdin or as a prompt argument when using --print",
+            );
+            1
+        }
+        Err(message) => {
+            complain(&message);
+            1
+        }
+    }
 }
 
 /// A message of the user with this text.

@@ -60,6 +60,13 @@ impl Output {
         }
     }
 
+    /// Prints a message between the program and its host, which has no ids of the session.
+    pub(super) fn control(&mut self, message: &Value) {
+        if self.format == OutputFormat::StreamJson {
+            self.print(message);
+        }
+    }
+
     fn whole_message(&mut self, mut message: Value) {
         let is_init = message["subtype"] == "init";
         if is_init && self.wrong == "missing-init" {

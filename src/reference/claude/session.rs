@@ -13,6 +13,8 @@ use super::super::{World, complain, process};
 use super::background::Task;
 use super::ending::{End, broken_off};
 use super::flags::{Flags, OutputFormat};
+use super::host::Host;
+use super::mcp::Servers;
 use super::output::Output;
 use super::{hooks, skills, user_text};
 
@@ -45,6 +47,9 @@ pub(super) struct Session<'w> {
     pub(super) task_count: usize,
     /// Whether the present answer is to a notice rather than to the user.
     pub(super) is_notified: bool,
+    pub(super) servers: Servers,
+    /// Who speaks with it over standard input.
+    pub(super) host: Option<Host>,
 }
 
 impl<'w> Session<'w> {
@@ -61,6 +66,8 @@ impl<'w> Session<'w> {
             tasks: Vec::new(),
             task_count: 0,
             is_notified: false,
+            servers: Servers::default(),
+            host: None,
         }
     }
 
@@ -91,29 +98,53 @@ impl<'w> Session<'w> {
         Some(1)
     }
 
-    /// What the user asks: an argument, standard input, or several messages on standard input.
-    pub(super) fn prompts(&mut self) -> Result<Vec<String>, String> {
+    /// What the user asks: an argument, or standard input.
+    pub(super) fn prompt(&mut self) -> Result<Option<String>, String> {
         let mut input = String::new();
-        let is_needed = self.flags.stream_input || self.flags.prompt.is_none();
-        if is_needed || (process::stdin_is_given() && !self.world.is_wrong("stdin-lost")) {
+        if self.flags.prompt.is_none() || (process::stdin_is_given() && !self.world.is_wrong("stdin-lost")) {
             std::io::stdin()
                 .read_to_string(&mut input)
                 .map_err(|error| format!("Error: cannot read stdin: {error}"))?;
         }
-        if !self.flags.stream_input {
-            let parts = [self.flags.prompt.as_deref().unwrap_or_default(), &input];
-            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            let prompt = parts.join("\n");
-            return Ok(Some(prompt).filter(|prompt| !prompt.trim().is_empty()).into_iter().collect());
+        let parts = [self.flags.prompt.as_deref().unwrap_or_default(), &input];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        Ok(Some(parts.join("\n")).filter(|prompt| !prompt.trim().is_empty()))
+    }
+
+    /// Answers what the host sends until it has no more to say; the exit code, or why there was nothing to answer.
+    pub(super) fn serve(&mut self) -> Result<Option<u8>, String> {
+        let mut code = None;
+        self.host = Some(Host::listen(self.world, &self.flags));
+        while let Some(prompt) = self.with_host(Host::prompt).flatten() {
+            self.with_host(Host::connect);
+            let content = &prompt["message"]["content"];
+            let said = content.as_str().map_or_else(|| text(&content[0]["text"]), str::to_owned);
+            code = Some(self.answer(&said, Some(&prompt)));
         }
-        let mut prompts = Vec::new();
-        for line in input.lines().filter(|line| !line.trim().is_empty()) {
-            let message: Value = serde_json::from_str(line)
-                .map_err(|error| format!("Error parsing streaming input line: {error}"))?;
-            let content = &message["message"]["content"];
-            prompts.push(content.as_str().map_or_else(|| text(&content[0]["text"]), str::to_owned));
+        match self.host.take() {
+            Some(Host { broken: Some(reason), .. }) => Err(reason),
+            // Whoever only looked what there is has been told.
+            Some(host) if host.has_spoken() => Ok(code.or(Some(0))),
+            _ => Ok(code),
         }
-        Ok(prompts)
+    }
+
+    /// Speaks with the host, if there is one.
+    pub(super) fn with_host<T>(
+        &mut self,
+        speak: impl FnOnce(&mut Host, &mut Flags, &mut Output) -> T,
+    ) -> Option<T> {
+        let host = self.host.as_mut()?;
+        Some(speak(host, &mut self.flags, &mut self.output))
+    }
+
+    /// Whether the user wants the present answer to end.
+    pub(super) fn is_interrupted(&mut self) -> bool {
+        self.with_host(|host, flags, output| {
+            host.hear(flags, output);
+            host.is_interrupted
+        })
+        .unwrap_or(false)
     }
 
     fn init(&mut self) {
@@ -128,9 +159,20 @@ impl<'w> Session<'w> {
         let key = if self.api.key.is_some() { "ANTHROPIC_API_KEY" } else { "none" };
         let cwd = std::env::current_dir().unwrap_or_default();
         let mut tools = vec!["Task", "Bash", "Read", "Write"];
+        let more: Vec<String> = self.servers.tools().iter().map(|tool| text(&tool["name"])).collect();
+        tools.extend(more.iter().map(String::as_str));
         tools.retain(|tool| self.flags.offers(tool));
+        let mut tools: Vec<String> = tools.into_iter().map(str::to_owned).collect();
+        let servers = self.host.as_ref().map_or(&[][..], |host| &host.servers);
+        for server in servers {
+            tools.extend(
+                server.tools.iter().map(|tool| format!("mcp__{}__{}", server.name, text(&tool["name"]))),
+            );
+        }
+        let in_host = servers.iter().map(|server| json!({"name": server.name, "status": server.status()}));
+        let servers: Vec<Value> = self.servers.states().into_iter().chain(in_host).collect();
         self.output.message(json!({
-            "type": "system", "subtype": "init", "cwd": cwd, "tools": tools, "mcp_servers": [],
+            "type": "system", "subtype": "init", "cwd": cwd, "tools": tools, "mcp_servers": servers,
             "model": self.model(), "permissionMode": mode, "slash_commands": commands, "apiKeySource": key,
             "claude_code_version": "2.1.197", "output_style": "default", "agents": ["general-purpose"],
             "skills": skills, "plugins": [], "analytics_disabled": true, "product_feedback_disabled": true,
@@ -138,13 +180,16 @@ impl<'w> Session<'w> {
         }));
     }
 
-    /// Answers one prompt; the exit code.
-    pub(super) fn answer(&mut self, prompt: &str) -> u8 {
+    /// Answers one prompt, which may have come as a message of the host; the exit code.
+    pub(super) fn answer(&mut self, prompt: &str, message: Option<&Value>) -> u8 {
         let started = Instant::now();
         self.present = Usage::default();
         self.denials.clear();
         hooks::run("SessionStart", "SessionStart:startup", true, &mut self.output);
         self.init();
+        if let (Some(host), Some(message)) = (&self.host, message) {
+            host.replay(message, &mut self.output);
+        }
         let stopped = hooks::run("UserPromptSubmit", "UserPromptSubmit", false, &mut self.output);
         if let Some(reason) = stopped {
             let content = format!("Operation stopped by hook: {reason}");
@@ -164,6 +209,10 @@ impl<'w> Session<'w> {
         self.messages.push(user_text(&prompt));
         let mut turns = 1;
         let end = self.converse(&mut turns);
+        if let End::Answered { text, .. } = &end {
+            let said = json!({"last_assistant_message": text});
+            self.with_host(|host, flags, output| host.consult("Stop", ("", "", &said), flags, output));
+        }
         let mut code = self.end(started, turns, end);
         for task in std::mem::take(&mut self.tasks) {
             let notice = task.notice();
@@ -188,10 +237,12 @@ impl<'w> Session<'w> {
         code
     }
 
-    /// A skill's text instead of its name, or what is said when there is none.
-    fn expand(&self, prompt: &str) -> Result<String, String> {
+    /// A skill's text instead of its name, or what is said when there is none. Whoever calls a skill by its name allows
+    /// what it asks for; the model does not, in 2.1.197.
+    fn expand(&mut self, prompt: &str) -> Result<String, String> {
         let Some(rest) = prompt.strip_prefix('/') else { return Ok(prompt.to_owned()) };
         let (name, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
+        self.flags.allowed.extend(skills::wanted_tools(name));
         match skills::read(name) {
             Some(skill) if self.world.is_wrong("slash-arguments-lost") => Ok(skill),
             Some(skill) => Ok(format!("{skill}\n\nARGUMENTS: {arguments}")),
@@ -201,6 +252,7 @@ impl<'w> Session<'w> {
 
     /// The conversation is over.
     pub(super) fn finish(&mut self) {
+        self.servers.end();
         self.output.finish();
         let id = self.output.session_id.clone();
         if let Some(path) = self.transcript(&id)

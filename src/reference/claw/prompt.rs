@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -45,7 +46,8 @@ pub(super) fn prompt(world: &World, arguments: &Arguments) -> Done {
             "tools": [{"name": "read_file", "description": "Reads a file", "input_schema": schema},
                       {"name": "bash", "description": "Runs a command", "input_schema": schema}],
         });
-        let answer = api.ask(&body, None, &mut |_| {}).map_err(|failure| explain(&failure))?;
+        let answer =
+            api.ask(&body, None, &mut |_| ControlFlow::Continue(())).map_err(|failure| explain(&failure))?;
         usage.add(answer.usage);
         iterations += 1;
         let calls = answer.tool_calls();

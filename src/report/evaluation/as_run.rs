@@ -64,8 +64,8 @@ impl Evaluated {
         let report = &self.report;
         let mut cases = Vec::new();
         for control in &report.measured.controls {
-            let scope = Scope::Control(control.case.clone());
-            cases.push(self.test(&format!("control/{}", control.case), &control.case, &scope));
+            let scope = Scope::Control(control.name());
+            cases.push(self.test(&format!("control/{}", control.name()), &control.case, &scope));
         }
         for case in &report.measured.cases {
             cases.push(self.case(case));

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
-use crate::eval::spec::Kind;
+use crate::eval::statistics::Share;
 use crate::eval::{Comparison, Event, Options, Report, ReportStatus, SkillState, Status, Store, Trial};
 use crate::text::printable;
 
 use super::super::style::{BAD, CAUTION, FAINT, GOOD, NAME};
-use super::{difference, rate};
+use super::{blind, difference, rate};
 
 /// Warnings shown; the rest are in the report.
 const MOST_WARNINGS: usize = 12;
@@ -42,7 +42,12 @@ impl<'r> EvaluationText<'r> {
                     printable(&stamp.target),
                     printable(&stamp.version),
                     self.options.jobs
-                )
+                )?;
+                for condition in &stamp.conditions {
+                    let (name, value) = (printable(&condition.name), printable(&condition.value));
+                    writeln!(out, "  {FAINT}{name}{FAINT:#}  {value}")?;
+                }
+                Ok(())
             }
             Event::TrialStarted(_) => Ok(()),
             Event::Waiting(why) => writeln!(out, "{FAINT}{:>5} {}{FAINT:#}", "…", printable(why)),
@@ -62,6 +67,14 @@ impl<'r> EvaluationText<'r> {
         if let Some(triggers) = &report.measured.triggers {
             let (precision, recall) = (rate(&triggers.precision), rate(&triggers.recall));
             writeln!(out, "{NAME}triggers{NAME:#}  precision {precision}  recall {recall}")?;
+            for (arm, of_arm) in &triggers.arms {
+                let (precision, recall) = (rate(&of_arm.precision), rate(&of_arm.recall));
+                writeln!(out, "  {}  precision {precision}  recall {recall}", printable(arm))?;
+            }
+            if let Some((arm, halves)) = triggers.best() {
+                let (chosen_on, held_out) = (rate(&halves.chosen_on), rate(&halves.held_out));
+                writeln!(out, "  best is {}: {chosen_on} right, held out {held_out}", printable(arm))?;
+            }
             for wrong in &triggers.wrong {
                 let should = if wrong.should_trigger { "should trigger" } else { "should not trigger" };
                 let prompt: String = wrong.prompt.chars().take(60).collect();
@@ -73,6 +86,19 @@ impl<'r> EvaluationText<'r> {
                     printable(&prompt)
                 )?;
             }
+        }
+        for (arm, found) in &report.measured.blind {
+            writeln!(out, "{}", printable(&blind(arm, found)))?;
+        }
+        if let Some(judge) = &report.measured.judge {
+            let of = |share: Share| format!("{} of {}", share.count, share.of);
+            writeln!(
+                out,
+                "{NAME}judge{NAME:#}  said of {} that they hold which do not, and of {} the reverse; {} judgements not believed",
+                of(judge.false_passes),
+                of(judge.false_failures),
+                of(judge.not_believed)
+            )?;
         }
         for (reason, count) in &report.measured.not_measured {
             writeln!(out, "{CAUTION}not measured{CAUTION:#} {count} × {}", printable(reason))?;
@@ -151,7 +177,7 @@ impl<'r> EvaluationText<'r> {
 }
 
 fn write_trial(out: &mut dyn Write, trial: &Trial) -> io::Result<()> {
-    let is_right = (trial.status == Status::Pass) == (trial.kind == Kind::ControlPass);
+    let is_right = (trial.status == Status::Pass) == trial.kind.is_known_to_pass();
     let (style, word) = match trial.status {
         Status::NotMeasured => (FAINT, "–"),
         // A control is right when it does what is known of it, which may be to fail.
@@ -166,6 +192,8 @@ fn write_trial(out: &mut dyn Write, trial: &Trial) -> io::Result<()> {
     }
     match trial.skill {
         SkillState::Used => notes.push("used".into()),
+        SkillState::Read => notes.push("used by reading it".into()),
+        SkillState::Refused => notes.push("called and refused".into()),
         SkillState::Loaded => notes.push("not used".into()),
         SkillState::NotLoaded => notes.push("not loaded".into()),
         SkillState::Absent => {}
@@ -201,5 +229,16 @@ fn write_comparison(out: &mut dyn Write, name: &str, comparison: &Comparison) ->
     if let (Some(cost), Some(seconds)) = (with.median_cost_usd, with.median_seconds) {
         write!(out, "  {FAINT}median ${cost:.4}, {seconds:.1} s{FAINT:#}")?;
     }
-    writeln!(out)
+    writeln!(out)?;
+    for arm in &comparison.arms {
+        write!(out, "  {FAINT}{}{FAINT:#} {}", printable(&arm.name), rate(&arm.report.pass_rate))?;
+        if let Some(delta) = arm.delta {
+            write!(out, "  with is {}", difference(delta))?;
+        }
+        if let (Some(cost), Some(seconds)) = (arm.report.median_cost_usd, arm.report.median_seconds) {
+            write!(out, "  {FAINT}median ${cost:.4}, {seconds:.1} s{FAINT:#}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }

@@ -11,7 +11,10 @@ mod timeline;
 use maud::{Markup, html};
 
 use page::page;
-pub(super) use page::{listed, shown};
+pub(super) use page::{around, listed, shown};
+
+/// What the report of an evaluation does in a browser: filters, keys and notes.
+pub(super) const EVALUATION: &str = include_str!("eval.js");
 
 use super::context::Context;
 use super::numbers::{counted, grouped};

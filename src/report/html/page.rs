@@ -36,6 +36,21 @@ pub(in crate::report) fn listed(title: &str, what: &str, head: &Markup, list: &M
     page(title, Some(LIST), &body)
 }
 
+/// A page whose middle is written piece by piece, since it may be long: what stands before it and what after.
+pub(in crate::report) fn around(
+    title: &str,
+    script: &str,
+    before: &Markup,
+    after: &Markup,
+) -> (String, String) {
+    const MIDDLE: &str = "<!--middle-->";
+    let body = html! { (before) (PreEscaped(MIDDLE)) (after) };
+    let page = page(title, Some(script), &body);
+    // What is from outside cannot hold the mark: it is escaped.
+    let (head, tail) = page.split_once(MIDDLE).unwrap_or((&page, ""));
+    (head.to_owned(), tail.to_owned())
+}
+
 /// A page that loads nothing. The policy lets only this script run, so that even markup that slipped through is dead.
 pub(in crate::report) fn page(title: &str, script: Option<&str>, body: &Markup) -> String {
     let scripts = script.map_or(String::new(), |script| {

@@ -197,9 +197,15 @@ fn lasting(failure: &Failure) -> Option<String> {
                     .map_or_else(|| failure.message.clone(), |at| format!("{} (*", &failure.message[..at])),
             )
         }
-        K::Exit | K::Advisory | K::Stale | K::Requests | K::UnusedTurn | K::File | K::Stdout | K::Stderr => {
-            Some(failure.message.clone())
-        }
+        K::Exit
+        | K::Advisory
+        | K::Stale
+        | K::Requests
+        | K::UnusedTurn
+        | K::Step
+        | K::File
+        | K::Stdout
+        | K::Stderr => Some(failure.message.clone()),
         _ => None,
     }
 }

@@ -22,14 +22,18 @@ mod bytes;
 mod expect;
 pub mod library;
 mod reader;
+#[cfg(feature = "cli")]
+pub(crate) mod recorded;
 mod run;
+mod step;
 
 pub(crate) use expect::{Expect, ExpectedFile, Requests};
 #[cfg(feature = "cli")]
 pub(crate) use reader::import;
-pub(crate) use run::{OutputMode, RunPart};
+pub(crate) use run::{OutputMode, RunPart, room_file};
 
 use crate::golden::Interleave;
+use crate::harness::mcp;
 use crate::harness::mock::{Fault, Script};
 use crate::run::Source;
 use crate::version::VersionRange;
@@ -44,6 +48,8 @@ pub struct Scenario {
     pub description: String,
     /// What the API answers; no turns when it is not to be asked.
     pub script: Script,
+    /// The scripted MCP servers.
+    pub(crate) mcp: Vec<mcp::Server>,
     /// What to make a target do; none when the file holds nothing but an API script.
     pub cases: Vec<Case>,
 }
@@ -66,6 +72,8 @@ pub struct Case {
     pub expect: Expect,
     /// What goes wrong besides what the script says.
     pub faults: Vec<Fault>,
+    /// The scripted MCP servers that it is given.
+    pub(crate) mcp: Vec<mcp::Server>,
     /// What differs for some targets.
     pub overrides: Vec<Override>,
     /// The file and line where it is written; none when it is built in.
@@ -117,6 +125,7 @@ impl Case {
             run,
             expect: Expect::default(),
             faults,
+            mcp: Vec::new(),
             overrides: Vec::new(),
             golden: GoldenPart::default(),
             source: None,

@@ -6,6 +6,7 @@ use super::run::strings;
 use super::{Case, Expect, GoldenPart, Override, RunPart, Scenario, library};
 use crate::document::{Document, FileError, Item, Place, Table};
 use crate::golden::Interleave;
+use crate::harness::mcp;
 use crate::harness::mock::{Script, sweep};
 use crate::run::Source;
 use crate::version::VersionRange;
@@ -33,15 +34,16 @@ impl Scenario {
                 Some((import(file, &item.into_string()?, &place)?, place))
             }
         };
-        let whole = head.complain("a scenario has `contract` and [run], or nothing but [api]");
+        let whole = head.complain("a scenario has `contract` and [run], or nothing but [api] or [mcp]");
         head.finish()?;
+        let mcp = servers(&mut root, &[])?;
         let script = match (root.take("api"), imported) {
             (Some(_), Some((_, place))) => {
                 return Err(place.complain("either `api` names a script or [api] is one, not both"));
             }
             (Some(item), None) => Script::read(item.into_table()?)?,
             (None, Some((script, _))) => script,
-            (None, None) if contract.is_some() => Script::new(),
+            (None, None) if contract.is_some() || !mcp.is_empty() => Script::new(),
             (None, None) => return Err(root.complain("missing key `api`: a table with the API's script")),
         };
         let base = Case {
@@ -52,6 +54,7 @@ impl Scenario {
             run: RunPart::default(),
             expect: Expect::default(),
             faults: Vec::new(),
+            mcp: mcp.clone(),
             overrides: Vec::new(),
             source: Some(Source::new(file, place.line())),
             golden: golden(&mut root)?.unwrap_or_default(),
@@ -81,7 +84,7 @@ impl Scenario {
         if contract.is_none() && cases.iter().any(|case| case.contract.is_empty()) {
             return Err(whole);
         }
-        Ok(Self { name, description, script, cases })
+        Ok(Self { name, description, script, mcp, cases })
     }
 }
 
@@ -109,11 +112,12 @@ fn variants<'t>(
     script: &Script,
 ) -> Result<Vec<Case>, FileError> {
     let swept = table.take("sweep");
+    let api = table.string("sweep_api")?;
     let case = variant(table, base, shared)?;
     let Some(item) = swept else { return Ok(vec![case]) };
     let place = item.place();
     let fault = item.into_string()?;
-    let faults = sweep::places(script, &fault).map_err(|reason| place.complain(reason))?;
+    let faults = sweep::places(script, &fault, api.as_deref()).map_err(|reason| place.complain(reason))?;
     let named = |(id, fault)| {
         let mut named = case.clone();
         named.name = format!("{}/{id}", case.name);
@@ -154,12 +158,21 @@ fn variant<'t>(mut table: Table<'t>, base: &Case, shared: &[Item<'t>]) -> Result
     if let Some(part) = golden(&mut table)? {
         case.golden = part;
     }
+    case.mcp = servers(&mut table, &base.mcp)?;
     // What all variants share is said of this variant too; what it says itself comes after and wins.
     let mut both = shared.to_vec();
     both.extend(table.list("overrides")?);
     case.overrides = overrides(both, &case)?;
     table.finish()?;
     Ok(case)
+}
+
+/// `[mcp.NAME]`: scripted MCP servers; what is not said of one is as in `base`.
+fn servers(table: &mut Table<'_>, base: &[mcp::Server]) -> Result<Vec<mcp::Server>, FileError> {
+    match table.take("mcp") {
+        Some(item) => mcp::Server::read_all(item.into_table()?, base),
+        None => Ok(base.to_vec()),
+    }
 }
 
 /// `[golden]`: what a snapshot of the case does not mind.
@@ -272,6 +285,8 @@ mod tests {
             scenario.cases.iter().all(|case| case.faults.len() == 1 && case.expect.verdict == Class::Api)
         );
         assert!(complaint("[[variants]]\nname = \"a\"\nsweep = \"rest\"").contains("did you mean `rst`?"));
+        let of_gemini = "[[variants]]\nname = \"a\"\nsweep = \"rst\"\nsweep_api = \"gemimi\"";
+        assert!(complaint(of_gemini).contains("unknown API `gemimi`, did you mean `gemini`?"));
     }
 
     #[test]
@@ -310,7 +325,7 @@ mod tests {
         assert!(complaint("[run]\nsteps = [{ after = \"x\" }]").contains("exactly one thing"));
         assert!(
             complaint("[run]\nsteps = [{ after = \"x\", asked = 1, signal = \"INT\" }]")
-                .contains("one thing: after or asked")
+                .contains("one thing: after, asked or when")
         );
         assert!(complaint("[run]\nsteps = [{ signal = \"USR9\" }]").contains("expected one of: HUP"));
         assert!(complaint("[[variants]]\nname = \"a\"\nfault = \"nope\"").starts_with("my.toml:4:9: "));

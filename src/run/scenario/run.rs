@@ -3,17 +3,21 @@
 use std::ffi::OsString;
 
 use super::bytes::{word, words};
+use super::step::step;
 use crate::document::{FileError, Item, Table};
 use crate::harness::Bounds;
 use crate::harness::room::RoomFile;
-use crate::harness::user::{Action, Cue, Step};
+use crate::harness::user::Step;
 
 /// What a target is made to do.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a setting of its own")]
 pub struct RunPart {
     /// The question; passed as an argument, or on standard input where it cannot be one.
     pub prompt: Option<String>,
+    /// Whether the question goes through standard input wherever the target reads it there.
+    pub prompt_on_stdin: bool,
     /// The question is padded to this many bytes.
     pub prompt_bytes: Option<usize>,
     /// Further arguments, before the target's own.
@@ -66,8 +70,6 @@ pub enum OutputMode {
 }
 
 const TIMERS: [&str; 4] = ["wall_ms", "first_event_ms", "idle_ms", "after_result_ms"];
-const SIGNALS: [(&str, i32); 6] =
-    [("HUP", 1), ("INT", 2), ("QUIT", 3), ("KILL", 9), ("SEGV", 11), ("TERM", 15)];
 
 impl RunPart {
     /// Reads a table; what it does not say is as in `base`.
@@ -108,7 +110,7 @@ impl RunPart {
         }
         if let Some(item) = table.take("files") {
             for (path, item) in item.into_table()?.into_entries() {
-                run.files.push(file(path, item)?);
+                run.files.push(room_file(path, item)?);
             }
         }
         if let Some(item) = table.take("env") {
@@ -156,7 +158,8 @@ pub(crate) fn strings(item: Item<'_>) -> Result<Vec<String>, FileError> {
     item.into_list()?.into_iter().map(Item::into_string).collect()
 }
 
-fn file(path: String, item: Item<'_>) -> Result<RoomFile, FileError> {
+/// A file of a room: its text, or a table.
+pub(crate) fn room_file(path: String, item: Item<'_>) -> Result<RoomFile, FileError> {
     if item.is_string() {
         return Ok(RoomFile::new(path, item.into_string()?));
     }
@@ -166,37 +169,4 @@ fn file(path: String, item: Item<'_>) -> Result<RoomFile, FileError> {
     file.mode = table.unsigned("mode")?.map(|mode| mode as u32);
     table.finish()?;
     Ok(file)
-}
-
-fn step(item: Item<'_>) -> Result<Step, FileError> {
-    let mut table = item.into_table()?;
-    let after = table.string("after")?.map(Cue::Printed);
-    let asked = table.unsigned("asked")?.map(Cue::Asked);
-    let twice = table.complain("a step waits for one thing: after or asked");
-    let mut actions = Vec::new();
-    actions.extend(table.string("type")?.map(Action::Type));
-    if let Some(item) = table.take("close") {
-        let place = item.place();
-        actions.push(match item.into_string()?.as_str() {
-            "stdin" => Action::CloseStdin,
-            "stdout" => Action::CloseStdout,
-            other => return Err(place.complain(format!("expected \"stdin\" or \"stdout\", found {other:?}"))),
-        });
-    }
-    if let Some(item) = table.take("signal") {
-        let place = item.place();
-        let name = item.into_string()?;
-        let known = SIGNALS.iter().find(|(known, _)| *known == name).ok_or_else(|| {
-            let known: Vec<_> = SIGNALS.iter().map(|(name, _)| *name).collect();
-            place.complain(format!("unknown signal `{name}`, expected one of: {}", known.join(", ")))
-        })?;
-        actions.push(Action::Signal(known.1));
-    }
-    let whole = table.complain("a step does exactly one thing: type, close or signal");
-    table.finish()?;
-    match <[Action; 1]>::try_from(actions) {
-        Ok(_) if after.is_some() && asked.is_some() => Err(twice),
-        Ok([action]) => Ok(Step { cue: after.or(asked).unwrap_or(Cue::Now), action }),
-        Err(_) => Err(whole),
-    }
 }

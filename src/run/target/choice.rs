@@ -60,6 +60,12 @@ impl Choice {
         Ok(Self { version, program, misbehaviour, ..Self::plain(typed, target) })
     }
 
+    /// A target of which nothing more was typed.
+    #[cfg(feature = "cli")]
+    pub(crate) fn of(target: Target) -> Self {
+        Self::plain(&target.name.clone(), target)
+    }
+
     fn plain(typed: &str, target: Target) -> Self {
         Self { label: typed.to_owned(), target, version: None, program: None, misbehaviour: None }
     }
@@ -166,7 +172,10 @@ mod tests {
         assert_eq!(choice.program.as_deref(), Some(Path::new("./my/claw")));
         let complaint = |typed: &str| Choice::parse(typed, None).unwrap_err().to_string();
         assert!(complaint("cluade").contains("did you mean `claude`?"));
-        assert!(complaint("nope").contains("agent, claude, claw, reference"));
+        assert!(
+            complaint("nope")
+                .contains("agent, claude, claw, codex, copilot, gemini, opencode, qwen, reference")
+        );
         // A program says no protocol, so the lines that do are named.
         let told = complaint("./src/lib.rs");
         assert!(told.contains("\n  --target claude=./src/lib.rs "), "{told}");

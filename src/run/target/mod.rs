@@ -14,6 +14,9 @@
 //! [secrets]                             # as [env], and masked wherever they turn up
 //! ANTHROPIC_API_KEY = "not-a-key"
 //!
+//! [files]                               # what it finds in its home (~/), or in its working directory
+//! "~/.my-agent/config.json" = '{"telemetry": false}'
+//!
 //! [[speaks]]                            # one for each contract that it promises
 //! contract = "claude-stream-json"       # or the path of a contract of your own
 //! args = ["--output-format", "stream-json", "--verbose"]
@@ -31,6 +34,7 @@
 //! ```
 
 mod choice;
+mod evaluation;
 mod locate;
 mod npm;
 mod prices;
@@ -42,6 +46,9 @@ mod transform;
 #[cfg(feature = "cli")]
 pub(crate) use choice::own_names;
 pub(crate) use choice::{Choice, ChoiceError};
+pub(crate) use evaluation::EvalPart;
+#[cfg(feature = "cli")]
+pub(crate) use evaluation::{Flag, SkillSignal};
 pub(crate) use locate::clawgate;
 #[cfg(feature = "cli")]
 pub(crate) use locate::{LATEST, cache_folder, installed, installed_versions};
@@ -57,17 +64,20 @@ pub(crate) use transform::Transform;
 use std::path::PathBuf;
 
 use crate::golden::Volatile;
+use crate::harness::room::RoomFile;
 use crate::harness::timers::Limits;
 
 /// What a target may claim to do beyond answering a question: the tags of cases that need it.
-pub(crate) const ABILITIES: [&str; 21] = [
+pub(crate) const ABILITIES: [&str; 23] = [
     "asked",
     "auth",
     "background",
+    "control",
     "fault",
     "hooks",
     "interactive",
     "limits",
+    "mcp",
     "permission",
     "process",
     "prompts",
@@ -83,6 +93,9 @@ pub(crate) const ABILITIES: [&str; 21] = [
     "tools",
     "usage",
 ];
+
+/// What a scenario names as its contract that any target can play, each by its own.
+pub(crate) const ANY: &str = "any";
 
 /// Name and text of each built-in target.
 pub(crate) const TARGETS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/targets.rs"));
@@ -105,6 +118,8 @@ pub(crate) struct Target {
     pub env: Vec<(String, String)>,
     /// The part of its environment that must not be recorded.
     pub secrets: Vec<(String, String)>,
+    /// What it finds in its room, with places that are filled in.
+    pub files: Vec<RoomFile>,
     /// How long it may take.
     pub limits: Limits,
     /// The most that it may print.
@@ -119,6 +134,8 @@ pub(crate) struct Target {
     pub prices: Option<Prices>,
     /// What it documents to do with what the API served.
     pub transforms: Vec<Transform>,
+    /// How evaluations run it.
+    pub eval: EvalPart,
 }
 
 /// One contract that a target promises.
@@ -143,8 +160,11 @@ pub(crate) struct Speaks {
 }
 
 impl Target {
-    /// How it keeps a contract; none when it does not promise it.
+    /// How it keeps a contract; none when it does not promise it. [`ANY`] is the one that it promises first.
     pub(crate) fn speaking(&self, contract: &str) -> Option<&Speaks> {
+        if contract == ANY {
+            return self.speaks.first();
+        }
         let part = || self.speaks.iter().find(|speaks| speaks.part_of.as_deref() == Some(contract));
         self.speaks.iter().find(|speaks| speaks.contract == contract).or_else(part)
     }
@@ -176,7 +196,7 @@ mod tests {
     fn every_built_in_target_is_valid_and_named_after_its_file() {
         assert_eq!(
             TARGETS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
-            ["agent", "claude", "claw", "reference"]
+            ["agent", "claude", "claw", "codex", "copilot", "gemini", "opencode", "qwen", "reference"]
         );
         for (name, text) in TARGETS {
             let target = Target::parse(name, text).unwrap_or_else(|error| panic!("{error}"));

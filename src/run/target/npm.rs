@@ -10,8 +10,13 @@
 //!
 //! [[npm.program]]
 //! versions = ">=2.0.0"
-//! package = "@acme/agent-{platform}"    # {platform} is this machine's: linux-x64, linux-arm64-musl, …
+//! package = "@acme/agent-{platform}"    # {platform} is this machine's: linux-x64, linux-arm64-musl, darwin-arm64, …
 //! path = "agent"
+//!
+//! [[npm.program]]
+//! package = "@acme/other"
+//! version = "{version}-{os}-{cpu}"      # of that package, where it is not the target's: linux-x64, darwin-arm64, …
+//! path = "vendor/*/bin/agent"           # `*` is any one folder
 //! ```
 //!
 //! A version is installed as it was published and nothing of it is executed: exactly that version, no scripts, no
@@ -31,20 +36,14 @@ use std::path::PathBuf;
 #[cfg(feature = "cli")]
 use std::process::{Command, Stdio};
 
-#[cfg(feature = "cli")]
-use std::os::unix::process::CommandExt as _;
-
-#[cfg(feature = "cli")]
-use rustix::process::{Signal, set_parent_process_death_signal};
-
 use super::Target;
 #[cfg(feature = "cli")]
 use super::locate::{installed, on_path};
 use crate::document::{FileError, Item, Table};
 #[cfg(feature = "cli")]
-use crate::harness::remove;
-#[cfg(feature = "cli")]
 use crate::harness::scratch::Scratch;
+#[cfg(feature = "cli")]
+use crate::harness::{platform, remove};
 #[cfg(feature = "cli")]
 use crate::text::trouble;
 use crate::version::VersionRange;
@@ -66,6 +65,8 @@ pub(crate) struct Npm {
 struct Packed {
     versions: Option<VersionRange>,
     package: Option<String>,
+    /// The version of the package, where it is not the target's.
+    version: Option<String>,
     path: String,
 }
 
@@ -139,13 +140,14 @@ impl Npm {
         if programs.is_empty() { Err(none) } else { Ok(Self { package, programs }) }
     }
 
-    /// The package and the path in it that hold the program of a version.
+    /// The package, the version of it and the path in it that hold the program of a version.
     #[cfg(feature = "cli")]
-    fn program(&self, version: &str) -> Option<(&str, &str)> {
+    fn program<'n>(&'n self, version: &'n str) -> Option<(&'n str, &'n str, &'n str)> {
         let holds =
             |packed: &&Packed| packed.versions.as_ref().is_none_or(|range| range.holds(Some(version)));
         let packed = self.programs.iter().find(holds)?;
-        Some((packed.package.as_deref().unwrap_or(&self.package), &packed.path))
+        let package = packed.package.as_deref().unwrap_or(&self.package);
+        Some((package, packed.version.as_deref().unwrap_or(VERSION), &packed.path))
     }
 }
 
@@ -158,6 +160,7 @@ fn packed(mut table: Table<'_>) -> Result<Packed, FileError> {
         None => None,
     };
     let package = table.string("package")?;
+    let version = table.string("version")?;
     let path = table.require("path", "where the program is in the package")?;
     let place = path.place();
     let path = path.into_string()?;
@@ -165,7 +168,7 @@ fn packed(mut table: Table<'_>) -> Result<Packed, FileError> {
         return Err(place.complain("expected a path inside the package, such as \"bin/agent\""));
     }
     table.finish()?;
-    Ok(Packed { versions, package, path })
+    Ok(Packed { versions, package, version, path })
 }
 
 impl Target {
@@ -181,6 +184,8 @@ impl Target {
             what: npm.package.clone(),
             said: format!("what it says are no versions: {error}"),
         })?;
+        // Builds before a release, and those for one kind of machine, are asked for by their name.
+        versions.retain(|version| !version.contains('-'));
         versions.sort_by(|a, b| version::compare(a, b));
         Ok(versions)
     }
@@ -203,10 +208,12 @@ impl Target {
         if program.exists() {
             return Ok(program);
         }
-        let (package, path) = npm
+        let (package, packed, path) = npm
             .program(version)
             .ok_or_else(|| NpmError::NotCovered { name: self.name.clone(), version: version.to_owned() })?;
-        let package = filled(package).ok_or_else(|| NpmError::OtherMachine(npm.package.clone()))?;
+        let filled = |text| filled(text).ok_or_else(|| NpmError::OtherMachine(npm.package.clone()));
+        let (package, version) = (filled(package)?, filled(packed)?.replace(VERSION, version));
+        let version = version.as_str();
         let node = is_script(path).then(|| node(&package, version)).transpose()?;
         let at = |path: &Path| {
             let path = path.to_owned();
@@ -218,10 +225,10 @@ impl Target {
         Scratch::sweep(shelf, BUILDING);
         let building = Building(Scratch::new(shelf, BUILDING).map_err(at(shelf))?);
         fetch(&package, version, building.path())?;
-        let inside = Path::new("node_modules").join(&package).join(path);
-        if !building.path().join(&inside).is_file() {
+        let inside = Path::new("node_modules").join(&package);
+        let Some(inside) = file_at(building.path(), &inside, path) else {
             return Err(NpmError::NoProgram { package, version: version.to_owned(), path: path.to_owned() });
-        }
+        };
         let start = building.path().join(&self.name);
         if let Some(node) = node {
             write_start(&start, &node, &folder.join(&inside)).map_err(at(&start))?;
@@ -296,7 +303,7 @@ fn fetch(package: &str, version: &str, folder: &Path) -> Result<(), NpmError> {
 fn ask(args: &[&str], what: &str) -> Result<Vec<u8>, NpmError> {
     let mut npm = Command::new("npm");
     npm.args(args).stdin(Stdio::null());
-    end_with_us(&mut npm);
+    platform::end_with_us(&mut npm);
     let npm = npm.output().map_err(NpmError::NoNpm)?;
     if npm.status.success() {
         return Ok(npm.stdout);
@@ -311,30 +318,59 @@ fn ask(args: &[&str], what: &str) -> Result<Vec<u8>, NpmError> {
     Err(NpmError::Failed { what: what.to_owned(), said })
 }
 
-/// Has the kernel end a program when this thread does, which waits for it: nobody else would if clawgate is killed.
+/// What stands for the version of the target in that of a package.
 #[cfg(feature = "cli")]
-#[expect(unsafe_code, reason = "only the child itself can ask for it")]
-fn end_with_us(command: &mut Command) {
-    let ask = || Ok(set_parent_process_death_signal(Some(Signal::TERM))?);
-    // SAFETY: between fork and exec there is one system call, no allocation and no lock.
-    unsafe {
-        command.pre_exec(ask);
+const VERSION: &str = "{version}";
+
+/// The name or the version of a package, for this machine.
+#[cfg(feature = "cli")]
+fn filled(text: &str) -> Option<String> {
+    if !["{platform}", "{os}", "{cpu}"].iter().any(|place| text.contains(place)) {
+        return Some(text.to_owned());
     }
+    let (os, cpu) = machine(std::env::consts::OS, std::env::consts::ARCH)?;
+    let platform = platform_name(os, cpu, is_musl());
+    Some(text.replace("{platform}", &platform).replace("{os}", os).replace("{cpu}", cpu))
 }
 
-/// A package's name for this machine.
+/// The file at a path of which a part may be `*`, any one folder: the first in the order of their names. It is found
+/// below `root`, in the folder `inside`.
 #[cfg(feature = "cli")]
-fn filled(package: &str) -> Option<String> {
-    if !package.contains("{platform}") {
-        return Some(package.to_owned());
-    }
-    let cpu = match std::env::consts::ARCH {
+fn file_at(root: &Path, inside: &Path, path: &str) -> Option<PathBuf> {
+    let Some((before, after)) = path.split_once("*/") else {
+        let file = inside.join(path);
+        return root.join(&file).is_file().then_some(file);
+    };
+    let inside = inside.join(before);
+    let mut folders: Vec<OsString> =
+        root.join(&inside).read_dir().ok()?.flatten().map(|entry| entry.file_name()).collect();
+    folders.sort();
+    folders.into_iter().find_map(|folder| file_at(root, &inside.join(folder), after))
+}
+
+/// What packages of npm call a system and a processor, by what Rust calls them.
+#[cfg(feature = "cli")]
+fn machine(system: &str, processor: &str) -> Option<(&'static str, &'static str)> {
+    let system = match system {
+        "linux" => "linux",
+        "macos" => "darwin",
+        "windows" => "win32",
+        "freebsd" => "freebsd",
+        _ => return None,
+    };
+    let processor = match processor {
         "x86_64" => "x64",
         "aarch64" => "arm64",
         _ => return None,
     };
-    let libc = if is_musl() { "-musl" } else { "" };
-    Some(package.replace("{platform}", &format!("{}-{cpu}{libc}", std::env::consts::OS)))
+    Some((system, processor))
+}
+
+/// What packages of npm call a machine.
+#[cfg(feature = "cli")]
+fn platform_name(os: &str, cpu: &str, is_musl: bool) -> String {
+    let library = if is_musl && os == "linux" { "-musl" } else { "" };
+    format!("{os}-{cpu}{library}")
 }
 
 /// Whether the machine has musl and not glibc: clawgate itself may be linked statically on either.
@@ -389,10 +425,42 @@ mod tests {
     fn the_claude_cli_is_a_script_first_and_a_binary_later() {
         let (_, text) = super::super::TARGETS.iter().find(|(name, _)| *name == "claude").unwrap();
         let npm = Target::parse("claude", text).unwrap().npm.unwrap();
-        assert_eq!(npm.program("2.1.112"), Some(("@anthropic-ai/claude-code", "cli.js")));
-        assert_eq!(npm.program("2.1.113"), Some(("@anthropic-ai/claude-code-{platform}", "claude")));
+        assert_eq!(npm.program("2.1.112"), Some(("@anthropic-ai/claude-code", "{version}", "cli.js")));
+        let binary = ("@anthropic-ai/claude-code-{platform}", "{version}", "claude");
+        assert_eq!(npm.program("2.1.113"), Some(binary));
         assert!(is_script("cli.js") && is_script("dist/x.mjs") && !is_script("claude") && !is_script("js"));
         assert!(!filled("@anthropic-ai/claude-code-{platform}").unwrap().contains('{'));
+    }
+
+    #[test]
+    fn a_machine_has_npms_name() {
+        let name = |system, processor, is_musl| {
+            let (os, cpu) = machine(system, processor).unwrap();
+            platform_name(os, cpu, is_musl)
+        };
+        assert_eq!(name("linux", "x86_64", false), "linux-x64");
+        assert_eq!(name("linux", "aarch64", false), "linux-arm64");
+        assert_eq!(name("linux", "x86_64", true), "linux-x64-musl");
+        assert_eq!(name("linux", "aarch64", true), "linux-arm64-musl");
+        assert_eq!(name("macos", "aarch64", false), "darwin-arm64");
+        assert_eq!(name("macos", "x86_64", true), "darwin-x64");
+        assert_eq!(name("windows", "x86_64", false), "win32-x64");
+        assert_eq!(machine("linux", "riscv64"), None);
+        assert_eq!(machine("plan9", "x86_64"), None);
+    }
+
+    #[test]
+    fn a_folder_of_the_path_may_be_any() {
+        let root = tempfile::tempdir().unwrap();
+        for file in ["p/vendor/b/bin/agent", "p/vendor/a/README", "p/vendor/c/bin/agent"] {
+            fs::create_dir_all(root.path().join(file).parent().unwrap()).unwrap();
+            fs::write(root.path().join(file), "").unwrap();
+        }
+        let found = |path| file_at(root.path(), Path::new("p"), path);
+        assert_eq!(found("vendor/*/bin/agent"), Some("p/vendor/b/bin/agent".into()));
+        assert_eq!(found("vendor/c/bin/agent"), Some("p/vendor/c/bin/agent".into()));
+        assert_eq!(found("vendor/*/bin/other"), None);
+        assert_eq!(found("nothing/*/agent"), None);
     }
 
     #[test]

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{ABILITIES, Npm, Prices, Speaks, Target, Transform};
+use super::{ABILITIES, EvalPart, Npm, Prices, Speaks, Target, Transform};
 use crate::document::{Document, FileError, Item, Table, VolatileEntry};
 use crate::golden::Volatile;
+use crate::harness::room::RoomFile;
 use crate::harness::timers::Limits;
+use crate::run::scenario::room_file;
 use crate::schema::{self, ContractSet};
 use crate::text::{did_you_mean, nearest};
 
@@ -33,6 +35,7 @@ impl Target {
             npm: root.take("npm").map(Npm::read).transpose()?,
             env: pairs(&mut root, "env")?,
             secrets: pairs(&mut root, "secrets")?,
+            files: files(&mut root)?,
             limits: Limits::default(),
             most_stdout: MOST_STDOUT,
             speaks: Vec::new(),
@@ -40,6 +43,7 @@ impl Target {
             transforms: root.list("transform")?.into_iter().map(Transform::read).collect::<Result<_, _>>()?,
             can: head.take("can").map(abilities).transpose()?,
             prices: root.take("prices").map(Prices::read).transpose()?,
+            eval: root.take("eval").map(EvalPart::read).transpose()?.unwrap_or_default(),
         };
         head.finish()?;
         if let Some(item) = root.take("limits") {
@@ -157,7 +161,13 @@ fn filled(table: &mut Table<'_>, key: &'static str, known: &[&str]) -> Result<Ve
 fn known_places(item: Item<'_>, known: &[&str]) -> Result<String, FileError> {
     let place = item.place();
     let text = item.into_string()?;
-    let mut rest = text.as_str();
+    check_places(&text, known).map_err(|wrong| place.complain(wrong))?;
+    Ok(text)
+}
+
+/// Whether all places in a text are known; the error says which is not.
+fn check_places(text: &str, known: &[&str]) -> Result<(), String> {
+    let mut rest = text;
     while let Some((_, after)) = rest.split_once('{') {
         rest = after;
         let Some((name, _)) = after.split_once('}') else { break };
@@ -168,10 +178,10 @@ fn known_places(item: Item<'_>, known: &[&str]) -> Result<String, FileError> {
                 [] => "nothing is filled in here".to_owned(),
                 known => format!("filled in are {}", known.join(", ")),
             };
-            return Err(place.complain(format!("unknown placeholder `{named}`; {hint}")));
+            return Err(format!("unknown placeholder `{named}`; {hint}"));
         }
     }
-    Ok(text)
+    Ok(())
 }
 
 fn words(item: Item<'_>) -> Result<Vec<String>, FileError> {
@@ -202,6 +212,18 @@ fn pairs(table: &mut Table<'_>, key: &'static str) -> Result<Vec<(String, String
         .into_iter()
         .map(|(name, item)| Ok((name, known_places(item, &FILLED)?)))
         .collect()
+}
+
+/// Files as a scenario has them, in whose text places are filled in.
+fn files(table: &mut Table<'_>) -> Result<Vec<RoomFile>, FileError> {
+    let Some(item) = table.take("files") else { return Ok(Vec::new()) };
+    let read = |(path, item): (String, Item<'_>)| {
+        let place = item.place();
+        let file = room_file(path, item)?;
+        check_places(&file.text, &FILLED).map_err(|wrong| place.complain(wrong))?;
+        Ok(file)
+    };
+    item.into_table()?.into_entries().into_iter().map(read).collect()
 }
 
 #[cfg(test)]
@@ -236,6 +258,16 @@ mod tests {
         );
         assert!(speaks("prompt = [\"-p\", \"{promt}\"]").contains("filled in are {prompt}"));
         assert!(speaks("prompt = [\"-p\"]").contains("expected `{prompt}` in one of them"));
+        let files = |line: &str| {
+            complaint(&format!(
+                "target = {{ name = \"x\", program = \"x\" }}\n[files]\n{line}\n[[speaks]]\ncontract = \"claw-flat\"\n"
+            ))
+        };
+        assert_eq!(
+            files("\"~/a.toml\" = \"url = '{url}'\""),
+            "t.toml:3:14: unknown placeholder `{url}`; filled in are {api}, {home}, {tmp}, {work} (at files.~/a.toml)"
+        );
+        assert!(files("a = { text = \"{api}\", mod = 1 }").contains("unknown key `mod`"));
         // What is no place is text.
         let json = "target = { name = \"x\", program = \"x\" }\n[[speaks]]\ncontract = \"claw-flat\"\nargs = ['{\"a\":1}', '{}']";
         assert!(Target::parse("t.toml", json).is_ok());

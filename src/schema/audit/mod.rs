@@ -95,7 +95,7 @@ impl Dice {
 }
 
 /// The whole gate, which knows more than one contract: why it fails a run, each reason by a name. A clause that is broken
-/// has its own, a verdict that of its class.
+/// has its own, a verdict that of its class, and the row of `[outcome]` that decided it [`row_reason`].
 pub(super) type Gate<'g> = &'g dyn Fn(&Sample) -> BTreeSet<String>;
 
 impl Audit {
@@ -122,7 +122,9 @@ impl Audit {
                 let news = |level| &noticed(&found, level) - &noticed(&usual, level);
                 let mut noticed_by = news(Level::Should);
                 let noted = noticed(&found, Level::Note) != noticed(&usual, Level::Note);
-                let reasons = &gate(&sample) - &usual_reasons;
+                let mut reasons = &gate(&sample) - &usual_reasons;
+                // Another row for the same class is the same answer of the gate.
+                reasons.retain(|reason| !reason.starts_with(ROW));
                 let breaks_a_must = !news(Level::Must).is_empty();
                 noticed_by.extend(reasons.iter().cloned());
                 let level = if breaks_a_must || !reasons.is_empty() {
@@ -150,6 +152,7 @@ impl Audit {
             }
         }
         audit.add_fixtures(&set, &fixtures);
+        audit.add_outcomes(&set, &fixtures, gate);
         Ok(audit)
     }
 
@@ -166,6 +169,25 @@ impl Audit {
                     aim: Some(format!("{}/{clause}", set.name())),
                     noticed_by,
                     level,
+                    sample: sample.clone(),
+                });
+            }
+        }
+    }
+
+    /// A run whose verdict a row of `[outcome]` is to decide is killed by that row alone.
+    fn add_outcomes(&mut self, set: &ContractSet, fixtures: &Fixtures, gate: Gate<'_>) {
+        for (row, samples) in &fixtures.outcomes {
+            for (number, sample) in samples.decides.iter().enumerate() {
+                let decided = gate(sample).contains(&row_reason(row));
+                let aim = format!("{}/outcome/{row}", set.name());
+                self.mutants.push(Mutant {
+                    contract: set.name().to_string(),
+                    base: sample.name.clone(),
+                    mutation: format!("run {} that the outcome {row} decides", number + 1),
+                    noticed_by: decided.then(|| aim.clone()).into_iter().collect(),
+                    aim: Some(aim),
+                    level: decided.then_some(Level::Must),
                     sample: sample.clone(),
                 });
             }
@@ -244,6 +266,13 @@ impl Audit {
         }
         clauses
     }
+}
+
+const ROW: &str = "outcome ";
+
+/// How a gate names the row of `[outcome]` that decided a verdict.
+pub fn row_reason(row: &str) -> String {
+    format!("{ROW}{row}")
 }
 
 /// The clauses of at least this level that have something to say.

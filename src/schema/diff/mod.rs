@@ -116,7 +116,7 @@ impl Diff {
                     self.note("clause-weakened", Effect::Breaking, id, text);
                 }
                 Some(other) => {
-                    let asks = |clause: &Clause| (clause.check_value.clone(), clause.applies_text.clone());
+                    let asks = |clause: &Clause| (clause.check_value.clone(), clause.applies_value.clone());
                     if asks(other) != asks(clause) {
                         let text = "the clause checks something else now";
                         self.note("clause-changed", Effect::Undecided, id, text);

@@ -55,7 +55,7 @@ impl Contract {
         let clauses =
             self.by_kind[kind].iter().map(|index| &self.clauses[*index]).filter(|clause| promise(clause));
         let checked = clauses.filter_map(|clause| {
-            let text = |key| clause.check_value.get(key).and_then(Value::as_str);
+            let text = |key| clause.check().get(key).and_then(Value::as_str);
             Some((text("schema")?, text("at").unwrap_or_default()))
         });
         own.into_iter().chain(checked).collect()

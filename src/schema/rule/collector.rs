@@ -1,16 +1,19 @@
 //! Collects the values of one run: what is printed as it comes, and what was recorded at the end.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::hash::{ByHash, hash, hash_at, hash_text};
+use super::hash::{ByHash, TextHash, combined, hash, hash_at, hash_text};
 use super::values::{Key, Origin, Part, Values, Which};
 use super::{Facts, JsonView, Message, excerpt, shorten};
+use crate::text::head;
 
 /// Values that are followed in one run, and the bytes of their texts; what is beyond is said, and fails.
 const MOST: usize = 1 << 17;
 const MOST_BYTES: usize = 64 << 20;
+/// Of a text that is compared by its hash so many bytes are kept: more characters than anybody is shown.
+const BEGINNING: usize = 1 << 10;
 
 /// A value, with what it belongs to and where it stands.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(super) struct Picked {
     pub(super) key: Option<u64>,
     /// The hash of the value; none while the value can still change.
     hash: Option<u64>,
+    /// The hash of a text that may go on, of which only the beginning is kept.
+    joining: Option<Box<TextHash>>,
     /// The value, shortened unless texts are kept.
     pub(super) value: Value,
     /// What it adds to a total; none when it is no number.
@@ -56,7 +61,7 @@ pub(super) struct Collector<'v> {
     /// For each part the keys that messages named, by what `per` says.
     named: Vec<ByHash<u64>>,
     /// Texts that are still joined, by part, key and place.
-    joined: HashMap<(usize, u64, u64), usize>,
+    joined: ByHash<usize>,
     bytes: usize,
     /// Its values are only compared with: nobody is told where they stand.
     is_other: bool,
@@ -84,7 +89,7 @@ impl<'v> Collector<'v> {
             values,
             picked: Vec::new(),
             named,
-            joined: HashMap::new(),
+            joined: ByHash::default(),
             bytes: 0,
             is_other: false,
             taken,
@@ -138,6 +143,12 @@ impl<'v> Collector<'v> {
                     });
                     return;
                 }
+                if let (Some(joined), Some(at)) = (joined, part.joined_place())
+                    && let Some(text) = at.get(element).and_then(JsonView::text)
+                    && self.append(combined([number as u64, key.unwrap_or_default(), joined]), &text)
+                {
+                    return;
+                }
                 part.visit(element, name, &mut |value, at| {
                     let place = self.place(message, || path() + &at);
                     self.add(number, part, key, value, place, joined);
@@ -169,10 +180,17 @@ impl<'v> Collector<'v> {
                     Some(Key::Here(at)) => Some(hash_at(Some(at), entry)),
                     _ => None,
                 };
+                let joined = part.join.as_ref().map(|at| hash_at(Some(at), entry));
                 part.elements.visit(entry, &mut |element, name, _| {
                     let key = part.key_in(element).or(key);
+                    if let (Some(joined), Some(at)) = (joined, part.joined_place())
+                        && let Some(text) = at.get(element).and_then(JsonView::text)
+                        && self.append(combined([number as u64, key.unwrap_or_default(), joined]), &text)
+                    {
+                        return;
+                    }
                     part.visit(element, name, &mut |value, _| {
-                        self.add(number, part, key, value, Place::default(), None);
+                        self.add(number, part, key, value, Place::default(), joined);
                     });
                 });
             }
@@ -185,6 +203,11 @@ impl<'v> Collector<'v> {
             Which::ButLast => picked.entry < taken[picked.part],
         });
         for picked in self.picked.iter_mut().filter(|picked| picked.hash.is_none()) {
+            if let Some(hash) = picked.joining.take() {
+                picked.hash = Some(hash.finish());
+                picked.value = excerpt(&picked.value);
+                continue;
+            }
             let part = &values.parts[picked.part];
             if let Some(value) = part.reading.read(&picked.value) {
                 picked.value = value;
@@ -195,6 +218,31 @@ impl<'v> Collector<'v> {
             }
         }
         Some(Collected { values: self.picked, lost: self.lost, entries: self.entries })
+    }
+
+    /// Appends to a text that has begun; false when none has.
+    fn append(&mut self, joined: u64, text: &str) -> bool {
+        let begun = self.joined.get(&joined).copied().filter(|_| !self.values.sums);
+        let is_full = self.picked.len() >= MOST;
+        let Some(Picked { value: Value::String(earlier), joining, .. }) =
+            begun.and_then(|at| self.picked.get_mut(at))
+        else {
+            return false;
+        };
+        if let Some(hash) = joining {
+            hash.push(text);
+            if earlier.len() < BEGINNING {
+                earlier.push_str(head(text, BEGINNING));
+            }
+            return true;
+        }
+        self.bytes += text.len();
+        if is_full || self.bytes > MOST_BYTES {
+            self.lost += 1;
+        } else {
+            earlier.push_str(text);
+        }
+        true
     }
 
     /// Where a value of a message stands.
@@ -214,13 +262,11 @@ impl<'v> Collector<'v> {
         message: &Message<'_>,
         pointer: impl Fn() -> String,
     ) {
-        let text = value.text();
-        self.bytes += text.as_ref().map_or(64, |text| text.len());
-        if self.picked.len() >= MOST || self.bytes > MOST_BYTES {
+        if self.picked.len() >= MOST {
             self.lost += 1;
             return;
         }
-        let (hash, shown) = match text {
+        let (hash, shown) = match value.text() {
             Some(text) => (hash_text(&text), Value::String(shorten(&text))),
             None => (hash(value), excerpt(value)),
         };
@@ -234,6 +280,7 @@ impl<'v> Collector<'v> {
             is_open,
             key,
             hash,
+            joining: None,
             value,
             amount: None,
             place,
@@ -254,7 +301,8 @@ impl<'v> Collector<'v> {
         if self.values.sums {
             let group = if part.pick == Which::Every { 0 } else { entry };
             let next = self.picked.len();
-            let index = *self.joined.entry((number, key.unwrap_or_default(), group)).or_insert(next);
+            let group = combined([number as u64, key.unwrap_or_default(), group]);
+            let index = *self.joined.entry(group).or_insert(next);
             if let Some(known) = self.picked.get_mut(index) {
                 known.amount =
                     known.amount.zip(amount).map(|(sum, more)| sum + more).or(known.amount).or(amount);
@@ -269,13 +317,26 @@ impl<'v> Collector<'v> {
         }
         if let (Some(joined), Value::String(text)) = (joined, &value) {
             let next = self.picked.len();
-            let index = *self.joined.entry((number, key.unwrap_or_default(), joined)).or_insert(next);
+            let joined = combined([number as u64, key.unwrap_or_default(), joined]);
+            let index = *self.joined.entry(joined).or_insert(next);
             if let Some(Picked { value: Value::String(earlier), .. }) = self.picked.get_mut(index) {
                 earlier.push_str(text);
                 return;
             }
         }
         let is_open = part.open;
+        let (mut value, mut joining) = (value, None);
+        if let Value::String(text) = &mut value
+            && joined.is_some()
+            && part.joined_place().is_some()
+            && part.reading.is_plain()
+            && !self.values.keeps_text
+        {
+            let mut hash = Box::new(TextHash::new());
+            hash.push(text);
+            text.truncate(head(text, BEGINNING).len());
+            joining = Some(hash);
+        }
         self.picked.push(Picked {
             part: number,
             entry,
@@ -283,6 +344,7 @@ impl<'v> Collector<'v> {
             is_open,
             key,
             hash: None,
+            joining,
             value,
             amount,
             place,

@@ -35,6 +35,10 @@ impl Rule for Conforms {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
+    }
 }
 
 struct Watching<'r> {

@@ -42,6 +42,10 @@ impl Rule for Cost {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
+    }
 }
 
 /// What one model costs, and where that stands.

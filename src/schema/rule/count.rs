@@ -27,6 +27,10 @@ impl Rule for Count {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
+    }
 }
 
 struct Watching<'r> {
@@ -75,6 +79,10 @@ impl Rule for AtMost {
 
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind) || self.per.may_take(kind)
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on, &self.per])
     }
 }
 

@@ -35,6 +35,10 @@ impl Rule for During {
     fn needs_recording(&self) -> bool {
         true
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
+    }
 }
 
 /// The earliest and the latest time are enough: what is between them is within the run if they are.

@@ -91,6 +91,14 @@ impl Rule for Equals {
     fn needs_recording(&self) -> bool {
         self.sides.iter().any(|side| matches!(side, Side::Recorded(_)))
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        let latest = self.sides.iter().filter_map(|side| match side {
+            Side::Latest(source) => Some(source.selector()),
+            Side::Now(_) | Side::Recorded(_) => None,
+        });
+        Some([&self.on].into_iter().chain(latest).collect())
+    }
 }
 
 /// Two values that differ, or of which one is a fact that is not known yet.

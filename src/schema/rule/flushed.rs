@@ -47,6 +47,10 @@ impl Rule for Flushed {
     fn needs_recording(&self) -> bool {
         true
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
+    }
 }
 
 struct Watching<'r> {

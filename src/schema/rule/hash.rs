@@ -54,23 +54,97 @@ fn mix_by(factor: u64, hash: u64, word: u64) -> u64 {
 }
 
 fn fold(bytes: &[u8], seed: u64) -> u64 {
-    // Four at a time, none of which waits for another.
-    let mut lanes = [seed ^ bytes.len() as u64, !seed, seed.rotate_left(21), seed.rotate_left(42)];
-    let factor = *FACTOR;
-    let mut rows = bytes.chunks_exact(32);
-    for row in &mut rows {
-        for (lane, word) in lanes.iter_mut().zip(row.chunks_exact(8)) {
+    let mut folded = Folded::new(seed);
+    folded.push(bytes);
+    folded.finish()
+}
+
+/// The hash of a text that comes in pieces: that of the whole, of which nothing is kept.
+#[derive(Debug, Clone)]
+pub(super) struct TextHash(Folded);
+
+impl TextHash {
+    pub(super) fn new() -> Self {
+        Self(Folded::new(*SEED))
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        self.0.push(text.as_bytes());
+    }
+
+    /// What [`hash_text`] says of the whole text.
+    pub(super) fn finish(&self) -> u64 {
+        mix(mix(*SEED, Kind::String as u64), self.0.finish())
+    }
+}
+
+/// Bytes that were folded so far.
+#[derive(Debug, Clone)]
+struct Folded {
+    seed: u64,
+    /// Four at a time, none of which waits for another.
+    lanes: [u64; 4],
+    /// What does not fill a row yet.
+    rest: [u8; ROW],
+    length: u64,
+}
+
+const ROW: usize = 32;
+
+impl Folded {
+    #[inline]
+    fn new(seed: u64) -> Self {
+        let lanes = [seed, !seed, seed.rotate_left(21), seed.rotate_left(42)];
+        Self { seed, lanes, rest: [0; ROW], length: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, mut bytes: &[u8]) {
+        let held = self.length as usize % ROW;
+        self.length += bytes.len() as u64;
+        if held > 0 {
+            let taken = (ROW - held).min(bytes.len());
+            self.rest[held..held + taken].copy_from_slice(&bytes[..taken]);
+            bytes = &bytes[taken..];
+            if held + taken < ROW {
+                return;
+            }
+            let row = self.rest;
+            self.row(&row, *FACTOR);
+        }
+        let factor = *FACTOR;
+        let mut rows = bytes.chunks_exact(ROW);
+        for row in &mut rows {
+            self.row(row, factor);
+        }
+        let rest = rows.remainder();
+        self.rest[..rest.len()].copy_from_slice(rest);
+    }
+
+    #[inline]
+    fn row(&mut self, row: &[u8], factor: u64) {
+        for (lane, word) in self.lanes.iter_mut().zip(row.chunks_exact(8)) {
             *lane = mix_by(factor, *lane, u64::from_le_bytes(word.try_into().unwrap_or_default()));
         }
     }
-    let mut words = rows.remainder().chunks_exact(8);
-    let [first, others @ ..] = lanes;
-    let mut hash = others.into_iter().fold(first, mix);
-    for word in &mut words {
-        hash = mix_by(factor, hash, u64::from_le_bytes(word.try_into().unwrap_or_default()));
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        let factor = *FACTOR;
+        let [first, others @ ..] = self.lanes;
+        let mut hash = others.into_iter().fold(first, |hash, lane| mix_by(factor, hash, lane));
+        let mut words = self.rest[..self.length as usize % ROW].chunks_exact(8);
+        for word in &mut words {
+            hash = mix_by(factor, hash, u64::from_le_bytes(word.try_into().unwrap_or_default()));
+        }
+        let rest = words.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+        mix_by(factor, mix_by(factor, hash, rest), self.seed ^ self.length)
     }
-    let rest = words.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
-    mix(mix(hash, rest), seed)
+}
+
+/// One hash of several.
+pub(super) fn combined(hashes: [u64; 3]) -> u64 {
+    hashes.into_iter().fold(*SEED, mix)
 }
 
 pub(super) fn hash_at(pointer: Option<&Pointer>, value: JsonView<'_>) -> u64 {
@@ -123,6 +197,22 @@ mod tests {
         ]);
         let hashes: HashSet<_> = others.as_array().unwrap().iter().map(|value| hash(value.into())).collect();
         assert_eq!(hashes.len(), others.as_array().unwrap().len());
+    }
+
+    #[test]
+    fn a_text_in_pieces_has_the_hash_of_the_whole() {
+        let text = "0123456789 àéîõü ".repeat(9);
+        for first in (0..text.len()).filter(|at| text.is_char_boundary(*at)) {
+            for second in
+                [first, first + (text.len() - first) / 2].into_iter().filter(|at| text.is_char_boundary(*at))
+            {
+                let mut hash = TextHash::new();
+                for piece in [&text[..first], &text[first..second], &text[second..]] {
+                    hash.push(piece);
+                }
+                assert_eq!(hash.finish(), hash_text(&text), "{first} {second}");
+            }
+        }
     }
 
     #[test]

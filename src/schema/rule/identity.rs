@@ -34,6 +34,10 @@ impl Rule for Unique {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.0.may_take(kind)
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![self.0.selector()])
+    }
 }
 
 impl Rule for Same {
@@ -43,6 +47,10 @@ impl Rule for Same {
 
     fn wants(&self, kind: Option<usize>) -> bool {
         self.source.may_take(kind)
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some([self.source.selector()].into_iter().chain(&self.until).collect())
     }
 }
 

@@ -15,9 +15,9 @@ struct Implies {
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
-    let premise =
-        fields.get("if").map_or(Ok(Condition::always()), |node| Condition::load(&node, Scope::Both))?;
-    let then = Condition::load(&fields.need("then")?, Scope::Both)?;
+    let scope = if names.is_log { Scope::Message } else { Scope::Both };
+    let premise = fields.get("if").map_or(Ok(Condition::always()), |node| Condition::load(&node, scope))?;
+    let then = Condition::load(&fields.need("then")?, scope)?;
     let of_run = fields.get("on").is_none() && !premise.looks_at_messages() && !then.looks_at_messages();
     let on = Selector::load(fields, "on", names)?;
     Ok(Box::new(Implies { on, pick: Pick::load(fields)?, premise, then, of_run }))
@@ -34,6 +34,10 @@ impl Rule for Implies {
 
     fn wants(&self, kind: Option<usize>) -> bool {
         !self.of_run && self.on.may_take(kind)
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
     }
 }
 

@@ -1,9 +1,10 @@
 //! `known-kinds` and `known-fields`: what the target sends and the contract does not know.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::super::fields::{FieldTree, Reported};
+use super::super::schemas::Schemas;
 use super::{Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
 
 #[derive(Debug)]
@@ -12,7 +13,9 @@ struct KnownKinds;
 #[derive(Debug)]
 struct KnownFields {
     on: Selector,
-    trees: Vec<Option<Arc<FieldTree>>>,
+    schemas: Arc<Schemas>,
+    /// For each kind its schema, and the tree of its fields, made when the first message of it comes.
+    trees: Vec<Option<(String, OnceLock<FieldTree>)>>,
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "every rule is loaded through the same type")]
@@ -21,7 +24,10 @@ pub(super) fn load_kinds(_: &Table<'_>, _: &Names<'_>) -> Loaded {
 }
 
 pub(super) fn load_fields(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
-    Ok(Box::new(KnownFields { on: Selector::load(fields, "on", names)?, trees: names.trees.to_vec() }))
+    let tree = |schema: &Option<String>| schema.clone().map(|schema| (schema, OnceLock::new()));
+    let trees = names.kind_schemas.iter().map(tree).collect();
+    let on = Selector::load(fields, "on", names)?;
+    Ok(Box::new(KnownFields { on, schemas: Arc::clone(names.schemas), trees }))
 }
 
 impl Rule for KnownKinds {
@@ -41,6 +47,10 @@ impl Rule for KnownFields {
 
     fn wants(&self, kind: Option<usize>) -> bool {
         kind.is_some_and(|kind| self.trees[kind].is_some()) && self.on.may_take(kind)
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
     }
 }
 
@@ -70,10 +80,12 @@ struct FieldsWatching<'r> {
 
 impl Watch for FieldsWatching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        let Some(tree) = message.kind.and_then(|kind| self.rule.trees[kind].as_ref()) else { return };
-        if !self.rule.on.takes(message) {
+        let rule = self.rule;
+        let Some((schema, tree)) = message.kind.and_then(|kind| rule.trees[kind].as_ref()) else { return };
+        if !rule.on.takes(message) {
             return;
         }
+        let tree = tree.get_or_init(|| FieldTree::of(&rule.schemas, schema));
         let reported = &mut self.reported;
         tree.unknown(message.value, &mut |trail, value| {
             if reported.is_new(message.kind, trail) {

@@ -28,6 +28,10 @@ impl Rule for Length {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
+    }
 }
 
 impl Watch for &Length {

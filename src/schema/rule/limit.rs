@@ -86,6 +86,10 @@ impl Rule for Limit {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
+    }
 }
 
 struct Watching<'r> {

@@ -33,11 +33,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use order::When;
-use select::{Pick, Selector, Source};
+use select::{Pick, Source};
+pub(crate) use select::{Selector, Selectors};
 
 use super::condition::{Condition, Subject, Test, pointer};
 use super::facts::{Fact, Facts};
-use super::fields::FieldTree;
 use super::finding::{Evidence, Sink, excerpt, shorten};
 use super::frame::FramingProblem;
 use super::question::{Answers, Questions};
@@ -53,6 +53,8 @@ pub(crate) struct Message<'m> {
     pub(crate) line: u64,
     pub(crate) offset: u64,
     pub(crate) value: JsonView<'m>,
+    /// When it came, in milliseconds; only records of an event log say so.
+    pub(crate) time: Option<i64>,
     /// Index of its kind in the contract.
     pub(crate) kind: Option<usize>,
     /// What selectors have asked of it.
@@ -112,6 +114,11 @@ pub(crate) trait Rule: fmt::Debug + Send + Sync {
         None
     }
 
+    /// The selectors of which one has to take a message for it to matter; none when every message may.
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        None
+    }
+
     /// Whether messages of this kind matter. Most rules ignore most kinds, and need not be asked again.
     fn wants(&self, kind: Option<usize>) -> bool {
         let _ = kind;
@@ -131,6 +138,16 @@ pub(crate) trait Watch {
         let _ = (oddity, sink);
     }
 
+    /// Sees that time has passed, as far as an event log tells.
+    fn passed(&mut self, now: i64, sink: &mut Sink) {
+        let _ = (now, sink);
+    }
+
+    /// When it has to be told that time has passed.
+    fn deadline(&self) -> Option<i64> {
+        None
+    }
+
     /// Whether there was something that could have been wrong; asked before the end is seen.
     fn looked(&self, facts: &Facts) -> bool {
         let _ = facts;
@@ -147,9 +164,13 @@ pub(crate) trait Watch {
 pub(crate) struct Names<'n> {
     pub(crate) kinds: &'n [String],
     pub(crate) conditions: &'n [Condition],
-    pub(crate) trees: &'n [Option<Arc<FieldTree>>],
+    /// For each kind the schema that has its fields.
+    pub(crate) kind_schemas: &'n [Option<String>],
     pub(crate) schemas: &'n Arc<Schemas>,
     pub(crate) questions: &'n Questions,
+    pub(crate) selectors: Selectors,
+    /// Whether the messages are the records of an event log.
+    pub(crate) is_log: bool,
 }
 
 /// A rule that was read, or what is wrong with how the contract writes it.
@@ -207,6 +228,8 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 pub(crate) struct Check {
     pub(crate) name: &'static str,
     pub(crate) rule: Box<dyn Rule>,
+    /// In an event log: the rule holds for the messages with each value of this place alone.
+    pub(crate) for_each: Option<Pointer>,
 }
 
 impl Check {
@@ -228,9 +251,60 @@ impl Check {
                 _ => return Err(fields.complain("a check has either a `rule` or a `schema`")),
             }
         };
+        let for_each = fields.get("for-each").filter(|_| names.is_log).as_ref().map(pointer).transpose()?;
+        if names.is_log {
+            of_a_log(fields, name, &*rule)?;
+        }
         fields.finish()?;
-        Ok(Self { name, rule })
+        Ok(Self { name, rule, for_each })
     }
+}
+
+/// The rules that ask nothing beyond the records of a log. Of these, the first ones ask nothing of the order either.
+pub(crate) const OF_LOGS: [&str; 21] = [
+    "schema",
+    "implies",
+    "equals",
+    "one-of",
+    "matches",
+    "length",
+    "limit",
+    "integers",
+    "sum",
+    "first",
+    "last",
+    "before",
+    "never-after",
+    "nothing-after",
+    "exactly-one",
+    "at-least-one",
+    "at-most",
+    "pairs",
+    "unique",
+    "same",
+    "known-kinds",
+];
+
+/// Refuses a check that a log can never break, because it asks for what only a run has.
+fn of_a_log(fields: &Table<'_>, name: &str, rule: &dyn Rule) -> Result<(), FileError> {
+    if matches!(name, "events" | "live" | "probe" | "unjudged") {
+        return Ok(());
+    }
+    if !OF_LOGS.contains(&name) || rule.needs_recording() {
+        return Err(
+            fields.complain(format_args!("`{name}` asks for what only a run has, and this is of a log"))
+        );
+    }
+    for key in ["left", "right", "at", "most", "total"] {
+        if let Some(node) = fields.get(key)
+            && let Ok(place) = node.str()
+            && !place.is_empty()
+            && !place.starts_with('/')
+        {
+            return Err(node.complain(format_args!("`{place}` is a fact of a run, and a log has none")));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -56,6 +56,13 @@ impl Rule for Order {
             _ => true,
         }
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        match (self.when, &self.other) {
+            (When::Before | When::NeverAfter, Some(then)) => Some(vec![&self.on, then]),
+            _ => None,
+        }
+    }
 }
 
 struct Watching<'r> {

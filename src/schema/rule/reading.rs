@@ -1,16 +1,15 @@
 //! How a text is read before it is compared: taken apart, shortened, or as the JSON that it holds.
 
-use regex::Regex;
 use serde_json::Value;
 
-use super::super::condition::regex;
+use super::super::pattern::Pattern;
 use super::{FileError, Table, choice};
 
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     split: Option<Split>,
     /// What is left out of a text.
-    without: Option<Regex>,
+    without: Option<Pattern>,
     /// White space around a text means nothing.
     trim: bool,
     /// A text is read as the JSON that it holds.
@@ -34,7 +33,7 @@ impl Reading {
         let switch = |key| fields.get(key).map_or(Ok(false), |node| node.bool());
         Ok(Self {
             split: fields.get("split").map(|node| choice(&node, &words)).transpose()?,
-            without: fields.get("without").as_ref().map(regex).transpose()?,
+            without: fields.get("without").as_ref().map(Pattern::load).transpose()?,
             trim: switch("trim")?,
             parse: switch("parse")?,
         })
@@ -43,6 +42,11 @@ impl Reading {
     /// Whether a value is compared as it is.
     pub(super) fn is_plain(&self) -> bool {
         self.split.is_none() && self.without.is_none() && !self.trim && !self.parse
+    }
+
+    /// Whether no value is taken apart.
+    pub(super) fn is_whole(&self) -> bool {
+        self.split.is_none()
     }
 
     /// Shows the parts of a value: those of a text that is taken apart, else the value itself.
@@ -75,7 +79,7 @@ impl Reading {
         }
         let trim = |text: &str| if self.trim { text.trim().into() } else { Value::from(text) };
         match &self.without {
-            Some(without) => Some(trim(&without.replace_all(text, ""))),
+            Some(without) => Some(trim(&without.remove_all(text))),
             None => self.trim.then(|| trim(text)),
         }
     }

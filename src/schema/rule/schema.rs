@@ -1,5 +1,7 @@
 //! `schema`: the messages, or values in them, must be valid against a JSON Schema.
 
+use std::sync::OnceLock;
+
 use super::super::quick::QuickSchema;
 use super::super::schemas::LateValidator;
 use super::{
@@ -11,18 +13,20 @@ use crate::json::pointer::Place;
 struct SchemaRule {
     on: Selector,
     at: Option<Pointer>,
-    quick: QuickSchema,
+    quick: OnceLock<QuickSchema>,
     validator: LateValidator,
 }
 
 pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let reference = fields.need("schema")?;
     let name = reference.text()?;
-    names.schemas.part(&name).map_err(|reason| reference.complain(reason))?;
+    if !reference.is_built_in() {
+        names.schemas.part(&name).map_err(|reason| reference.complain(reason))?;
+    }
     Ok(Box::new(SchemaRule {
         on: Selector::load(fields, "on", names)?,
         at: fields.get("at").as_ref().map(pointer).transpose()?,
-        quick: QuickSchema::of(names.schemas, &name),
+        quick: OnceLock::new(),
         validator: LateValidator::new(names.schemas, name),
     }))
 }
@@ -37,14 +41,22 @@ impl Rule for SchemaRule {
     }
 
     fn schema_of(&self, kind: Option<usize>) -> Option<&QuickSchema> {
-        (self.at.is_none() && self.on.takes_all(kind)).then_some(&self.quick)
+        (self.at.is_none() && self.on.takes_all(kind)).then(|| self.quick())
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
     }
 }
 
 impl SchemaRule {
+    fn quick(&self) -> &QuickSchema {
+        self.quick.get_or_init(|| self.validator.quick())
+    }
+
     fn judge(&self, value: JsonView<'_>, base: Place<'_>, message: &Message<'_>, sink: &mut Sink) {
         // Whether it is valid is far cheaper to ask than why it is not.
-        if self.quick.is_valid(value).unwrap_or_else(|| self.validator.is_valid(value)) {
+        if self.quick().is_valid(value).unwrap_or_else(|| self.validator.is_valid(value)) {
             return;
         }
         if sink.is_full() {

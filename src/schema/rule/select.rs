@@ -1,5 +1,8 @@
 //! Which messages, and which values in them, a rule looks at.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use super::super::condition::{Condition, Scope, Term, pointer};
 use super::super::question::Question;
 use super::{Message, Names, choice};
@@ -14,7 +17,22 @@ pub(crate) enum Selector {
     All,
     /// For each kind whether it is one of those.
     Kinds(Vec<bool>),
-    When(Box<When>),
+    When(Arc<When>),
+}
+
+/// The conditions by which clauses of a contract select, while it is loaded: many select by the same one.
+#[derive(Debug, Default)]
+pub(crate) struct Selectors(RefCell<Vec<Arc<When>>>);
+
+impl Selectors {
+    fn get(&self, condition: Condition, make: impl FnOnce(Condition) -> When) -> Arc<When> {
+        if let Some(known) = self.0.borrow().iter().find(|known| known.condition == condition) {
+            return Arc::clone(known);
+        }
+        let made = Arc::new(make(condition));
+        self.0.borrow_mut().push(Arc::clone(&made));
+        made
+    }
 }
 
 /// A condition, prepared for the kinds of message that there are.
@@ -56,7 +74,7 @@ impl Selector {
         let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Item::is_table));
         if is_condition {
             let condition = Condition::load(node, Scope::Message)?;
-            return Ok(Self::When(Box::new(When::new(condition, names))));
+            return Ok(Self::When(names.selectors.get(condition, |condition| When::new(condition, names))));
         }
         let mut kinds = vec![false; names.kinds.len()];
         for name in node.strings()? {
@@ -89,6 +107,15 @@ impl Selector {
         }
     }
 
+    /// What is asked of a message of this kind: lists of questions, of which one has to be answered with yes alone. Nothing
+    /// when every message is taken.
+    pub(crate) fn asks(&self, kind: Option<usize>) -> Option<&[Vec<Question>]> {
+        match self {
+            Self::When(when) => Some(when.left(kind)),
+            Self::All | Self::Kinds(_) => None,
+        }
+    }
+
     /// Whether a message of this kind could be taken.
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         match self {
@@ -101,7 +128,8 @@ impl Selector {
 
 impl When {
     fn new(condition: Condition, names: &Names<'_>) -> Self {
-        let ask = |terms: &[&Term]| terms.iter().map(|term| names.questions.ask(term)).collect::<Vec<_>>();
+        let ask = |terms: &[Term]| terms.iter().map(|term| names.questions.ask(term)).collect::<Vec<_>>();
+        let questions: Vec<Vec<Question>> = condition.alternatives().map(ask).collect();
         let mut left: Vec<Vec<Vec<Question>>> = Vec::new();
         let mut place = |alternatives: Vec<Vec<Question>>| {
             left.iter().position(|known| *known == alternatives).unwrap_or_else(|| {
@@ -109,12 +137,14 @@ impl When {
                 left.len() - 1
             })
         };
-        let given = names.conditions.iter().map(|kind| condition.given(kind));
-        let whole = condition.alternatives().map(|terms| terms.iter().collect()).collect();
-        let by_kind = given
-            .chain([whole])
-            .map(|all: Vec<Vec<&Term>>| place(all.iter().map(|terms| ask(terms)).collect()));
-        let by_kind = by_kind.collect();
+        let asked = |places: &Vec<usize>, all: &[Question]| -> Vec<Question> {
+            places.iter().map(|place| all[*place].clone()).collect()
+        };
+        let given = names.conditions.iter().map(|kind| {
+            let given = condition.given(kind);
+            given.iter().map(|(alternative, open)| asked(open, &questions[*alternative])).collect()
+        });
+        let by_kind = given.chain([questions.clone()]).map(&mut place).collect();
         Self { condition, left, by_kind }
     }
 
@@ -214,6 +244,10 @@ impl Source {
 
     pub(crate) fn may_take(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind)
+    }
+
+    pub(crate) fn selector(&self) -> &Selector {
+        &self.on
     }
 
     pub(crate) fn takes(&self, message: &Message<'_>) -> bool {

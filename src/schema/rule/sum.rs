@@ -53,6 +53,14 @@ impl Rule for Sum {
     fn wants(&self, kind: Option<usize>) -> bool {
         self.on.may_take(kind) || matches!(&self.parts, Parts::Before(source) if source.may_take(kind))
     }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        let before = match &self.parts {
+            Parts::Before(source) => Some(source.selector()),
+            Parts::Here(_) => None,
+        };
+        Some([&self.on].into_iter().chain(before).collect())
+    }
 }
 
 /// How many distinct messages are told apart; beyond it every one counts.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::collector::{Collector, Picked, Place};
 use super::values::Values;
-use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch};
+use super::{Evidence, Facts, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
 
 #[derive(Debug)]
 struct Totals {
@@ -43,6 +43,10 @@ impl Rule for Totals {
 
     fn needs_recording(&self) -> bool {
         self.left.is_recorded() || self.right.is_recorded()
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(self.left.selectors().chain(self.right.selectors()).collect())
     }
 }
 

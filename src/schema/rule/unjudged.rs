@@ -23,7 +23,8 @@ impl Watch for &Unjudged {}
 /// The name of a check, and what stands in for it.
 type Named = (&'static str, Box<dyn Rule>);
 
-/// Loads a check of the form `{ events = RULE }`, `{ live = REASON }` or `{ unjudged = REASON }`, with its name.
+/// Loads a check of the form `{ events = RULE }`, `{ live = REASON }`, `{ live = REASON, probe = NAME }` or
+/// `{ unjudged = REASON }`, with its name.
 pub(super) fn load(fields: &Table<'_>) -> Result<Option<Named>, FileError> {
     for key in ["events", "live", "unjudged"] {
         let Some(node) = fields.get(key) else { continue };
@@ -34,6 +35,19 @@ pub(super) fn load(fields: &Table<'_>) -> Result<Option<Named>, FileError> {
             return Err(
                 node.complain(format_args!("unknown event rule `{name}`{}", did_you_mean(name, &known)))
             );
+        }
+        if key == "live"
+            && let Some(node) = fields.get("probe")
+        {
+            let name = node.str()?;
+            let known: Vec<_> =
+                events::Rule::ALL.iter().filter_map(|rule| rule.name().strip_prefix("probe-")).collect();
+            if !known.contains(&name) {
+                return Err(
+                    node.complain(format_args!("unknown probe `{name}`{}", did_you_mean(name, &known)))
+                );
+            }
+            return Ok(Some(("probe", Box::new(Unjudged))));
         }
         return Ok(Some((key, Box::new(Unjudged))));
     }

@@ -1,6 +1,7 @@
 //! `one-of` and `matches`: rules about single values.
 
-use super::super::condition::{listed, regex};
+use super::super::condition::listed;
+use super::super::pattern::Pattern;
 use super::{
     Evidence, Facts, Item, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Subject, Table, Test,
     Watch, excerpt,
@@ -26,7 +27,7 @@ pub(super) fn load_one_of(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 }
 
 pub(super) fn load_matches(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
-    load(fields, names, Test::Matches(regex(&fields.need("regex")?)?))
+    load(fields, names, Test::Matches(Pattern::load(&fields.need("regex")?)?))
 }
 
 fn load(fields: &Table<'_>, names: &Names<'_>, test: Test) -> Loaded {
@@ -70,6 +71,10 @@ impl Rule for ValueRule {
 
     fn wants(&self, kind: Option<usize>) -> bool {
         matches!(self.at, Subject::Message(_)) && self.on.may_take(kind)
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(vec![&self.on])
     }
 }
 

@@ -108,6 +108,21 @@ impl Values {
         })
     }
 
+    /// What takes messages for them.
+    pub(super) fn selectors(&self) -> impl Iterator<Item = &Selector> {
+        self.parts.iter().flat_map(|part| {
+            let printed = match &part.origin {
+                Origin::Printed(on) => Some(on),
+                Origin::Recorded(..) | Origin::Literal(_) => None,
+            };
+            let latest = match &part.key {
+                Some(Key::Latest { on, .. }) => Some(on),
+                _ => None,
+            };
+            printed.into_iter().chain(latest)
+        })
+    }
+
     /// Whether a recording is needed to know them.
     pub(super) fn is_recorded(&self) -> bool {
         self.parts.iter().any(|part| matches!(&part.origin, Origin::Recorded(fact, _) if fact.is_recorded()))
@@ -137,9 +152,13 @@ impl Values {
         match self.parts.first().map(|part| &part.origin) {
             Some(Origin::Recorded(Fact::Served, _)) => ("was served", "was not served"),
             Some(Origin::Recorded(Fact::Requests, _)) => ("was sent to the API", "is in no request"),
+            Some(Origin::Recorded(Fact::Sent, _)) => ("was sent", "was not sent"),
             Some(Origin::Recorded(Fact::Prompt, _)) => ("is the prompt", "is not the prompt"),
             Some(Origin::Recorded(Fact::Stdin, _)) => ("stood on standard input", "is not on standard input"),
             Some(Origin::Recorded(Fact::Flags, _)) => ("was given as a flag", "was given as no flag"),
+            Some(Origin::Recorded(Fact::Mcp, _)) => {
+                ("is known of an MCP server", "is known of no MCP server")
+            }
             Some(Origin::Recorded(..)) => ("was recorded", "was not recorded"),
             Some(Origin::Literal(_)) => ("is promised", "that is not what is promised"),
             _ => ("is printed", "is not printed"),
@@ -233,6 +252,14 @@ impl Part {
     pub(super) fn plain_place(&self) -> Option<&Pointer> {
         match self.at.as_slice() {
             [At::Value(place)] if self.join.is_none() && self.reading.is_plain() => Some(place),
+            _ => None,
+        }
+    }
+
+    /// The one place of its values in an element, when they are texts that are only put together.
+    pub(super) fn joined_place(&self) -> Option<&Pointer> {
+        match self.at.as_slice() {
+            [At::Value(place)] if !place.is_many() && self.reading.is_whole() => Some(place),
             _ => None,
         }
     }

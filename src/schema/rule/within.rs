@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::collector::{Collected, Collector, Picked};
 use super::values::Values;
-use super::{Evidence, Facts, Loaded, Message, Names, Rule, Sink, Table, Watch, choice, excerpt};
+use super::{Evidence, Facts, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch, choice, excerpt};
 
 #[derive(Debug)]
 struct Within {
@@ -97,6 +97,10 @@ impl Rule for Within {
 
     fn needs_recording(&self) -> bool {
         self.values.is_recorded() || self.of.is_recorded()
+    }
+
+    fn selectors(&self) -> Option<Vec<&Selector>> {
+        Some(self.values.selectors().chain(self.of.selectors()).collect())
     }
 }
 

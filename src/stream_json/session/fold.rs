@@ -116,6 +116,8 @@ pub struct Session {
     pub final_text: Option<String>,
     /// The line of that text.
     pub final_text_line: u64,
+    /// The end of what another agent last thought, where its contract says where that is.
+    pub thinking: Option<String>,
     /// Usage by model, each message counted once.
     pub usage: BTreeMap<String, TokenUsage>,
     usage_by_id: UsageByModel,
@@ -128,8 +130,6 @@ pub struct Session {
     pub denials: Vec<Denial>,
     /// The last rejected rate limit.
     pub rate_limit: Option<RateLimit>,
-    /// The line on which a hook stopped the run.
-    pub hook_stop: Option<u64>,
     questions: Questions,
     /// The first sub-agent that failed on an API error.
     pub subagent_error: Option<AssistantError>,
@@ -200,9 +200,6 @@ impl Session {
             Message::TaskStarted(started) => self.tasks.started(started, line, self.limits.open),
             Message::TaskUpdated(updated) => self.tasks.updated(updated),
             Message::TaskNotification(notice) => self.tasks.notified(notice),
-            Message::Informational(note) if note.prevent_continuation() == Some(true) => {
-                self.hook_stop = self.hook_stop.or(Some(line));
-            }
             Message::PermissionDenied(denied) => self.denied(denied.tool_name().map(Cow::into_owned), line),
             Message::RateLimitEvent(event) => self.rate_limit(event, line),
             Message::Unknown(unknown) => {

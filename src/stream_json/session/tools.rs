@@ -31,7 +31,7 @@ pub struct ToolCalls {
 const MAX_NAMES: usize = 256;
 
 impl ToolCalls {
-    pub(super) fn called(&mut self, id: Option<&str>, name: &str, limit: usize) {
+    pub(crate) fn called(&mut self, id: Option<&str>, name: &str, limit: usize) {
         let known = self.by_name.len() < MAX_NAMES || self.by_name.contains_key(name);
         let name = if known { name } else { "other" };
         let stats = self.by_name.entry(name.to_owned()).or_default();
@@ -45,7 +45,7 @@ impl ToolCalls {
     }
 
     /// Notes a result and returns the name of the tool that it answers.
-    pub(super) fn answered(&mut self, id: &str, is_error: bool) -> Option<String> {
+    pub(crate) fn answered(&mut self, id: &str, is_error: bool) -> Option<String> {
         let Some(name) = self.open.remove(id) else {
             self.orphan_results += 1;
             return None;
@@ -54,6 +54,12 @@ impl ToolCalls {
         stats.unanswered = stats.unanswered.saturating_sub(1);
         stats.errors += u64::from(is_error);
         Some(name)
+    }
+
+    /// Whether a call of this id waits for its result.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn is_open(&self, id: &str) -> bool {
+        self.open.contains_key(id)
     }
 
     /// How many calls there were, of all tools.

@@ -115,6 +115,28 @@ impl Masker {
         text
     }
 
+    /// Masks what is secret in a text of which the pieces stand at these places of a larger one, as strings of JSON.
+    #[cfg(feature = "testing")]
+    pub(crate) fn mask_pieces(&self, whole: &mut [u8], pieces: &[Range<usize>]) {
+        let mut text = Unescaped::default();
+        for piece in pieces {
+            text.add(&whole[piece.clone()], piece.start);
+        }
+        if text.bytes.contains(&b'\\') {
+            text = text.json();
+        }
+        for secret in self.known.secrets(&text.bytes, true).found {
+            let (from, to) = (text.place(secret.hidden.start), text.place(secret.hidden.end));
+            // What stands between two pieces is none of the text.
+            for piece in pieces {
+                let (from, to) = (from.max(piece.start), to.min(piece.end));
+                if from < to {
+                    blot(&mut whole[from..to]);
+                }
+            }
+        }
+    }
+
     /// Masks every text in a value, and the names of members.
     #[cfg(feature = "testing")]
     pub(crate) fn mask_value(&self, value: &mut Value) {
@@ -239,6 +261,9 @@ struct Known {
     shapes: Vec<Shape>,
     /// Beginnings by their first byte, and whether each is a value that is known.
     by_first: Vec<Vec<(Vec<u8>, bool)>>,
+    /// For each byte the lengths, one bit each, of the parts of beginnings that end with it; the highest stands for all
+    /// that are longer.
+    ends: Vec<u64>,
     has_values: bool,
     longest: usize,
 }
@@ -273,13 +298,16 @@ impl Known {
         // It cannot fail but for more patterns than memory holds.
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&beginnings).ok();
         let longest = beginnings.iter().map(Vec::len).max().unwrap_or_default();
-        let mut by_first = vec![Vec::new(); 256];
+        let (mut by_first, mut ends) = (vec![Vec::new(); 256], vec![0; 256]);
         for (beginning, shape) in beginnings.into_iter().zip(&shapes) {
+            for (length, last) in (1..beginning.len()).zip(&beginning) {
+                ends[usize::from(*last)] |= length_bit(length);
+            }
             if let Some(first) = beginning.first() {
                 by_first[usize::from(*first)].push((beginning, matches!(shape, Shape::Known)));
             }
         }
-        Self { beginnings: automaton, shapes, by_first, has_values, longest }
+        Self { beginnings: automaton, shapes, by_first, ends, has_values, longest }
     }
 
     /// The secrets of a text, also where they are written in another way. Where it `is_whole`, nothing comes after it.
@@ -388,14 +416,24 @@ impl Known {
     /// Where the text ends with the beginning of a secret that may begin there.
     fn beginning(&self, text: &[u8], from: usize, may: impl Fn(usize, bool) -> bool) -> Option<usize> {
         let from = from.max(text.len().saturating_sub(self.longest.saturating_sub(1)));
+        // Hardly any text ends with what a beginning goes on after.
+        let lengths = self.ends[usize::from(*text.last()?)];
         (from..text.len()).find(|at| {
             let tail = &text[*at..];
+            if lengths & length_bit(tail.len()) == 0 {
+                return false;
+            }
             let beginnings = &self.by_first[usize::from(tail[0])];
             beginnings.iter().any(|(begins, is_value)| {
                 tail.len() < begins.len() && begins.starts_with(tail) && may(*at, *is_value)
             })
         })
     }
+}
+
+/// The bit of a length that is not 0.
+fn length_bit(length: usize) -> u64 {
+    1 << (length - 1).min(63)
 }
 
 /// Where an escape begins that may go on after the text; one in JSON in JSON has many backslashes.

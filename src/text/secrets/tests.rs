@@ -20,6 +20,20 @@ fn in_chunks(masker: &Masker, text: &[u8], length: usize) -> (Vec<u8>, u64) {
 }
 
 #[test]
+fn every_part_of_a_beginning_at_the_end_of_a_text_is_undecided() {
+    let long = format!("{VALUE}{}", "y".repeat(90));
+    let masker = Masker::new([long.as_str()]);
+    let beginnings = SHAPES.iter().map(|(begins, _)| *begins).chain([long.as_str()]);
+    for begins in beginnings {
+        for length in 1..begins.len() {
+            let text = format!("; {}", &begins[..length]);
+            assert_eq!(masker.known.undecided(text.as_bytes(), 0), Some(2), "{text}");
+        }
+    }
+    assert_eq!(masker.known.undecided(b"; sk-ant.", 0), None);
+}
+
+#[test]
 fn credentials_are_masked_and_nothing_else_moves() {
     let masker = Masker::new(["hunter2-hunter2", "short"]);
     let text = "key=hunter2-hunter2; sk-ant-api03-AbC_9 short sk-an";

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use clawgate::internals::schema::{Audit, Sample, bundle};
+use clawgate::internals::schema::{Audit, Sample, bundle, row_reason};
 use clawgate::judge::{self, Contracts, Options};
 use clawgate::schema::{Contract, Level, built_in};
 
@@ -16,16 +16,17 @@ fn audit(name: &str) -> (Contract, Audit) {
     let gate = |run: &Sample| {
         let judgement = judge::recording(&run.recording("", ""), &contracts, &Options::default()).unwrap();
         let verdict = judgement.verdict.filter(|verdict| !verdict.is_ok());
+        let row = verdict.as_ref().map(|verdict| row_reason(&verdict.evidence[0].rule));
         let class = verdict.map(|verdict| format!("verdict {}", verdict.class.name()));
         let broken = judgement.findings.into_iter().filter(|finding| finding.level == Level::Must);
-        broken.map(|finding| finding.clause).chain(class).collect()
+        broken.map(|finding| finding.clause).chain(class).chain(row).collect()
     };
     (load(), Audit::run(load(), &files, 1, &gate).unwrap_or_else(|error| panic!("{error}")))
 }
 
 /// What the default gate notices at least, in hundredths. The rest is listed by `clawgate audit`: what only warns, and what
 /// nothing tells apart from the truth. All clauses of claw-head only warn.
-const NOTICED: [(&str, f64); 10] = [
+const NOTICED: [(&str, f64); 16] = [
     // It asks for no right count of tokens, and nothing of ids.
     ("agent-core", 80.0),
     ("claude-json", 95.0),
@@ -37,6 +38,13 @@ const NOTICED: [(&str, f64); 10] = [
     ("claw-head", 35.0),
     ("claw-stdout", 100.0),
     ("claws-events", 100.0),
+    ("codex-exec-json", 97.0),
+    ("copilot-json", 100.0),
+    // Of all that it counts it is held to tokens, calls and requests alone.
+    ("gemini-json", 87.0),
+    ("gemini-stream-json", 98.0),
+    ("ndjson", 100.0),
+    ("opencode-json", 100.0),
 ];
 
 #[test]
@@ -48,7 +56,9 @@ fn no_broken_shape_survives_and_no_clause_can_be_spared() {
         let survivors: Vec<_> =
             broken.map(|mutant| format!("{}: {}", mutant.base, mutant.mutation)).collect();
         assert!(survivors.is_empty(), "{name}:\n{}", survivors.join("\n"));
-        assert!(audit.mutants() > 50, "{name} has only {} mutants", audit.mutants());
+        // They have no schema of their own to break.
+        let is_small = ["copilot-json", "ndjson", "opencode-json"].contains(&name);
+        assert!(audit.mutants() > 50 || is_small, "{name} has only {} mutants", audit.mutants());
         let spared: Vec<_> = contract
             .clauses()
             .iter()

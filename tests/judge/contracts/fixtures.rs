@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use clawgate::internals::schema::{Fixtures, bundle, rule_names};
+use clawgate::classify::Class;
+use clawgate::internals::schema::{Fixtures, OUTCOME_CLASSES, Sample, bundle, outcome_rows, rule_names};
+use clawgate::judge::{self, Contracts, Options};
 use clawgate::schema::{Contract, ContractSet, Level, built_in};
 
 /// What is wrong with the fixtures of a contract, one sentence each.
@@ -73,12 +75,61 @@ fn every_built_in_rule_is_used_by_a_built_in_contract() {
 #[test]
 fn every_rule_of_event_logs_is_used_by_exactly_one_clause() {
     let contract = Contract::load(&bundle("claws-events").unwrap()).unwrap();
-    let mut used: Vec<_> =
-        contract.clauses().iter().filter_map(|clause| clause.check()["events"].as_str()).collect();
+    let rule = |clause: &clawgate::schema::Clause| {
+        let named = |key: &str| clause.check()[key].as_str().map(str::to_owned);
+        named("events").or_else(|| Some(format!("probe-{}", named("probe")?)))
+    };
+    let mut used: Vec<_> = contract.clauses().iter().filter_map(rule).collect();
     used.sort_unstable();
     let mut rules: Vec<_> = clawgate::internals::events::Rule::ALL.iter().map(|rule| rule.name()).collect();
     rules.sort_unstable();
     assert_eq!(used, rules);
     let count = |key: &str| contract.clauses().iter().filter(|clause| !clause.check()[key].is_null()).count();
-    assert_eq!((contract.clauses().len(), count("live"), count("unjudged")), (129, 9, 5));
+    assert_eq!((contract.clauses().len(), count("live"), count("unjudged")), (173, 32, 6));
+}
+
+/// The row that decides the verdict on a run, and the class; nothing where the verdict is ok.
+fn decided_by(sample: &Sample, contracts: &Contracts) -> (String, String) {
+    let judgement = judge::recording(&sample.recording("", ""), contracts, &Options::default()).unwrap();
+    let verdict = judgement.verdict.unwrap();
+    (verdict.evidence[0].rule.to_string(), verdict.class.name().to_owned())
+}
+
+#[test]
+fn every_row_of_an_outcome_decides_its_runs_and_no_other() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for name in built_in() {
+        let contract = Contract::load(&bundle(name).unwrap()).unwrap();
+        let mut fixtures = Fixtures::load(&bundle(name).unwrap()).unwrap();
+        let contracts = Contracts::only(name).unwrap();
+        for (row, class) in outcome_rows(&contract) {
+            count += 1;
+            let samples = fixtures.outcomes.remove(row).unwrap_or_default();
+            if samples.decides.is_empty() || samples.silent.is_empty() {
+                wrong.push(format!(
+                    "{name}/outcome/{row} needs a run that it decides and one that it does not"
+                ));
+            }
+            for sample in &samples.decides {
+                let decided = decided_by(sample, &contracts);
+                if decided != (row.to_owned(), class.to_owned()) {
+                    wrong.push(format!("{name}/outcome/{row} ({class}): decided by {decided:?}"));
+                }
+            }
+            for sample in &samples.silent {
+                if decided_by(sample, &contracts).0 == row {
+                    wrong.push(format!("{name}/outcome/{row} decides a run that it should not"));
+                }
+            }
+        }
+        wrong
+            .extend(fixtures.outcomes.keys().map(|row| format!("{name}: runs for `{row}`, which is no row")));
+    }
+    assert!(wrong.is_empty() && count > 50, "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_classes_that_rows_can_mean_are_classes_in_the_order_of_decision() {
+    let classes: Vec<Class> = OUTCOME_CLASSES.iter().map(|name| name.parse().unwrap()).collect();
+    assert!(classes.is_sorted());
 }

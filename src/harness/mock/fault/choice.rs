@@ -1,16 +1,19 @@
 //! Which faults each turn plays: its own, or those given from outside that select it.
 
 use crate::harness::mock::answer::{Answer, AnswerSeed};
+use crate::harness::mock::dialect::Asked;
 use crate::harness::mock::fault::{Fault, FaultKind};
 use crate::harness::mock::plan::cut_offset;
-use crate::harness::mock::reply::Reply;
+use crate::harness::mock::reply::{Reply, Speaks};
 use crate::harness::mock::script::{Script, Turn};
 use crate::text::did_you_mean;
 
-/// The faults of each turn. `given` take the place of the script's in the turns that they select.
+/// The faults of each turn, as they fit its answer in this dialect. `given` take the place of the script's in the turns
+/// that they select.
 pub(in crate::harness::mock) fn faults_of_turns(
     script: &Script,
     given: &[Fault],
+    dialect: Speaks,
 ) -> Result<Vec<Vec<Fault>>, String> {
     let given: Vec<&Fault> =
         given.iter().filter(|fault| !matches!(fault.kind, FaultKind::Refuse { .. })).collect();
@@ -23,7 +26,7 @@ pub(in crate::harness::mock) fn faults_of_turns(
             let hint = did_you_mean(wanted, &names);
             return Err(format!("fault `{fault}`: there is no turn `{wanted}`{hint}"));
         }
-        let fits = |(index, turn): &(usize, &Turn)| check_fit(fault, turn, script.seed, *index);
+        let fits = |(index, turn): &(usize, &Turn)| check_fit(fault, turn, script.seed, *index, dialect);
         if selected.iter().all(|turn| fits(turn).is_err())
             && let Some(first) = selected.first()
         {
@@ -35,14 +38,13 @@ pub(in crate::harness::mock) fn faults_of_turns(
         let selecting: Vec<&&Fault> = given.iter().filter(|fault| selects(fault, index, turn)).collect();
         if selecting.is_empty() {
             for fault in &turn.faults {
-                check_fit(fault, turn, script.seed, index)?;
+                check_fit(fault, turn, script.seed, index, dialect)?;
             }
             chosen.push(turn.faults.clone());
         } else {
             // A fault for every turn passes over those that have no such place.
-            let fitting =
-                selecting.into_iter().filter(|fault| check_fit(fault, turn, script.seed, index).is_ok());
-            chosen.push(fitting.map(|fault| (*fault).clone()).collect());
+            let fits = |fault: &&&Fault| check_fit(fault, turn, script.seed, index, dialect).is_ok();
+            chosen.push(selecting.into_iter().filter(fits).map(|fault| (*fault).clone()).collect());
         }
     }
     Ok(chosen)
@@ -54,7 +56,7 @@ fn selects(fault: &Fault, index: usize, turn: &Turn) -> bool {
 }
 
 /// A fault at a place that the answer does not have would silently be no fault.
-fn check_fit(fault: &Fault, turn: &Turn, seed: u64, index: usize) -> Result<(), String> {
+fn check_fit(fault: &Fault, turn: &Turn, seed: u64, index: usize, dialect: Speaks) -> Result<(), String> {
     let seed = AnswerSeed { seed, entry: index as u64, earlier: 0 };
     let needs_events = match fault.kind {
         FaultKind::ErrorEvent { after_event, .. } | FaultKind::EndlessPings { after_event, .. } => {
@@ -66,7 +68,8 @@ fn check_fit(fault: &Fault, turn: &Turn, seed: u64, index: usize) -> Result<(), 
         FaultKind::Cut { .. } => None,
         _ => return Ok(()),
     };
-    let reply = Reply::stream(Answer::of_turn(turn, "claude", seed).events(), seed);
+    let answer = Answer::of_turn(turn, "claude", seed);
+    let reply = Reply::stream(dialect, dialect.events(&answer, Asked::PLAINLY), seed);
     let events = reply.ends.len();
     if let Some(needed) = needs_events
         && needed > events

@@ -119,6 +119,21 @@ pub struct HttpFault {
     pub resets_at: Option<u64>,
 }
 
+impl HttpFault {
+    /// A 400 after which asking again cannot help.
+    pub(crate) fn refusal(message: &str) -> Self {
+        HttpFault {
+            status: 400,
+            retry_after: None,
+            should_retry: Some(false),
+            error_type: None,
+            message: Some(message.to_owned()),
+            unified: None,
+            resets_at: None,
+        }
+    }
+}
+
 /// How a connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {

@@ -39,7 +39,7 @@ use crate::harness::mock::pace::Pace;
 pub struct Script {
     /// Everything that looks like chance follows from it.
     pub seed: u64,
-    /// What happens to a request that the Messages API would refuse.
+    /// What happens to a request that the API would refuse.
     pub invalid_requests: InvalidRequests,
     /// The answers, in the order of the file.
     pub turns: Vec<Turn>,
@@ -65,7 +65,7 @@ impl fmt::Debug for MockFactory {
     }
 }
 
-/// What happens to a request that the Messages API would refuse. It is a finding in any case.
+/// What happens to a request that the API would refuse. It is a finding in any case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum InvalidRequests {
     #[default]
@@ -104,6 +104,8 @@ pub struct Turn {
     pub headers: Vec<(String, String)>,
     /// Whether it is no finding when the turn is never asked for.
     pub optional: bool,
+    /// Whether the server found when it started that the Messages API can say it.
+    pub(in crate::harness::mock) is_checked: bool,
 }
 
 /// One piece of an answer, in the order in which the model says it.
@@ -125,6 +127,49 @@ pub enum Block {
     },
     /// Any other block, sent as it is.
     Raw(Value),
+}
+
+impl Block {
+    /// A block as recordings tell it, to be said again. Ids and signatures are made anew.
+    pub(crate) fn of_served(block: &Value) -> Self {
+        let text = |key: &str| block[key].as_str().map(str::to_owned);
+        match (block["type"].as_str(), text("text"), text("thinking"), text("name")) {
+            (Some("text"), Some(text), ..) => Block::Text(text),
+            (Some("thinking"), _, Some(text), _) => Block::Thinking(text),
+            (Some("tool_use"), .., Some(name)) => {
+                let cut = text("partial_json").map(ToolInput::Text);
+                let input = cut.unwrap_or_else(|| ToolInput::Json(block["input"].clone()));
+                Block::Tool { id: None, name, input }
+            }
+            _ => Block::Raw(block.clone()),
+        }
+    }
+
+    /// The same block with the places of a room filled in where it names them: `{work}`, `{home}` and `{tmp}`.
+    fn fill(&mut self, fill: &dyn Fn(&mut String)) {
+        match self {
+            Block::Text(text) | Block::Thinking(text) | Block::Tool { input: ToolInput::Text(text), .. } => {
+                fill(text);
+            }
+            Block::Tool { input: ToolInput::Json(value), .. } | Block::Raw(value) => fill_value(value, fill),
+        }
+    }
+}
+
+fn fill_value(value: &mut Value, fill: &dyn Fn(&mut String)) {
+    match value {
+        Value::String(text) => fill(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_value(item, fill)),
+        Value::Object(members) => members.values_mut().for_each(|value| fill_value(value, fill)),
+        _ => {}
+    }
+}
+
+impl Script {
+    /// Fills in the places of a room where turns name them.
+    pub(crate) fn fill(&mut self, fill: &dyn Fn(&mut String)) {
+        self.turns.iter_mut().flat_map(|turn| &mut turn.blocks).for_each(|block| block.fill(fill));
+    }
 }
 
 /// The arguments of a tool call.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::document::{FileError, Item, Table};
-use crate::harness::mock::auxiliary::Auxiliary;
+use crate::harness::mock::dialect;
 use crate::harness::mock::fault::{Fault, FaultError, FaultKind};
 use crate::harness::mock::matcher::{Agent, Position, ToolResultCondition, When};
 use crate::harness::mock::pace::Pace;
@@ -110,6 +110,7 @@ impl Turn {
             faults: read_faults(&mut table)?,
             headers,
             optional: table.boolean("optional")?.unwrap_or(false),
+            is_checked: false,
         };
         table.finish()?;
         Ok(turn)
@@ -192,11 +193,13 @@ fn read_when(mut table: Table<'_>) -> Result<When, FileError> {
     if let Some(item) = table.take("auxiliary") {
         let place = item.place();
         let name = item.into_string()?;
-        when.auxiliary =
-            Some(Auxiliary::all().into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
-                let known = Auxiliary::all().map(Auxiliary::name).join(", ");
-                place.complain(format!("unknown kind `{name}`, expected one of: {known}"))
-            })?);
+        if !dialect::side_requests().any(|side| side.name == name) {
+            let known: Vec<&str> = dialect::side_requests().map(|side| side.name.as_str()).collect();
+            return Err(
+                place.complain(format!("unknown kind `{name}`, expected one of: {}", known.join(", ")))
+            );
+        }
+        when.auxiliary = Some(name);
     }
     table.finish()?;
     Ok(when)

@@ -5,10 +5,13 @@ pub(crate) mod play;
 
 #[cfg(feature = "cli")]
 use serde::Serialize;
-#[cfg(feature = "cli")]
-use serde_json::{Value, json};
 
 use crate::harness::mock::answer::{Answer, AnswerSeed};
+#[cfg(feature = "cli")]
+use crate::harness::mock::dialect::SampleRequest;
+#[cfg(feature = "cli")]
+use crate::harness::mock::dialect::conversation::{Call, Conversation, Returned, Said, Speaker};
+use crate::harness::mock::dialect::{self, Asked, Dialect};
 use crate::harness::mock::fault::{CutPoint, Fault, FaultKind};
 #[cfg(feature = "cli")]
 use crate::harness::mock::matcher::{Agent, Position};
@@ -38,12 +41,12 @@ fn as_text<S: serde::Serializer>(fault: &Fault, serializer: S) -> Result<S::Ok, 
     serializer.collect_str(fault)
 }
 
-/// Every case of the script of a scenario.
+/// Every case of the script of a scenario, as a client of this dialect meets it.
 #[cfg(feature = "cli")]
-pub(crate) fn cases(scenario: &str, script: &Script) -> Vec<SweepCase> {
+pub(crate) fn cases(scenario: &str, script: &Script, dialect: &'static dyn Dialect) -> Vec<SweepCase> {
     let mut cases = Vec::new();
     for (index, turn) in script.turns.iter().enumerate() {
-        for fault in faults(turn, index, script.seed) {
+        for fault in faults(turn, index, script.seed, dialect) {
             cases.push(SweepCase {
                 id: format!("{scenario}::{}::{fault}", turn.name),
                 turn: Some(turn.name.clone()),
@@ -59,13 +62,22 @@ pub(crate) fn cases(scenario: &str, script: &Script) -> Vec<SweepCase> {
     cases
 }
 
-/// Every place in the answers of a script where the fault of this name leaves an answer that is not whole, each with an
-/// id; the reason when there is none.
-pub(crate) fn places(script: &Script, named: &str) -> Result<Vec<(String, Fault)>, String> {
+/// Every place in the answers of a script, as the API of this name gives them (the Messages API without one), where the fault
+/// of a name leaves an answer that is not whole, each with an id; the reason when there is none.
+pub(crate) fn places(
+    script: &Script,
+    named: &str,
+    api: Option<&str>,
+) -> Result<Vec<(String, Fault)>, String> {
+    let api = api.unwrap_or(dialect::ALL[0].name());
+    let Some(api) = dialect::named(api) else {
+        let names = dialect::ALL.map(Dialect::name);
+        return Err(format!("unknown API `{api}`{}", did_you_mean(api, &names)));
+    };
     let mut places = Vec::new();
     let mut known: Vec<String> = Vec::new();
     for (index, turn) in script.turns.iter().enumerate() {
-        let faults = faults(turn, index, script.seed);
+        let faults = faults(turn, index, script.seed, api);
         let last = faults.iter().filter_map(cut_after).max();
         for fault in faults {
             if !known.iter().any(|name| name == fault.name()) {
@@ -99,9 +111,9 @@ fn cut_after(fault: &Fault) -> Option<usize> {
 }
 
 /// Every fault that the answer of a turn has a place for.
-fn faults(turn: &Turn, index: usize, seed: u64) -> Vec<Fault> {
+fn faults(turn: &Turn, index: usize, seed: u64, dialect: &dyn Dialect) -> Vec<Fault> {
     let seed = AnswerSeed { seed, entry: index as u64, earlier: 0 };
-    let (body, ends) = Answer::of_turn(turn, "claude", seed).events().into_parts();
+    let (body, ends) = dialect.events(&Answer::of_turn(turn, "claude", seed), Asked::PLAINLY).into_parts();
     let events = ends.len();
     let characters = body.iter().filter(|byte| **byte >= 0xC0).count();
 
@@ -135,87 +147,76 @@ fn faults(turn: &Turn, index: usize, seed: u64) -> Vec<Fault> {
     texts.iter().filter_map(|text| text.parse().ok()).collect()
 }
 
-/// A request that a turn answers.
-#[cfg(feature = "cli")]
-#[derive(Debug)]
-pub(in crate::harness::mock) struct Probe {
-    pub(in crate::harness::mock) headers: Vec<(String, String)>,
-    pub(in crate::harness::mock) body: Value,
-}
-
 /// The request that asks for a turn, made from its conditions; none when they cannot all be met, or when another turn
 /// would answer.
 #[cfg(feature = "cli")]
-pub(in crate::harness::mock) fn probe(script: &Script, index: usize) -> Option<Probe> {
+pub(in crate::harness::mock) fn probe(
+    script: &Script,
+    index: usize,
+    dialect: &dyn Dialect,
+) -> Option<(SampleRequest, ApiRequest)> {
     let turns = &script.turns;
     let when = &turns[index].when;
     if when.auxiliary.is_some() {
         return None;
     }
+    let mut sample = dialect.request(&conversation(&turns[index]));
+    for (pointer, value) in &when.pointer {
+        match pointer.strip_prefix('/') {
+            Some(key) if !key.contains('/') => sample.body[key] = value.clone(),
+            _ => *sample.body.pointer_mut(pointer)? = value.clone(),
+        }
+    }
+    let text = sample.body.to_string();
+    let request = ApiRequest::new("POST", &sample.target, sample.headers.clone(), text.as_bytes());
+    let mut matching: Vec<usize> =
+        (0..turns.len()).filter(|other| turns[*other].when.matches(&request)).collect();
+    matching.sort_by_key(|other| std::cmp::Reverse(turns[*other].when.specificity()));
+    (request.facts.stream && matching.first() == Some(&index)).then_some((sample, request))
+}
+
+/// A conversation in which a turn is the next answer.
+#[cfg(feature = "cli")]
+fn conversation(turn: &Turn) -> Conversation<'_> {
+    let when = &turn.when;
     let position = match when.position {
         Position::At(position) => position,
         // A tool result needs a call before it.
         Position::Any | Position::Next => 1 + usize::from(when.tool_result.is_some()),
     };
-    let prompt = when.prompt.clone().unwrap_or_else(|| "sweep".to_owned());
-    let mut messages = vec![json!({"role": "user", "content": prompt})];
+    let by = |by, text| Said { by, text: vec![text], ..Said::default() };
+    let mut said = vec![by(Speaker::User, when.prompt.as_deref().unwrap_or("sweep"))];
     for round in 1..position {
-        let last = round + 1 == position;
-        let tool = when.tool_result.as_ref().filter(|_| last);
-        let (call, result) = match tool {
-            None => (json!("scripted"), json!("go on")),
-            Some(condition) => {
-                let name = condition.tool.clone().unwrap_or_else(|| "Bash".to_owned());
-                let result = json!({
-                    "type": "tool_result", "tool_use_id": "toolu_sweep",
-                    "content": condition.contains.clone().unwrap_or_default(),
-                    "is_error": condition.is_error.unwrap_or(false),
-                });
-                (
-                    json!([{"type": "tool_use", "id": "toolu_sweep", "name": name, "input": {}}]),
-                    json!([result]),
-                )
-            }
+        let Some(condition) = when.tool_result.as_ref().filter(|_| round + 1 == position) else {
+            said.extend([by(Speaker::Model, "scripted"), by(Speaker::User, "go on")]);
+            continue;
         };
-        messages.push(json!({"role": "assistant", "content": call}));
-        messages.push(json!({"role": "user", "content": result}));
+        let call = Call { id: "toolu_sweep", name: condition.tool.as_deref().unwrap_or("Bash") };
+        let result = Returned {
+            call: call.id,
+            text: condition.contains.as_deref().unwrap_or_default().into(),
+            is_error: condition.is_error.unwrap_or(false),
+        };
+        said.push(Said { by: Speaker::Model, calls: vec![call], ..Said::default() });
+        said.push(Said { results: vec![result], ..Said::default() });
     }
-    if let Some(text) = &when.user {
-        match messages.last_mut().map(|message| &mut message["content"]) {
-            Some(Value::Array(blocks)) => blocks.push(json!({"type": "text", "text": text})),
-            Some(content) if position > 1 => *content = json!(text),
-            Some(content) => *content = json!(format!("{prompt} {text}")),
-            None => {}
+    if let (Some(text), Some(last)) = (&when.user, said.last_mut()) {
+        if last.results.is_empty() && position > 1 {
+            last.text.clear();
         }
+        last.text.push(text);
     }
-    let mut body = json!({
-        "model": when.model.clone().unwrap_or_else(|| "claude".to_owned()),
-        "max_tokens": 1024, "stream": true, "messages": messages,
-    });
-    if let Some(system) = &when.system {
-        body["system"] = json!(system);
+    Conversation {
+        agent: match &when.agent {
+            Agent::Main | Agent::Any => None,
+            Agent::Sub => Some("sweep"),
+            Agent::Id(id) => Some(id),
+        },
+        model: when.model.as_deref().unwrap_or("claude"),
+        system: when.system.iter().map(String::as_str).collect(),
+        said,
+        ..Conversation::default()
     }
-    for (pointer, value) in &when.pointer {
-        match pointer.strip_prefix('/') {
-            Some(key) if !key.contains('/') => body[key] = value.clone(),
-            _ => *body.pointer_mut(pointer)? = value.clone(),
-        }
-    }
-    let mut headers = vec![
-        ("x-api-key".to_owned(), "sweep".to_owned()),
-        ("anthropic-version".to_owned(), "2023-06-01".to_owned()),
-    ];
-    match &when.agent {
-        Agent::Main | Agent::Any => {}
-        Agent::Sub => headers.push(("x-claude-code-agent-id".to_owned(), "sweep".to_owned())),
-        Agent::Id(id) => headers.push(("x-claude-code-agent-id".to_owned(), id.clone())),
-    }
-    let text = body.to_string();
-    let request = ApiRequest::new("POST", "/v1/messages", headers.clone(), text.as_bytes());
-    let mut matching: Vec<usize> =
-        (0..turns.len()).filter(|other| turns[*other].when.matches(&request)).collect();
-    matching.sort_by_key(|other| std::cmp::Reverse(turns[*other].when.specificity()));
-    (request.facts.stream && matching.first() == Some(&index)).then_some(Probe { headers, body })
 }
 
 #[cfg(test)]
@@ -230,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_cases_of_a_small_script() {
-        let cases = cases("t", &script("[[api.turns]]\ntext = \"é\"\nname = \"only\""));
+        let cases = cases("t", &script("[[api.turns]]\ntext = \"é\"\nname = \"only\""), dialect::ALL[0]);
         let ids: Vec<_> = cases.iter().map(|case| case.id.as_str()).collect();
         insta::assert_snapshot!(ids.join("\n"));
     }
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn every_id_is_unique_and_every_fault_can_be_typed() {
         for (name, text) in library::scripts() {
-            let cases = cases(name, &Scenario::parse(name, text).unwrap().script);
+            let cases = cases(name, &Scenario::parse(name, text).unwrap().script, dialect::ALL[0]);
             let ids: BTreeSet<_> = cases.iter().map(|case| case.id.clone()).collect();
             assert_eq!(ids.len(), cases.len());
             for case in &cases {
@@ -252,7 +253,7 @@ mod tests {
         for (name, text) in library::scripts() {
             let script = Scenario::parse(name, text).unwrap().script;
             for (index, turn) in script.turns.iter().enumerate() {
-                assert!(probe(&script, index).is_some(), "{name}: {}", turn.name);
+                assert!(probe(&script, index, dialect::ALL[0]).is_some(), "{name}: {}", turn.name);
             }
         }
     }
@@ -262,8 +263,8 @@ mod tests {
         let hidden = script(
             "[[api.turns]]\nwhen = { turn = 1 }\ntext = \"a\"\n[[api.turns]]\nwhen = { turn = 1 }\ntext = \"b\"",
         );
-        assert!(probe(&hidden, 0).is_some());
-        assert!(probe(&hidden, 1).is_none());
+        assert!(probe(&hidden, 0, dialect::ALL[0]).is_some());
+        assert!(probe(&hidden, 1, dialect::ALL[0]).is_none());
     }
 
     #[test]
@@ -276,7 +277,7 @@ mod tests {
              [[api.turns]]\nwhen = { pointer = { \"/max_tokens\" = 5, \"/messages/0/role\" = \"user\" } }\ntext = \"e\"",
         );
         for (index, turn) in conditions.turns.iter().enumerate() {
-            assert!(probe(&conditions, index).is_some(), "{}", turn.name);
+            assert!(probe(&conditions, index, dialect::ALL[0]).is_some(), "{}", turn.name);
         }
     }
 }

@@ -9,10 +9,12 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::harness::mock::answer::AnswerSeed;
+use crate::harness::mock::dialect::Dialect;
 use crate::harness::mock::engine::{pace_of_attempt, reply_of_turn};
 use crate::harness::mock::fault::Fault;
 use crate::harness::mock::journal::Outcome;
-use crate::harness::mock::plan::{ResponseMode, Step, plan};
+use crate::harness::mock::plan::{Delivery, ResponseMode, Step, plan};
+use crate::harness::mock::request::ApiRequest;
 use crate::harness::mock::script::Script;
 use crate::harness::mock::server::{MockApi, Options, StartError};
 use crate::harness::mock::sweep::{SweepCase, probe};
@@ -61,11 +63,15 @@ pub(crate) enum PlayError {
     Client(#[from] io::Error),
 }
 
-/// Plays one case on a server of its own.
-pub(crate) async fn play(script: &Script, case: &SweepCase) -> Result<Played, PlayError> {
+/// Plays one case on a server of its own, with a client of this dialect.
+pub(crate) async fn play(
+    script: &Script,
+    case: &SweepCase,
+    dialect: &'static dyn Dialect,
+) -> Result<Played, PlayError> {
     let options = Options { faults: vec![case.fault.clone()], ..Options::default() };
     let api = MockApi::start(script.clone(), options).await?;
-    let played = match timeout(DEADLINE, observe(&api, script, case)).await {
+    let played = match timeout(DEADLINE, observe(&api, script, case, dialect)).await {
         Ok(played) => played,
         Err(_) => Ok(Played {
             bytes: 0,
@@ -78,7 +84,12 @@ pub(crate) async fn play(script: &Script, case: &SweepCase) -> Result<Played, Pl
     played
 }
 
-async fn observe(api: &MockApi, script: &Script, case: &SweepCase) -> Result<Played, PlayError> {
+async fn observe(
+    api: &MockApi,
+    script: &Script,
+    case: &SweepCase,
+    dialect: &dyn Dialect,
+) -> Result<Played, PlayError> {
     let Some(name) = &case.turn else {
         let refused = TcpStream::connect(api.address()).await;
         let is_refused = refused.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
@@ -91,15 +102,14 @@ async fn observe(api: &MockApi, script: &Script, case: &SweepCase) -> Result<Pla
     };
     let unreachable = || PlayError::Unreachable(name.clone());
     let index = script.turns.iter().position(|turn| turn.name == *name).ok_or_else(unreachable)?;
-    let probe = probe(script, index).ok_or_else(unreachable)?;
-    let model = probe.body["model"].as_str().unwrap_or_default();
-    let (expected, expected_end) = promise(script, index, &case.fault, model);
+    let (sample, asked) = probe(script, index, dialect).ok_or_else(unreachable)?;
+    let (expected, expected_end) = promise(script, index, &case.fault, &asked);
 
     let mut stream = TcpStream::connect(api.address()).await?;
-    let body = probe.body.to_string();
-    let mut request =
-        format!("POST /v1/messages HTTP/1.1\r\nhost: clawgate\r\ncontent-length: {}\r\n", body.len());
-    for (name, value) in &probe.headers {
+    let body = sample.body.to_string();
+    let (target, length) = (&sample.target, body.len());
+    let mut request = format!("POST {target} HTTP/1.1\r\nhost: clawgate\r\ncontent-length: {length}\r\n");
+    for (name, value) in &sample.headers {
         request.extend([name, ": ", value, "\r\n"]);
     }
     request.extend(["\r\n", &body]);
@@ -148,13 +158,14 @@ fn came(read: io::Result<usize>) -> io::Result<Option<WireEnd>> {
 }
 
 /// The bytes and the end that a fault promises.
-fn promise(script: &Script, index: usize, fault: &Fault, model: &str) -> (Vec<u8>, WireEnd) {
+fn promise(script: &Script, index: usize, fault: &Fault, asked: &ApiRequest) -> (Vec<u8>, WireEnd) {
     let turn = &script.turns[index];
     let seed = AnswerSeed { seed: script.seed, entry: index as u64, earlier: 0 };
-    let reply = reply_of_turn(turn, model, true, Some(&fault.kind), seed);
+    let reply = reply_of_turn(turn, asked, Some(&fault.kind), seed);
     let pace = pace_of_attempt(std::slice::from_ref(fault), 0, &turn.pace);
     let mode = ResponseMode { head_only: false, keep_alive: true };
-    let steps = plan(&reply, Some(&fault.kind), &pace, &mut seed.random(4), mode);
+    let delivery = Delivery { fault: Some(&fault.kind), pace: &pace, ping: asked.dialect.ping(), mode };
+    let steps = plan(&reply, delivery, &mut seed.random(4));
     let mut bytes = Vec::new();
     for step in steps {
         match step {
