@@ -27,7 +27,7 @@ use crate::report::{Context, Progress};
 use crate::run::target::Located;
 use crate::run::{
     Event, Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Scope, Shard, Suite, Touched, contracts_of,
-    cut, idle_filter, left_out, plan, run as run_cases, select,
+    cut, idle_filter, left_out, plan, repeated, run as run_cases, select,
 };
 use crate::schema;
 use crate::text::{nearest, printable, trouble};
@@ -203,7 +203,7 @@ impl RunArgs {
         let targets = targets.collect::<Result<Vec<_>, CommandError>>()?;
         let mut last = LastRun::read(args.out());
         let known = args.known.open(&targets)?;
-        let planned = plan(&suite, &targets, args.repeat.unwrap_or(1));
+        let planned = plan(&suite, &targets);
         // Whoever names a file leaves out the cases of all others.
         let is_whole = filters.len() == args.filters.len();
         let mut scope = Scope::of(&planned, is_whole.then_some(&suite));
@@ -249,7 +249,7 @@ impl RunArgs {
             return none(args.nothing());
         }
         scope.select(&planned);
-        let (planned, whole) = args.part(planned)?;
+        let (planned, whole) = args.part(repeated(planned, args.repeat.unwrap_or(1)))?;
         scope.cut(&planned);
         if args.list {
             return list(&planned, args.reports.format());

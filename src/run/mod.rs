@@ -72,9 +72,9 @@ pub(crate) use memory::LastRun;
 #[cfg(feature = "cli")]
 pub(crate) use orphans::orphans;
 pub(crate) use plan::Planned;
-#[cfg(feature = "cli")]
-pub(crate) use plan::left_out;
 pub(crate) use plan::plan;
+#[cfg(feature = "cli")]
+pub(crate) use plan::{left_out, repeated};
 pub(crate) use process::Process;
 #[cfg(feature = "cli")]
 pub(crate) use recorded::{Recorded, RecordedFolder};

@@ -14,7 +14,7 @@ pub(crate) fn orphans(
     target: &Arc<Located>,
 ) -> Result<Vec<Orphan>, StoreError> {
     let with_snapshot = |suite: &Suite| {
-        let planned = plan(suite, std::slice::from_ref(target), 1);
+        let planned = plan(suite, std::slice::from_ref(target));
         let cases = planned.into_iter().filter(|planned| planned.case.golden.skip.is_none());
         cases.map(|planned| planned.case.name.clone()).collect::<Vec<_>>()
     };

@@ -48,8 +48,8 @@ pub(crate) struct Planned {
     pub real_api: Option<Vec<(String, String)>>,
 }
 
-/// Every case on every target that promises its contract.
-pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<Planned> {
+/// Every case on every target that promises its contract, once.
+pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>]) -> Vec<Planned> {
     let mut planned = Vec::new();
     for target in targets {
         for (case, script) in suite.cases() {
@@ -63,18 +63,22 @@ pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>], repeat: u32) -> Vec<
             let differs = case.for_target(&target.choice.target.name, version.as_deref());
             let (run, expect) =
                 differs.map_or((&case.run, &case.expect), |differs| (&differs.run, &differs.expect));
-            for repetition in 1..=repeat.max(1) {
-                planned.push(Planned {
-                    run: run.clone(),
-                    expect: expect.clone(),
-                    skip: differs.and_then(|differs| differs.skip.clone()),
-                    repetition,
-                    ..Planned::new(Arc::clone(case), Arc::clone(script), Arc::clone(target), speaks.clone())
-                });
-            }
+            planned.push(Planned {
+                run: run.clone(),
+                expect: expect.clone(),
+                skip: differs.and_then(|differs| differs.skip.clone()),
+                ..Planned::new(Arc::clone(case), Arc::clone(script), Arc::clone(target), speaks.clone())
+            });
         }
     }
     planned
+}
+
+/// Each case so many times, one repetition after the other. Asked for once it is known which cases are run.
+pub(crate) fn repeated(planned: Vec<Planned>, repeat: u32) -> Vec<Planned> {
+    let times =
+        |case: Planned| (1..=repeat.max(1)).map(move |repetition| Planned { repetition, ..case.clone() });
+    planned.into_iter().flat_map(times).collect()
 }
 
 /// The case, held to the part of its contract that a target promises.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::plan::{Planned, plan};
+use super::plan::{Planned, plan, repeated};
 use super::suite::Suite;
 use super::target::Located;
 use crate::schema::{self, ContractSet};
@@ -43,13 +43,16 @@ pub(crate) fn cases_on(
     filters: &[String],
     repeat: u32,
 ) -> Result<Vec<Planned>, NoCase> {
-    let planned = plan(suite, &[Arc::new(target.clone())], repeat);
+    let planned = plan(suite, &[Arc::new(target.clone())]);
     if let Some(filter) = idle_filter(&planned, filters) {
         return Err(NoCase::By { target: target.choice.to_string(), filter: filter.to_owned() });
     }
     let mut planned = select(planned, filters);
     planned.retain(|planned| planned.skip.is_none());
-    if planned.is_empty() { Err(NoCase::For(target.choice.to_string())) } else { Ok(planned) }
+    if planned.is_empty() {
+        return Err(NoCase::For(target.choice.to_string()));
+    }
+    Ok(repeated(planned, repeat))
 }
 
 struct Filter<'f> {

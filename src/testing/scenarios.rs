@@ -106,7 +106,7 @@ impl Scenarios {
                 choice.locate(|name| std::env::var_os(name), Demands::default()).map_err(Error::from)?;
             targets.push(Arc::new(located));
         }
-        let planned = plan(&suite, &targets, 1);
+        let planned = plan(&suite, &targets);
         if planned.is_empty() {
             return Err(ScenariosError::Nothing(self.directory.clone()));
         }

@@ -70,7 +70,7 @@ impl PlayArgs {
         if is_file {
             suite.add_path(&PathBuf::from(named))?;
         }
-        let mut planned = plan(&suite, &[target], 1);
+        let mut planned = plan(&suite, &[target]);
         planned.retain(|case| is_file || case.case.name == named);
         match planned.len() {
             1 => Ok(planned.remove(0)),

@@ -11,8 +11,12 @@ mod reader;
 mod shape;
 mod unescaped;
 
+#[cfg(feature = "testing")]
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
+#[cfg(feature = "testing")]
+use std::sync::{Mutex, PoisonError};
 
 use aho_corasick::{AhoCorasick, MatchKind};
 #[cfg(feature = "testing")]
@@ -59,7 +63,7 @@ impl Masker {
     #[cfg(feature = "testing")]
     pub(crate) fn new<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
         let forms: Vec<_> = values.into_iter().flat_map(encoding::forms).collect();
-        if forms.is_empty() { Self::default() } else { Self::knowing(Arc::new(Known::new(forms))) }
+        if forms.is_empty() { Self::default() } else { Self::knowing(known(forms)) }
     }
 
     fn knowing(known: Arc<Known>) -> Self {
@@ -244,6 +248,22 @@ impl Masker {
         }
         end
     }
+}
+
+/// What knows these forms of values. The cases of a run have the same few secrets, and it costs more to make than many a
+/// case: the last ones are kept.
+#[cfg(feature = "testing")]
+fn known(forms: Vec<Vec<u8>>) -> Arc<Known> {
+    const MOST: usize = 8;
+    static LAST: Mutex<VecDeque<(Vec<Vec<u8>>, Arc<Known>)>> = Mutex::new(VecDeque::new());
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, known)) = last.iter().find(|(known, _)| *known == forms) {
+        return Arc::clone(known);
+    }
+    let known = Arc::new(Known::new(forms.clone()));
+    last.truncate(MOST - 1);
+    last.push_front((forms, Arc::clone(&known)));
+    known
 }
 
 /// Masks bytes, but not where lines end.
