@@ -254,8 +254,9 @@ impl Masker {
 /// case: the last ones are kept.
 #[cfg(feature = "testing")]
 fn known(forms: Vec<Vec<u8>>) -> Arc<Known> {
+    type ByForms = (Vec<Vec<u8>>, Arc<Known>);
     const MOST: usize = 8;
-    static LAST: Mutex<VecDeque<(Vec<Vec<u8>>, Arc<Known>)>> = Mutex::new(VecDeque::new());
+    static LAST: Mutex<VecDeque<ByForms>> = Mutex::new(VecDeque::new());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, known)) = last.iter().find(|(known, _)| *known == forms) {
         return Arc::clone(known);
