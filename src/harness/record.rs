@@ -97,6 +97,7 @@ pub(crate) enum Api<'j> {
     /// The scripted API.
     Scripted(&'j Script),
     /// A real one, with what is asked and answered written down.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "only `record` relays"))]
     Relayed(&'j Upstreams),
     /// A real one that the target reaches by itself.
     Real,

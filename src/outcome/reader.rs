@@ -85,6 +85,7 @@ impl<'t> Reader<'t> {
     }
 
     /// How many messages ended the run.
+    #[cfg(feature = "testing")]
     pub(crate) fn ends(&self) -> u64 {
         self.told.session.result_count
     }

@@ -94,7 +94,7 @@ impl Recording {
 
     /// The body of an answer that a real API gave, by the place of its request in the list `requests`; none where it was
     /// not kept. Secrets are masked.
-    #[cfg(feature = "testing")]
+    #[cfg(feature = "cli")]
     pub(crate) fn answer_body(&self, request: usize) -> io::Result<Option<Vec<u8>>> {
         match &self.input {
             Input::Memory { answers, .. } => Ok(answers.get(request).cloned().flatten()),

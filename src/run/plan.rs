@@ -75,6 +75,7 @@ pub(crate) fn plan(suite: &Suite, targets: &[Arc<Located>]) -> Vec<Planned> {
 }
 
 /// Each case so many times, one repetition after the other. Asked for once it is known which cases are run.
+#[cfg(feature = "cli")]
 pub(crate) fn repeated(planned: Vec<Planned>, repeat: u32) -> Vec<Planned> {
     let times =
         |case: Planned| (1..=repeat.max(1)).map(move |repetition| Planned { repetition, ..case.clone() });

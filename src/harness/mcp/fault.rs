@@ -108,6 +108,7 @@ fn find<T: Copy>(name: &str, known: &[(&'static str, T)]) -> Result<T, String> {
 }
 
 /// The faults as `--help` lists them.
+#[cfg(feature = "cli")]
 pub(crate) const HELP: &str = "\
 Faults of a server (`fault` of [mcp.NAME]; `start_ms` makes it start late):
   exit              ends before it says anything; over HTTP nobody listens

@@ -1,7 +1,9 @@
 //! What a server saw and answered, one event a line, each written at once: a server may be killed at any time.
 
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::Read as _;
+#[cfg(feature = "cli")]
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -27,8 +29,10 @@ pub(crate) struct Journal {
 
 #[derive(Debug)]
 enum Place {
+    #[cfg(feature = "cli")]
     Nowhere,
     Memory(Mutex<Vec<Value>>),
+    #[cfg(feature = "cli")]
     File(Mutex<File>),
 }
 
@@ -38,6 +42,7 @@ impl Journal {
     }
 
     /// Nobody reads it.
+    #[cfg(feature = "cli")]
     pub(crate) fn none() -> Self {
         Self::new(Place::Nowhere)
     }
@@ -48,6 +53,7 @@ impl Journal {
     }
 
     /// It goes to the end of a file, to which others may write as well.
+    #[cfg(feature = "cli")]
     pub(crate) fn at(path: &Path) -> io::Result<Self> {
         let file = File::options().append(true).create(true).open(path)?;
         Ok(Self::new(Place::File(Mutex::new(file))))
@@ -69,8 +75,10 @@ impl Journal {
         event["pid"] = std::process::id().into();
         event["at"] = now().into();
         match &self.place {
+            #[cfg(feature = "cli")]
             Place::Nowhere => {}
             Place::Memory(events) => events.lock().unwrap_or_else(PoisonError::into_inner).push(event),
+            #[cfg(feature = "cli")]
             Place::File(file) => {
                 let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
                 // In one piece: other processes append to it too.
@@ -91,6 +99,7 @@ impl Journal {
     pub(super) fn events(&self) -> Vec<Value> {
         match &self.place {
             Place::Memory(events) => events.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            #[cfg(feature = "cli")]
             Place::Nowhere | Place::File(_) => Vec::new(),
         }
     }

@@ -21,13 +21,16 @@ mod session;
 mod stdio;
 mod told;
 
+#[cfg(feature = "cli")]
 pub(crate) use fault::HELP;
 pub(crate) use http::HttpServers;
 #[cfg(feature = "cli")]
 pub(crate) use http::path;
 pub(crate) use journal::{Journal, now};
 pub(crate) use room::{CONFIG, FOLDER, McpPart, seen};
-pub(crate) use script::{Server, Transport};
+pub(crate) use script::Server;
+#[cfg(feature = "cli")]
+pub(crate) use script::Transport;
 #[cfg(feature = "cli")]
 pub(crate) use stdio::{Ended, serve};
 pub(crate) use told::tie;

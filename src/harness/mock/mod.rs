@@ -50,6 +50,8 @@ pub(in crate::harness) mod wire;
 
 pub use fault::Fault;
 pub use journal::Journal;
-pub(crate) use relay::{Upstream, Upstreams};
+#[cfg(feature = "cli")]
+pub(crate) use relay::Upstream;
+pub(crate) use relay::Upstreams;
 pub use script::Script;
 pub use server::{MockApi, Options, StartError};

@@ -49,6 +49,10 @@ pub struct Scenario {
     /// What the API answers; no turns when it is not to be asked.
     pub script: Script,
     /// The scripted MCP servers.
+    #[cfg_attr(
+        not(feature = "cli"),
+        expect(dead_code, reason = "only `clawgate mcp` serves them without a case")
+    )]
     pub(crate) mcp: Vec<mcp::Server>,
     /// What to make a target do; none when the file holds nothing but an API script.
     pub cases: Vec<Case>,

@@ -71,6 +71,7 @@ impl fmt::Display for Upstream {
 
 impl Upstream {
     /// Whether only a build with the network feature can reach it.
+    #[cfg(feature = "cli")]
     pub(crate) fn needs_tls(&self) -> bool {
         self.is_tls
     }
