@@ -28,6 +28,9 @@ pub struct Arm {
     /// How the target's stream tells that the skill was used.
     #[serde(default)]
     pub(crate) signal: SkillSignal,
+    /// Whether only models may call its skill (`user-invocable: false`): no target lists such a skill.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_unlisted: bool,
 }
 
 /// Which skill an arm has.
@@ -53,6 +56,7 @@ impl Arm {
             model: None,
             target: None,
             signal: SkillSignal::default(),
+            is_unlisted: false,
         }
     }
 

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::store::{self, Stamp};
+use super::trial::SCHEMA_VERSION;
 
 /// Why nothing can be compared with an evaluation.
 #[derive(Debug, thiserror::Error)]
@@ -32,12 +33,23 @@ pub(crate) fn check(folder: &Path, stamp: &Stamp) -> Result<(), BaselineError> {
     if !rate.is_object() {
         return Err(BaselineError::Damaged { path: path(), reason: "it has no pass rate".into() });
     }
+    let damaged = |reason: &str| Err(BaselineError::Damaged { path: path(), reason: reason.into() });
+    if report["schema_version"].as_u64().is_none_or(|version| version > u64::from(SCHEMA_VERSION)) {
+        return damaged("it is of a newer clawgate");
+    }
+    // What is compared is what these two say.
+    let (Some(passed), Some(measured)) = (rate["passed"].as_u64(), rate["measured"].as_u64()) else {
+        return damaged("its pass rate is no two counts");
+    };
+    if passed > measured {
+        return damaged("more trials passed than were measured");
+    }
     let unlike = |reason: String| Err(BaselineError::Unlike { path: path(), reason });
     match report["status"].as_str() {
         Some("pass" | "fail") => {}
         status => return unlike(format!("it is {}", status.unwrap_or("damaged"))),
     }
-    if rate["measured"].as_u64().unwrap_or_default() == 0 {
+    if measured == 0 {
         return unlike("nothing was measured with the skill".into());
     }
     stamp.differs(&earlier).map_or(Ok(()), unlike)

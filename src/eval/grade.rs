@@ -60,8 +60,13 @@ pub(crate) fn grade(spec: &Spec, case: &Case, arm: &Arm, observed: &Observed, ju
     let mut grade =
         Grade { status: Status::Pass, reason: None, skill, assertions: Vec::new(), expectations, extracted };
     let skill_use = observed.skill_use(&spec.skill, &arm.signal);
-    // A call that was cut off by the end of the run shows all the same that the skill was wanted.
-    let triggered = matches!(skill_use, SkillUse::Called | SkillUse::Read | SkillUse::Unanswered);
+    // A call that was cut off by the end of the run shows all the same that the skill was wanted. One that was refused is no
+    // use, and too much where the skill should not be called.
+    let triggered = match &skill_use {
+        SkillUse::Called | SkillUse::Read | SkillUse::Unanswered => true,
+        SkillUse::Failed(_) => case.kind == Kind::MustNotTrigger,
+        SkillUse::None => false,
+    };
     let verdict = &observed.verdict;
     // That the skill was called is seen, whatever became of the run.
     let is_measured = verdict.counts || (case.kind.is_trigger() && triggered);
@@ -159,14 +164,15 @@ fn skill_state(spec: &Spec, case: &Case, arm: &Arm, observed: &Observed) -> Skil
     if !arm.has_skill() || case.kind.is_control() {
         return SkillState::Absent;
     }
-    if observed.knows(&spec.skill) != Some(true) {
+    if observed.knows(&spec.skill) != Some(true) && !arm.is_unlisted {
         return SkillState::NotLoaded;
     }
-    let by_name = case
-        .prompt
-        .strip_prefix(arm.signal.mention.as_str())
-        .and_then(|rest| rest.split_whitespace().next())
-        .is_some_and(|name| name == spec.skill);
+    let by_name = !arm.is_unlisted
+        && case
+            .prompt
+            .strip_prefix(arm.signal.mention.as_str())
+            .and_then(|rest| rest.split_whitespace().next())
+            .is_some_and(|name| name == spec.skill);
     match observed.skill_use(&spec.skill, &arm.signal) {
         _ if by_name => SkillState::Used,
         SkillUse::Called => SkillState::Used,

@@ -250,7 +250,9 @@ impl Observed {
                     .iter()
                     .any(|named| is_same_skill(named.trim_start_matches('/'), skill));
             let reads = call.tool == signal.read_tool
-                && named(&signal.read_arguments).iter().any(|path| names_file_of(path, skill));
+                && named(&signal.read_arguments)
+                    .iter()
+                    .any(|path| names_file_of(path, skill, &signal.folder));
             match (&call.answer, calls, reads) {
                 (CallAnswer::Done, true, _) => return SkillUse::Called,
                 (CallAnswer::Done, _, true) => best = SkillUse::Read,
@@ -282,11 +284,13 @@ impl Observed {
     }
 }
 
-/// Whether a path, or a word of a command, is the skill's own file.
-fn names_file_of(text: &str, skill: &str) -> bool {
+/// Whether a path, or a word of a command, is the skill's own file: below the directory where the target looks for skills,
+/// which a command may have changed to before. A file of the same name elsewhere is another.
+fn names_file_of(text: &str, skill: &str, folder: &str) -> bool {
     let mut words = text
         .split(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | ';' | '|' | '&' | '<' | '(' | ')'));
-    is_file_of(text, skill) || words.any(|word| is_file_of(word, skill))
+    let is_named = is_file_of(text, skill) || words.any(|word| is_file_of(word, skill));
+    is_named && (text.replace('\\', "/").contains(folder) || is_command_of(text, skill))
 }
 
 /// What the target asked the API first, where the body was recorded.
@@ -306,11 +310,12 @@ fn words_of(verdict: &Verdict) -> Option<String> {
 /// Whether a path is that of the skill's own file.
 fn is_file_of(path: &str, skill: &str) -> bool {
     let mut parts = path.rsplit(['/', '\\']);
-    match (parts.next(), parts.next()) {
-        (Some("SKILL.md"), Some(folder)) => folder == skill,
-        (Some(file), Some("commands")) => file.strip_suffix(".md") == Some(skill),
-        _ => false,
-    }
+    (parts.next() == Some("SKILL.md") && parts.next() == Some(skill)) || is_command_of(path, skill)
+}
+
+/// Whether a path is that of a command's file.
+fn is_command_of(path: &str, skill: &str) -> bool {
+    path.replace('\\', "/").ends_with(&format!(".claude/commands/{skill}.md"))
 }
 
 /// A plugin's skill is named with the plugin before it.

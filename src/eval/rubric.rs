@@ -78,9 +78,14 @@ pub(super) fn read(case: &Case, work: &Work, answer: Option<&Value>) -> Result<V
                 return Err(format!("the judge gave no evidence for `{}`", expectation.id));
             }
             let passed = item.get("passed").and_then(Value::as_bool).ok_or("the judge did not decide")?;
-            let score = item.get("score").and_then(Value::as_f64).filter(|score| (0.0..=1.0).contains(score));
+            let said = item.get("score").and_then(Value::as_f64);
+            let score = said.filter(|score| (0.0..=1.0).contains(score));
             let quoted = is_quoted(&evidence, work);
             let doubt = match score {
+                None => {
+                    let said = item.get("score").map_or_else(|| "none".to_owned(), Value::to_string);
+                    Some(format!("a score from 0 to 1 is wanted, and it gave {said}"))
+                }
                 Some(score) if passed && score < 0.5 => Some(format!("it holds, with a score of {score}")),
                 Some(score) if !passed && score > 0.5 => {
                     Some(format!("it does not hold, with a score of {score}"))

@@ -74,6 +74,12 @@ impl Work {
     /// Whether a text stands in it, white space apart. It has to be whole words: a letter stands everywhere.
     pub(super) fn holds(&self, text: &str) -> bool {
         let text = joined(text);
+        // A letter is a word in English, and shows nothing.
+        let mut signs = text.chars().filter(|c| c.is_alphanumeric());
+        let is_letter = signs.next().is_some_and(|c| c.is_ascii_alphabetic()) && signs.next().is_none();
+        if is_letter && self.quotable != text {
+            return false;
+        }
         // Not every writing has spaces between words.
         let is_inner = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
         text.contains(|c: char| c.is_alphanumeric() || !c.is_ascii())
@@ -184,6 +190,7 @@ mod tests {
         assert_eq!(plain("a\0b\u{7}\n"), "a\u{fffd}b\u{fffd}\n");
         let work = Work::canned("Ahoy,\n  Ann! 42");
         assert!(work.holds("Ahoy, Ann!") && !work.holds("Ahoy, Bob!") && !work.holds(" "));
+        assert!(!Work::canned("I like a boat").holds("a") && Work::canned("B").holds("B"));
         assert!(work.holds("42") && !work.holds("4") && !work.holds("hoy") && !work.holds(","));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use super::project::{MODEL, Project};
 
 fn project() -> Project {
@@ -18,11 +20,27 @@ fn a_baseline_that_cannot_be_compared_is_refused_before_anything_runs() {
     fs::create_dir(project.path().join("empty")).unwrap();
     project.write("torn/report.json", "{\"stamp\": ");
     project.write("other/report.json", "{\"status\": \"pass\"}");
+    assert_eq!(project.eval(&["e.toml", "--out", "kept"]).code, Some(0));
+    let kept: serde_json::Value =
+        serde_json::from_slice(&fs::read(project.path().join("kept/greet/iteration-1/report.json")).unwrap())
+            .unwrap();
+    for (folder, pointer, value) in [
+        ("counts", "/overall/with_skill/pass_rate", json!({"passed": "1", "measured": 2})),
+        ("more", "/overall/with_skill/pass_rate/passed", json!(9)),
+        ("newer", "/schema_version", json!(99)),
+    ] {
+        let mut report = kept.clone();
+        *report.pointer_mut(pointer).unwrap() = value;
+        project.write(&format!("{folder}/report.json"), &report.to_string());
+    }
     for (folder, reason) in [
         ("nowhere", "no report.json in it"),
         ("empty", "no report.json in it"),
         ("torn", "no report.json in it"),
         ("other", "cannot be read"),
+        ("counts", "its pass rate is no two counts"),
+        ("more", "more trials passed than were measured"),
+        ("newer", "it is of a newer clawgate"),
     ] {
         let said = project.eval(&["e.toml", "--baseline", folder]);
         assert_eq!(said.code, Some(2), "{folder}: {}", said.stdout);

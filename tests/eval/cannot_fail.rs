@@ -37,6 +37,12 @@ fn an_assertion_that_holds_whatever_happens_is_refused_at_its_place() {
         r#"type = "tool_at_most", tool = "Bash", count = 100000"#,
         r#"type = "max_seconds", seconds = 99999999"#,
         r#"type = "max_tokens", count = 1000000000000"#,
+        r#"type = "max_cost_usd", usd = 1000000"#,
+        r#"type = "not_regex", pattern = "(?!)""#,
+        r#"type = "not_regex", pattern = "$x""#,
+        r#"type = "tool_not_used", tool = "Bash", input_pattern = "x(?=y)z""#,
+        r#"type = "exec", command = "test 1 = 1""#,
+        r#"type = "exec", command = "grep -q Ahoy ~/response.txt || true""#,
     ] {
         let line = spec("").lines().count() + 1;
         project.write("e.toml", &spec(&format!("assert = [{{ {assertion} }}]")));

@@ -59,6 +59,13 @@ fn allowed(project: &Project, target: &str, run: &str) -> Vec<(String, String)> 
         ("Bash", "command = \"python3 -c 1\""),
         ("Bash", "command = \"python3 -c 1 && touch q\""),
         ("Bash", "command = \"touch q\""),
+        ("Bash", "command = \"touch q 2>&1\""),
+        ("Bash", "command = \"touch q > o.txt\""),
+        ("Bash", "command = \"touch $(echo q)\""),
+        ("Bash", "command = \"FOO=1 touch q\""),
+        ("Bash", "command = \"timeout 5 touch q\""),
+        ("Bash", "command = \"(touch q)\""),
+        ("Bash", "command = \"find . -name q\""),
         ("Write", "file_path = \"a.txt\", content = \"x\""),
     ];
     let turns = |prompt: &str| -> String {
@@ -120,6 +127,7 @@ fn the_reference_allows_what_the_real_cli_allows() {
         "permission_mode = \"default\"",
         "allowed_tools = [\"Skill(greet)\"]",
         "allowed_tools = [\"Bash(touch:*)\", \"Skill\"]",
+        "allowed_tools = [\"Bash(* q)\", \"Edit(a.txt)\"]",
     ] {
         let project = Project::new();
         let ours = allowed(&project, "reference", run);

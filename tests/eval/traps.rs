@@ -314,6 +314,32 @@ fn what_looks_bad_and_is_good_is_green() {
             ("a grader sees what was prepared", Trap { case: exam, ..once(use_skill() + &say("Ahoy!")) }),
             ("a rate limit ends", Trap { rest: limited, ..once(use_skill() + &say("Ahoy!")) }),
             ("triggers come out right", Trap { rest: triggers, ..once(use_skill() + &say("Ahoy!")) }),
+            (
+                "a path stands for several files",
+                Trap {
+                    case: "[[cases.assert]]\ntype = \"file\"\npath = \"out/*.txt\"\ncontains = \"Ahoy\"\n",
+                    ..once(
+                        use_skill()
+                            + &bash("mkdir out; echo x > out/a.txt; echo Ahoy > out/b.txt")
+                            + &say("Done."),
+                    )
+                },
+            ),
+            (
+                "a pattern is about the command and not the JSON around it",
+                Trap {
+                    case: "[[cases.assert]]\ntype = \"tool_used\"\ntool = \"Bash\"\ninput_pattern = \"^touch a$\"\n",
+                    ..once(use_skill() + &bash("touch a") + &say("Done."))
+                },
+            ),
+            (
+                "a skill that no list names is called by the model",
+                Trap {
+                    head: "user-invocable: false\n",
+                    rest: "[triggers]\nshould = [\"Do it again\"]\n",
+                    ..once(use_skill() + &say("Ahoy!"))
+                },
+            ),
         ],
         GREEN,
     );
@@ -327,6 +353,7 @@ fn what_looks_good_and_is_bad_is_red() {
     let never = "[[cases.assert]]\ntype = \"tool_not_used\"\ntool = \"Bash\"\n";
     let should_not = "[triggers]\nshould_not = [\"Do it, but without any skill\"]\n";
     let should = "[triggers]\nshould = [\"Do it as before\"]\n";
+    let namesake = format!("files = {{ \"docs/greet/SKILL.md\" = \"x\" }}\n{AHOY}");
     let done = || use_skill() + &say("Ahoy!");
     set_all(
         vec![
@@ -357,6 +384,52 @@ fn what_looks_good_and_is_bad_is_red() {
                 },
             ),
             ("the skill is used where it should not be", Trap { rest: should_not, ..once(done()) }),
+            (
+                "the skill is called where it should not be, and refused",
+                Trap {
+                    rest: should_not,
+                    head: "disable-model-invocation: true\n",
+                    run: "require_use = false",
+                    ..once(done())
+                },
+            ),
+            (
+                "a file of the same name is read elsewhere",
+                Trap {
+                    case: &namesake,
+                    ..once(call("Read", "file_path = \"docs/greet/SKILL.md\"") + &say("Ahoy!"))
+                },
+            ),
+            (
+                "a skill that only models may call is called by the user",
+                Trap {
+                    head: "user-invocable: false\n",
+                    case: "[[cases.assert]]\ntype = \"not_contains\"\nneedle = \"error\"\n[[cases]]\nid = \"named\"\n\
+                           prompt = \"/greet Ann\"\n[[cases.assert]]\ntype = \"not_contains\"\nneedle = \"error\"\n",
+                    ..once(done())
+                },
+            ),
+            (
+                "a file fits what must not be written",
+                Trap {
+                    case: "[[cases.assert]]\ntype = \"no_file\"\npath = \"*.bak\"\n",
+                    ..once(use_skill() + &write("a.bak") + &say("Ahoy!"))
+                },
+            ),
+            (
+                "a command is run that must not be",
+                Trap {
+                    case: "[[cases.assert]]\ntype = \"tool_not_used\"\ntool = \"Bash\"\ninput_pattern = \"^touch\"\n",
+                    ..once(use_skill() + &bash("touch a") + &say("Ahoy!"))
+                },
+            ),
+            (
+                "one of several is another",
+                Trap {
+                    case: "[[cases.assert]]\ntype = \"json\"\npath = \"$[*].x\"\nequals = 1\n",
+                    ..once(use_skill() + &say("[{\\\"x\\\": 1}, {\\\"x\\\": 2}]"))
+                },
+            ),
             (
                 "the skill is called where it should be, and refused",
                 Trap {
@@ -391,6 +464,13 @@ fn what_says_nothing_is_unmeasured() {
                 Trap { case: misspelt, ..once(use_skill() + &bash("touch a") + &say("Ahoy!")) },
             ),
             ("a letter is quoted", judged_by("o")),
+            (
+                "a letter that is a word is quoted",
+                Trap {
+                    case: judged_case,
+                    ..once(judged(true, 1.0, "a") + &use_skill() + &say("Ahoy, what a day, Ann!"))
+                },
+            ),
             ("half a word is quoted", judged_by("hoy")),
             ("our own words are quoted", judged_by("Files that it wrote")),
             ("nobody answers", once("[[api.turns]]\nwhen = { prompt = \"Else\" }\ntext = \"x\"\n".into())),
@@ -430,6 +510,20 @@ fn what_cannot_be_meant_is_refused() {
             ("an expectation is empty", of("expectations = [\" \"]\n")),
             ("nothing is asked", of("")),
             ("a prompt should and should not trigger", Trap { rest: twice, ..of(AHOY) }),
+            (
+                "a prompt should and should not trigger, but for white space",
+                Trap { rest: "[triggers]\nshould = [\"Do it\"]\nshould_not = [\" Do it \"]\n", ..of(AHOY) },
+            ),
+            (
+                "a rule of permissions is no tool",
+                of("[[cases.assert]]\ntype = \"tool_not_used\"\ntool = \"Bash(rm:*)\"\n"),
+            ),
+            ("the working directory is no file", of("[[cases.assert]]\ntype = \"no_file\"\npath = \".\"\n")),
+            ("no difference is too bad", Trap { rest: "[thresholds]\nmin_delta = -1\n", ..of(AHOY) }),
+            (
+                "no expectation can fail",
+                Trap { rest: "[judge]\nmin_pass_rate = 0\n", ..of("expectations = [\"It is friendly.\"]\n") },
+            ),
         ],
         REFUSED,
     );

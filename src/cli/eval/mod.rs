@@ -279,6 +279,7 @@ impl EvalArgs {
         for (mut spec, skills) in evaluations {
             let mut equipment = Vec::new();
             for (arm, skill) in spec.arms.iter_mut().zip(skills) {
+                arm.is_unlisted = skill.as_ref().is_some_and(Skill::is_unlisted);
                 let target = targets.located(arm.target.as_deref().unwrap_or_else(|| self.target()))?;
                 let flags = &target.choice.target.eval;
                 arm.signal.clone_from(&flags.skill);

@@ -18,6 +18,8 @@ use crate::eval::observed::{LONGEST_FILE, MOST_CALLS};
 
 /// More tokens than a trial can use in any time that somebody waits.
 const MOST_TOKENS: u64 = 1_000_000_000;
+/// More dollars than anybody has for a trial.
+const MOST_DOLLARS: f64 = 10_000.0;
 /// Longer than anybody waits for a trial.
 const MOST_SECONDS: f64 = 1_000_000.0;
 /// What a pattern that says nothing is told.
@@ -79,6 +81,9 @@ impl Assertion {
             Check::Tool(ToolCheck::Calls { which, least, most }) => match (least, most) {
                 _ if which.pattern.as_ref().is_some_and(matches_everything) => EVERY_TEXT,
                 (0, None) => "`count` is 0, so it demands nothing",
+                (0, Some(_)) if which.pattern.as_ref().is_some_and(matches_nothing) => {
+                    "the pattern matches no text, so it always holds"
+                }
                 (0, Some(most)) if *most >= MOST_CALLS as u64 => {
                     return Some(format!(
                         "more than {MOST_CALLS} calls of a trial are not looked at, so `count` {most} is never exceeded"
@@ -92,6 +97,7 @@ impl Assertion {
                 "every outcome that counts is allowed"
             }
             Check::Exec(exam) if is_constant(&exam.command) => "the command looks at nothing",
+            Check::MaxCost(most) if *most >= MOST_DOLLARS => "no trial costs so much",
             Check::MaxTokens(most) if *most >= MOST_TOKENS => "no trial uses so many tokens",
             Check::MaxTurns(most) if *most >= MOST_TOKENS => "no trial takes so many turns",
             Check::MaxSeconds(most) if *most >= MOST_SECONDS => "no trial takes so long",
@@ -101,16 +107,58 @@ impl Assertion {
     }
 }
 
-/// Whether a command comes to the same whatever it is run on.
+/// Whether a command comes to the same whatever it is run on: each part of it is constant, or it looks at something and then
+/// says by its exit code that all is well.
 fn is_constant(command: &str) -> bool {
-    let parts = command.split([';', '\n', '&', '|']).map(str::trim).filter(|part| !part.is_empty());
-    let mut parts = parts.filter(|part| !part.starts_with('#'));
-    parts.all(|part| {
-        let says = part.starts_with("echo ") && !part.contains(['$', '`', '<', '*', '?']);
+    let lines = command.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let command = lines.collect::<Vec<_>>().join("\n");
+    let command = command.trim_end_matches([';', '&', ' ']);
+    let parts = || command.split([';', '\n', '&', '|']).map(str::trim).filter(|part| !part.is_empty());
+    if parts().all(|part| says_nothing(part) == Some(true)) {
+        return true;
+    }
+    // What it looks at decides nothing where the last word is always the same, and nothing else speaks.
+    let last =
+        ["||", ";", "\n"].into_iter().filter_map(|mark| command.rfind(mark).map(|at| at + mark.len())).max();
+    let is_last = |at: usize| says_nothing(command[at..].trim()) == Some(true);
+    last.is_some_and(is_last) && parts().all(|part| says_nothing(part).is_some())
+}
+
+/// What of a command is known: that it always succeeds and says nothing of success (`true`), or that it looks at something and
+/// says so by its exit code alone (`false`).
+fn says_nothing(part: &str) -> Option<bool> {
+    const LOOKS: [&str; 8] = ["grep", "test", "[", "cmp", "diff", "ls", "false", "!"];
+    let part = part.trim_matches(['(', ')', '{', '}', ' ']).trim();
+    let inner = part.strip_prefix("sh -c ").or_else(|| part.strip_prefix("bash -c "));
+    if let Some(inner) = inner {
+        return says_nothing(inner.trim_matches(['\'', '"']));
+    }
+    let mut words = part.split_whitespace();
+    let first = words.next().unwrap_or_default();
+    let first = first.strip_prefix("/usr/bin/").or_else(|| first.strip_prefix("/bin/")).unwrap_or(first);
+    let rest: Vec<&str> = words.collect();
+    let is_literal = !part.contains(['$', '`', '<', '*', '?', '~']);
+    match first {
+        "true" | ":" => Some(true),
+        "exit" | "return" if rest.first().is_none_or(|code| *code == "0") => Some(true),
         // One that always says no can fail.
-        let says = says && (!part.contains("passed") || part.contains("true"));
-        says || matches!(part, "true" | "/bin/true" | ":" | "exit" | "exit 0")
-    })
+        "echo" | "printf" if is_literal => {
+            (!part.contains("passed") || part.contains("true")).then_some(true)
+        }
+        "sleep" | "pwd" | "date" => Some(true),
+        "!" => Some(rest == ["false"]),
+        // Two values that stand in the command are compared with each other.
+        "test" | "[" if is_literal && rest.iter().all(|word| !is_of_file(word)) => Some(true),
+        first if LOOKS.contains(&first) => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a word of `test` asks about a file, such as `-s`; `-eq` and the like compare numbers.
+fn is_of_file(word: &str) -> bool {
+    let letter = word.strip_prefix('-');
+    letter.is_some_and(|letter| letter.len() == 1 && !"nzao".contains(letter))
+        || matches!(word, "-nt" | "-ot" | "-ef")
 }
 
 fn of_text(check: &TextCheck) -> Option<String> {
@@ -179,7 +227,15 @@ fn holds_for_all(pattern: &Pattern, holds: &dyn Fn(&str) -> bool) -> bool {
 }
 
 fn matches_nothing(pattern: &Pattern) -> bool {
-    let Ok(hir) = Parser::new().parse(pattern.rewritten()) else { return false };
+    let rewritten = pattern.rewritten();
+    // What must not follow is nothing, which follows everywhere.
+    if ["(?!)", "(?<!)"].iter().any(|never| rewritten.contains(never)) && !rewritten.contains('|') {
+        return true;
+    }
+    if rewritten.contains("(?") {
+        return literal_matches_nothing(pattern);
+    }
+    let Ok(hir) = Parser::new().parse(rewritten) else { return false };
     if hir.properties().minimum_len().is_none() {
         return true;
     }
@@ -192,6 +248,57 @@ fn matches_nothing(pattern: &Pattern) -> bool {
                 [("", ""), ("x ", " x"), ("x", "x"), ("x", " x"), ("x ", "x"), ("\n", "\n")].map(between);
             around.iter().all(|text| matches!(pattern.find(text), Ok(None)))
         })
+}
+
+/// The same for a pattern with lookarounds, as far as it can be told: where all of it is literal, whatever matches is made of its
+/// own letters, and those are tried.
+fn literal_matches_nothing(pattern: &Pattern) -> bool {
+    let mut without = String::new();
+    let mut inside = vec![String::new(), "\n".to_owned()];
+    let mut rest = pattern.rewritten();
+    while let Some(at) = rest.find("(?=").or_else(|| rest.find("(?<=")) {
+        without.push_str(&rest[..at]);
+        let body = rest[at..].split_once('=').map_or("", |(_, body)| body);
+        let Some((look, after)) = body.split_once(')') else { return false };
+        // The end of a text, as it was rewritten, is none of it.
+        let look = look.replace(r"\n?\z", "");
+        let Ok(hir) = Parser::new().parse(&look) else { return false };
+        if !is_literal(&hir) {
+            return false;
+        }
+        inside.push(sample(&hir, 0));
+        rest = after;
+    }
+    without.push_str(rest);
+    let Ok(hir) = Parser::new().parse(&without) else { return false };
+    if !is_literal(&hir) {
+        return false;
+    }
+    let text = sample(&hir, 0);
+    let places: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    inside.iter().all(|look| {
+        places.iter().all(|at| {
+            let made = [
+                format!("{}{look}", &text[..*at]),
+                format!("{look}{}", &text[*at..]),
+                format!("{}{look}{}", &text[..*at], &text[*at..]),
+            ];
+            made.iter().all(|text| {
+                let around = [text.clone(), format!("x {text} x"), format!("\n{text}\n")];
+                around.iter().all(|text| matches!(pattern.find(text), Ok(None)))
+            })
+        })
+    })
+}
+
+/// Whether only one text matches, places apart.
+fn is_literal(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Look(_) => true,
+        HirKind::Capture(capture) => is_literal(&capture.sub),
+        HirKind::Concat(parts) => parts.iter().all(is_literal),
+        HirKind::Class(_) | HirKind::Repetition(_) | HirKind::Alternation(_) => false,
+    }
 }
 
 /// What stands in the negative lookarounds of a pattern.
@@ -309,6 +416,19 @@ mod tests {
             (r"^TODO", false),
             (r"x\Ay", true),
             (r"\Bed\b", false),
+            ("(?!)", true),
+            ("a(?!)b", true),
+            ("a(?!)|b", false),
+            ("$x", true),
+            ("x(?=y)z", true),
+            ("(?=a)b", true),
+            ("x$", false),
+            ("$", false),
+            ("(?=a)abc", false),
+            ("ab(?=cd)", false),
+            ("(?<=a)b", false),
+            (r"^(?=.*\d)(?=.*[a-z]).{8,}$", false),
+            (r"\b(?=\w{6}\b)\w*foo", false),
         ] {
             assert_eq!(matches_nothing(&Pattern::parse(pattern).unwrap()), expected, "{pattern}");
         }
@@ -321,6 +441,28 @@ mod tests {
             ("test -s out.txt", false),
             ("python3 grade.py || true", false),
             ("echo $(wc -c < out.txt)", false),
+            ("/usr/bin/true", true),
+            ("sh -c true", true),
+            ("(exit 0)", true),
+            ("! false", true),
+            ("printf ok", true),
+            ("test 1 = 1", true),
+            ("[ 1 -eq 1 ]", true),
+            ("[ -n x ]", true),
+            ("grep -q Ahoy ~/response.txt || true", true),
+            ("grep -q Ahoy ~/response.txt; exit 0", true),
+            ("test -s out.txt || echo missing", true),
+            ("grep -q Ahoy ~/response.txt", false),
+            ("! grep -q secret ~/response.txt", false),
+            ("test -s out.txt && echo ok", false),
+            ("[ -s out.txt ]", false),
+            ("[ -f out.txt ] && [ 1 = 1 ]", false),
+            ("test \"$(cat out.txt)\" = 3", false),
+            ("sh grade.sh", false),
+            ("sh grade.sh; exit 0", false),
+            ("exit 1", false),
+            ("false", false),
+            ("test 1 = 2", true),
         ] {
             assert_eq!(is_constant(command), expected, "{command}");
         }

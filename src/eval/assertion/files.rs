@@ -1,7 +1,9 @@
 //! Assertions about files that were written.
 
-use super::{Found, Pattern, clip};
+use super::{Answer, Found, Pattern, clip};
+use crate::eval::grade::list;
 use crate::eval::observed::Observed;
+use crate::text::path_glob;
 
 /// What has to hold for a file.
 #[derive(Debug, Clone)]
@@ -19,10 +21,32 @@ pub(crate) enum FileState {
 }
 
 impl FileCheck {
+    /// A path with `*` or `?` stands for every file that was written and fits: one of them has to hold, or none be there.
     pub(super) fn find(&self, observed: &Observed) -> Found {
-        let text = match observed.file(&self.path) {
+        let is_pattern = self.path.contains(['*', '?']);
+        let is_absent = matches!(self.state, FileState::Absent);
+        let literal = self.find_at(observed, &self.path);
+        if !is_pattern || (literal.status == Answer::Pass) != is_absent {
+            return literal;
+        }
+        let mut written = Vec::new();
+        list(&observed.files, &observed.files, &mut written);
+        written.sort();
+        let mut last = literal;
+        for path in written.iter().filter(|path| path_glob(&self.path, path)) {
+            let found = self.find_at(observed, path);
+            last = Found { message: format!("{path}: {}", found.message), ..found };
+            if (last.status == Answer::Pass) != is_absent {
+                break;
+            }
+        }
+        last
+    }
+
+    fn find_at(&self, observed: &Observed, path: &str) -> Found {
+        let text = match observed.file(path) {
             Ok(text) => text,
-            Err(error) => return Found::unchecked(format!("{}: {error}", self.path)),
+            Err(error) => return Found::unchecked(format!("{path}: {error}")),
         };
         match (&self.state, text) {
             (FileState::Absent, None) => Found::when(true, "not written"),

@@ -104,7 +104,8 @@ impl JsonCheck {
                     values.push(value.to_value().into_owned());
                     true
                 });
-                wanted.find(&values)
+                let branches = if pointer.is_many() { branches(&document, pointer.text()) } else { 1 };
+                wanted.find(&values, branches)
             }
         }
     }
@@ -123,30 +124,45 @@ impl JsonCheck {
 }
 
 impl Wanted {
-    fn find(&self, values: &[Value]) -> Found {
-        let first = match values.first() {
-            Some(value) => clip(&value.to_string()),
-            None => "nothing there".into(),
-        };
-        let any = |holds: &dyn Fn(&Value) -> bool| values.iter().any(holds);
-        let holds = match self {
-            Self::Present => !values.is_empty(),
-            Self::Equals(wanted) => any(&|value| value == wanted),
-            Self::Matches(pattern) => any(&|value| {
+    /// Holds it against the values that are there; `branches` says how many there could be. What is asked is asked of all of
+    /// them, and of one at least.
+    fn find(&self, values: &[Value], branches: usize) -> Found {
+        let holds = |value: &Value| match self {
+            Self::Present | Self::Count(_) => true,
+            Self::Equals(wanted) => value == wanted,
+            Self::Matches(pattern) => {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 pattern.find(&text).is_ok_and(|found| found.is_some())
-            }),
-            Self::Count(least) => {
-                return Found::when(values.len() as u64 >= *least, format!("{} found", values.len()));
             }
         };
-        Found::when(holds, first)
+        if let Self::Count(least) = self {
+            return Found::when(values.len() as u64 >= *least, format!("{} found", values.len()));
+        }
+        let Some(first) = values.first() else { return Found::when(false, "nothing there") };
+        if values.len() < branches {
+            return Found::when(false, format!("{} of {branches} have it", values.len()));
+        }
+        let wrong = values.iter().find(|value| !holds(value));
+        Found::when(wrong.is_none(), clip(&wrong.unwrap_or(first).to_string()))
+    }
+}
+
+/// In how many places a path with `*` could lead somewhere: so many members do those have that its stars stand for.
+fn branches(value: &Value, path: &str) -> usize {
+    let star = path.split_once("/*").filter(|(_, after)| after.is_empty() || after.starts_with('/'));
+    let Some((before, after)) = star else { return 1 };
+    let Some(many) = value.pointer(before) else { return 1 };
+    match many {
+        Value::Array(items) => items.iter().map(|item| branches(item, after)).sum(),
+        Value::Object(members) => members.values().map(|item| branches(item, after)).sum(),
+        _ => 1,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::assertion::Answer;
     use serde_json::json;
 
     #[test]
@@ -159,5 +175,23 @@ mod tests {
         assert_eq!(check("/a/*/b", Wanted::Count(2)), Found::when(true, "2 found"));
         assert_eq!(check("$.a[*].c", Wanted::Present), Found::when(false, "nothing there"));
         assert!(pointer("$..a").is_err() && pointer("a").is_err());
+        // A star stands for all of them, and there has to be one.
+        for (text, path, value, expected) in [
+            (r#"[{"b": 1}, {"b": 1}]"#, "$[*].b", Wanted::Equals(json!(1)), true),
+            (r#"[{"b": 1}, {"b": 2}]"#, "$[*].b", Wanted::Equals(json!(1)), false),
+            (r#"[{"b": "x"}, {"b": "y"}]"#, "$[*].b", Wanted::Matches(Pattern::parse("^x$").unwrap()), false),
+            (r#"[{"b": 1}, {"c": 1}]"#, "$[*].b", Wanted::Present, false),
+            (r#"[{"b": 1}, {"c": 1}]"#, "$[*].b", Wanted::Count(1), true),
+            (r#"{"a": [{"b": [1, 1]}, {"b": []}]}"#, "$.a[*].b[*]", Wanted::Equals(json!(1)), true),
+            (r#"{"a": []}"#, "$.a[*].b", Wanted::Present, false),
+            (r#"{"a": {"x": {"b": 1}, "y": 2}}"#, "/a/*/b", Wanted::Present, false),
+        ] {
+            let check = JsonCheck::Path { path: path.into(), pointer: pointer(path).unwrap(), value };
+            assert_eq!(
+                check.find(text),
+                Found { status: if expected { Answer::Pass } else { Answer::Fail }, ..check.find(text) },
+                "{text} {path}"
+            );
+        }
     }
 }

@@ -117,6 +117,16 @@ fn about(table: &mut Table<'_>, dialect: Dialect) -> Result<About, FileError> {
 /// Where no file can be: such an assertion would always hold, or never.
 const OUTSIDE: &str = "expected the path of a file below the working directory";
 
+/// The name of a tool. What none is called would never be called, and `tool_not_used` always hold.
+fn tool(item: Item<'_>) -> Result<String, FileError> {
+    let place = item.place();
+    let name = item.into_string()?;
+    match super::tools::no_tool(&name) {
+        Some(why) => Err(place.complain(why)),
+        None => Ok(name),
+    }
+}
+
 struct Reader<'t> {
     table: Table<'t>,
     place: Place<'t>,
@@ -184,22 +194,24 @@ impl<'t> Reader<'t> {
             "max_tokens" => self.whole("count").map(Check::MaxTokens),
             "max_turns" => self.whole("count").map(Check::MaxTurns),
             MAX_SECONDS => self.figure("seconds").map(Check::MaxSeconds),
-            tool => self.tool(tool).map(Check::Tool),
+            kind => self.tool(kind).map(Check::Tool),
         }
     }
 
     fn tool(&mut self, kind: &str) -> Result<ToolCheck, FileError> {
         if kind == "tool_order" {
-            let tools = self.table.strings("tools")?;
+            let items = self.table.list("tools")?;
+            let tools = items.into_iter().map(tool).collect::<Result<Vec<_>, _>>()?;
             if tools.is_empty() {
                 return Err(self.place.complain("missing key `tools`: the tools in their order"));
             }
             return Ok(ToolCheck::Order(tools));
         }
         let mut which = Which { tool: None, input: None, pattern: None };
-        which.tool = match kind {
-            "tool_at_most" => self.table.string("tool")?,
-            _ => Some(self.text("tool")?),
+        which.tool = match self.table.take("tool") {
+            Some(item) => Some(tool(item)?),
+            None if kind == "tool_at_most" => None,
+            None => Some(self.text("tool")?),
         };
         which.input = self.table.take("input").map(|item| item.json()).transpose()?;
         if let Some(item) = self.table.take("input_pattern") {

@@ -31,7 +31,8 @@ impl Which {
         self.tool.as_ref().is_none_or(|tool| glob(tool, &call.tool))
             && self.input.as_ref().is_none_or(|wanted| is_part(wanted, &call.input))
             && self.pattern.as_ref().is_none_or(|pattern| {
-                pattern.find(&call.input.to_string()).is_ok_and(|found| found.is_some())
+                let holds = |text: &str| pattern.find(text).is_ok_and(|found| found.is_some());
+                holds(&call.input.to_string()) || any_text(&call.input, &holds)
             })
     }
 
@@ -45,6 +46,29 @@ impl Which {
         }
         text
     }
+}
+
+/// Whether one of the texts in some arguments is such a one. An author who writes `^rm ` thinks of the command, and not of the
+/// JSON around it.
+fn any_text(value: &Value, holds: &dyn Fn(&str) -> bool) -> bool {
+    match value {
+        Value::String(text) => holds(text),
+        Value::Array(items) => items.iter().any(|item| any_text(item, holds)),
+        Value::Object(members) => members.values().any(|member| any_text(member, holds)),
+        _ => false,
+    }
+}
+
+/// Why no tool can have this name; none where one may.
+pub(super) fn no_tool(name: &str) -> Option<String> {
+    if let Some((tool, _)) = name.split_once('(') {
+        let tool = tool.trim();
+        return Some(format!(
+            "`{name}` is a rule of permissions, and no tool: write `{tool}`, and what its arguments hold as `input_pattern`"
+        ));
+    }
+    let is_name = |c: char| c.is_alphanumeric() || "_-.:/*".contains(c);
+    (name.is_empty() || !name.chars().all(is_name)).then(|| format!("no tool is called {name:?}"))
 }
 
 /// The tool that a name may stand for, where there is none of that name.

@@ -109,6 +109,10 @@ impl Conclusion {
         if thresholds.min_pass_rate == 0.0 && !measured.cases.is_empty() {
             self.warnings.push("min_pass_rate is 0: no case can fail by what it comes to".into());
         }
+        let is_asked = measured.triggers.is_some();
+        if is_asked && thresholds.min_recall == 0.0 && thresholds.min_precision == 0.0 {
+            self.warnings.push("min_recall and min_precision are 0: no trigger can fail".into());
+        }
         self.check_triggers(measured, thresholds);
         self.check_blind(measured, thresholds);
         if interrupted {

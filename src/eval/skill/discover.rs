@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::super::spec::digest;
-use super::frontmatter::with_description;
+use super::frontmatter::{is_for_models_alone, with_description};
 use crate::harness::room::RoomFile;
 use crate::text::{nearest, trouble};
 
@@ -98,6 +98,11 @@ impl Skill {
         }
         files.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(files)
+    }
+
+    /// Whether only models may call it.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        fs::read_to_string(&self.file).is_ok_and(|text| is_for_models_alone(&text))
     }
 
     fn folder(&self) -> PathBuf {

@@ -105,6 +105,14 @@ pub(crate) fn described(text: &str) -> Option<String> {
     front.get("description").and_then(Value::as_str).map(str::to_owned)
 }
 
+/// Whether only models may call the skill, with `user-invocable: false`.
+pub(super) fn is_for_models_alone(text: &str) -> bool {
+    let front = Frontmatter::read(text, &mut Issues(Vec::new()));
+    front.is_some_and(
+        |front| matches!(front.get("user-invocable"), Some(Value::Other(value)) if value == "false"),
+    )
+}
+
 /// The text of a skill with another description.
 pub(crate) fn with_description(text: &str, description: &str) -> String {
     // What JSON quotes, YAML reads.

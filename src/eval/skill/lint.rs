@@ -307,8 +307,20 @@ pub(super) fn targets(line: &str) -> impl Iterator<Item = &str> {
         .and_then(|rest| rest.split_once("]:"))
         .filter(|(label, _)| line.len() - start.len() <= 3 && !label.is_empty() && !label.contains(']'))
         .map(|(_, target)| target.trim_start());
-    let ends = |c: char| c.is_whitespace() || c == ')';
-    inline.chain(definition).map(move |text| text.split(ends).next().unwrap_or_default())
+    inline.chain(definition).map(target)
+}
+
+/// A target at the beginning of a text: between angle brackets, or up to white space or the bracket that closes the link.
+fn target(text: &str) -> &str {
+    if let Some((inner, _)) = text.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        return inner;
+    }
+    let mut open = 0;
+    let end = text.find(|c: char| {
+        open += i32::from(c == '(') - i32::from(c == ')');
+        c.is_whitespace() || open < 0
+    });
+    &text[..end.unwrap_or(text.len())]
 }
 
 #[cfg(test)]

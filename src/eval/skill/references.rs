@@ -10,8 +10,25 @@ use super::lint::{Issue, Severity, targets};
 
 /// Directories that skills keep their files in, as the specification and its examples name them.
 const USUAL: [&str; 6] = ["scripts", "references", "reference", "assets", "templates", "resources"];
-/// What a skill may call its own directory.
-const ROOTS: [&str; 5] = ["${CLAUDE_SKILL_DIR}/", "$CLAUDE_SKILL_DIR/", "{baseDir}/", "${SKILL_DIR}/", "./"];
+/// What a skill may call its own directory; `NAME` stands for its name.
+const ROOTS: [&str; 9] = [
+    "${CLAUDE_SKILL_DIR}/",
+    "$CLAUDE_SKILL_DIR/",
+    "{baseDir}/",
+    "${SKILL_DIR}/",
+    "./",
+    "@",
+    "${CLAUDE_PLUGIN_ROOT}/skills/NAME/",
+    "~/.claude/skills/NAME/",
+    ".claude/skills/NAME/",
+];
+/// What runs a script that is named after it.
+const INTERPRETERS: [&str; 7] = ["python3", "python", "bash", "sh", "node", "ruby", "perl"];
+/// Files of that name are those of the project that a skill works on.
+const OF_PROJECTS: [&str; 6] =
+    ["README.md", "CLAUDE.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SKILL.md"];
+/// After these words the name of a file is one that is to be read.
+const READING: [&str; 8] = ["see", "read", "consult", "follow", "load", "open", "to", "in"];
 /// Files that are read after `SKILL.md`, so that a circle or a large manual ends.
 const MOST_FILES: usize = 64;
 
@@ -53,13 +70,18 @@ impl Search<'_> {
                 (Some(open), Some(mark)) if open == mark => fence = None,
                 (None, Some(mark)) => fence = Some(mark),
                 (None, None) => {
-                    for target in targets(line) {
+                    for target in targets(line).chain(attributes(line)) {
                         self.link(target, file, number);
                     }
                     // What stands between backquotes is code.
-                    for code in line.split('`').skip(1).step_by(2) {
-                        self.code(code, file, number);
+                    for (index, part) in line.split('`').enumerate() {
+                        if index % 2 == 1 {
+                            self.code(part, file, number);
+                        } else {
+                            self.prose(part, file, number);
+                        }
                     }
+                    self.bare_names(line, file, number);
                 }
                 (Some(_), _) => self.code(line, file, number),
             }
@@ -82,14 +104,72 @@ impl Search<'_> {
         }
     }
 
+    /// Paths in a sentence: of the usual directories, and with an ending.
+    fn prose(&mut self, text: &str, file: &str, line: usize) {
+        let is_path = |word: &&str| {
+            let word = word.trim_end_matches(['.', ',', ':', '!', '?']);
+            let (path, _) = self.own(word);
+            path.split_once('/').is_some_and(|(folder, rest)| {
+                USUAL.contains(&folder) && rest.rsplit('/').next().is_some_and(|name| name.contains('.'))
+            })
+        };
+        let ends = |c: char| c.is_whitespace() || "\"'();,|[]".contains(c);
+        // Where links lead is looked at already.
+        let mut links = text.split("](");
+        let first = links.next().unwrap_or_default();
+        let after = links.map(|link| link.split_once(')').map_or("", |(_, after)| after));
+        let words = std::iter::once(first).chain(after).flat_map(|text| text.split(ends));
+        let words: Vec<&str> = words.filter(is_path).collect();
+        for word in words {
+            self.code(word, file, line);
+        }
+    }
+
+    /// Files that a sentence says are to be read, by their names alone. They may be the user's as well.
+    fn bare_names(&mut self, line: &str, file: &str, number: usize) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        for pair in words.windows(2) {
+            let before = pair[0].to_lowercase();
+            let name = pair[1].trim_matches(|c: char| "`*_\"'.,:;!?()".contains(c));
+            let is_name = name.strip_suffix(".md").is_some_and(|stem| {
+                !stem.is_empty() && stem.chars().all(|c| c.is_alphanumeric() || "-_".contains(c))
+            });
+            if is_name && READING.contains(&before.as_str()) && !OF_PROJECTS.contains(&name) {
+                let beside = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
+                match [beside, PathBuf::from(name)].iter().find(|place| self.folder.join(place).exists()) {
+                    Some(place) => self.follow(place),
+                    None => self.warn("reference-missing", name, file, number),
+                }
+            }
+        }
+    }
+
+    /// A path below the skill's directory, however that is called, and whether it was called anything.
+    fn own<'w>(&self, word: &'w str) -> (&'w str, bool) {
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        let strip = |(word, is_own): (&'w str, bool), root: &&str| {
+            let rest = word.strip_prefix(root.replace("NAME", &name).as_str());
+            rest.map_or((word, is_own), |rest| (rest, true))
+        };
+        ROOTS.iter().fold((word, false), strip)
+    }
+
     /// Paths in code, and whether a script that is called by its path may be.
     fn code(&mut self, code: &str, file: &str, line: usize) {
         let separators = |c: char| c.is_whitespace() || "\"'();,|&<>=".contains(c);
-        for (index, word) in code.split(separators).filter(|word| !word.is_empty()).enumerate() {
+        let words: Vec<&str> = code.split(separators).filter(|word| !word.is_empty()).collect();
+        for pair in words.windows(2) {
+            self.script(pair[0], pair[1], file, line);
+        }
+        for trio in words.windows(3) {
+            self.module(trio, file, line);
+        }
+        for (index, word) in words.into_iter().enumerate() {
             let word = word.trim_end_matches(['.', ':', '!', '?']);
-            let path = ROOTS.iter().fold(word, |word, root| word.strip_prefix(root).unwrap_or(word));
+            let (path, _) = self.own(word);
             let Some((folder, rest)) = path.split_once('/') else { continue };
-            let is_own = USUAL.contains(&folder) || self.folder.join(folder).is_dir();
+            // What begins with a slash is a path of the machine, of an API, or a tag.
+            let is_own = !folder.is_empty() && (USUAL.contains(&folder) || self.folder.join(folder).is_dir());
             if !is_own
                 || rest.is_empty()
                 || path.contains("..")
@@ -121,6 +201,39 @@ impl Search<'_> {
         }
     }
 
+    /// A script without a directory, after what runs it. It may be one that the model is to write, too.
+    fn script(&mut self, runs: &str, word: &str, file: &str, line: usize) {
+        let endings = [".py", ".sh", ".js", ".mjs", ".rb", ".pl"];
+        let is_script = INTERPRETERS.contains(&runs)
+            && !word.contains('/')
+            && endings.iter().any(|ending| word.ends_with(ending))
+            && !is_placeholder(word);
+        if is_script && !self.folder.join(word).exists() && !self.folder.join("scripts").join(word).exists() {
+            self.warn("script-missing", word, file, line);
+        }
+    }
+
+    /// A module of the skill's own, as in `python -m scripts.check`.
+    fn module(&mut self, words: &[&str], file: &str, line: usize) {
+        let [runs, "-m", module] = words else { return };
+        let path = module.replace('.', "/");
+        let is_own = path.split_once('/').is_some_and(|(folder, _)| USUAL.contains(&folder));
+        let exists = || self.folder.join(&path).is_dir() || self.folder.join(format!("{path}.py")).is_file();
+        if runs.starts_with("python") && is_own && !is_placeholder(&path) && !exists() {
+            self.tell(
+                "script-dangling",
+                &format!("{path}.py"),
+                file,
+                line,
+                "is run as a module and is not there",
+            );
+        }
+    }
+
+    fn warn(&mut self, rule: &'static str, path: &str, file: &str, line: usize) {
+        self.tell(rule, path, file, line, "is no file of the skill: say where it comes from");
+    }
+
     fn follow(&mut self, path: &Path) {
         let is_text = path.extension().is_some_and(|extension| extension == "md");
         if is_text
@@ -137,9 +250,18 @@ impl Search<'_> {
         }
         let (line, place) =
             if file.is_empty() { (Some(line), String::new()) } else { (None, format!("{file}:{line}: ")) };
-        let severity = if rule == "script-not-executable" { Severity::Warning } else { Severity::Error };
+        let is_sure = rule.ends_with("-dangling");
+        let severity = if is_sure { Severity::Error } else { Severity::Warning };
         self.issues.push(Issue { rule, severity, line, message: format!("{place}`{path}` {what}") });
     }
+}
+
+/// What HTML in a line links to or shows.
+fn attributes(line: &str) -> impl Iterator<Item = &str> {
+    [" href=", " src="].into_iter().flat_map(|mark| line.split(mark).skip(1)).filter_map(|rest| {
+        let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        rest[1..].split(quote).next()
+    })
 }
 
 /// Whether a path stands for many, or for one that the reader has to choose.
@@ -178,6 +300,24 @@ mod tests {
             "script-dangling None references/more.md:1: `scripts/lost.py` is named and is not there",
         ];
         assert_eq!(told(good), below);
+        let wide = "See [a](<my file.md>) and [b](x(1).md) and <img src=\"assets/i.png\">. Run scripts/no.py first.\n\
+                    Run `python -m scripts.check x`, `sh ~/.claude/skills/NAME/scripts/far.sh`, `python3 alone.py` and see FORMS.md.\n\
+                    Write `report.md`, as README.md says; @references/at.md helps.\nAsk `/v1/messages` for `</b>`.\n";
+        let name = folder.path().file_name().unwrap().to_str().unwrap();
+        assert_eq!(
+            told(&wide.replace("NAME", name)),
+            [
+                "reference-dangling Some(1) `my file.md` is linked and is not there",
+                "reference-dangling Some(1) `x(1).md` is linked and is not there",
+                "reference-dangling Some(1) `assets/i.png` is linked and is not there",
+                "script-dangling Some(1) `scripts/no.py` is named and is not there",
+                "script-dangling Some(2) `scripts/check.py` is run as a module and is not there",
+                "script-dangling Some(2) `scripts/far.sh` is named and is not there",
+                "script-missing Some(2) `alone.py` is no file of the skill: say where it comes from",
+                "reference-missing Some(2) `FORMS.md` is no file of the skill: say where it comes from",
+                "reference-dangling Some(3) `references/at.md` is named and is not there",
+            ]
+        );
         let bad = "[gone](gone.md) [gone](gone.md)\n`scripts/gone.py`\n```sh\nscripts/go.sh now\nassets/gone.txt\n```\n";
         assert_eq!(
             told(bad),

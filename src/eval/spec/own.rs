@@ -43,7 +43,9 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     if let Some(item) = root.take("thresholds") {
         spec.thresholds = thresholds(item.into_table()?)?;
     }
+    let mut judge_place = None;
     if let Some(item) = root.take("judge") {
+        judge_place = Some(item.place());
         spec.judge = judge(item.into_table()?)?;
     }
     if spec.thresholds.min_preference.is_some() && !spec.judge.blind {
@@ -68,7 +70,8 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
             for item in table.list(key)? {
                 let place = item.place();
                 let prompt = said(item)?;
-                if spec.cases.iter().any(|case| case.kind.is_trigger() && case.prompt == prompt) {
+                let is_same = |case: &Case| case.kind.is_trigger() && case.prompt.trim() == prompt.trim();
+                if spec.cases.iter().any(is_same) {
                     return Err(place.complain("the same prompt stands here twice").into());
                 }
                 let id = format!(
@@ -112,6 +115,15 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
             let hint = nearest(&case, known()).map_or(String::new(), |id| format!(", did you mean `{id}`?"));
             return Err(place.complain(format!("no case `{case}`{hint}")).into());
         }
+    }
+    if let Some(place) = judge_place
+        && spec.judge.min_pass_rate == 0.0
+        && spec.judge.min_mean_score == 0.0
+        && spec.cases.iter().any(|case| !case.expectations.is_empty())
+    {
+        return Err(place
+            .complain("with a `min_pass_rate` of 0 no expectation can fail: say what the judge has to find")
+            .into());
     }
     let empty = root.complain("an evaluation needs at least one of [[cases]] and [triggers]");
     root.finish()?;
@@ -262,7 +274,7 @@ fn thresholds(mut table: Table<'_>) -> Result<Thresholds, FileError> {
     let thresholds = Thresholds {
         min_pass_rate: part(&mut table, "min_pass_rate")?.unwrap_or(base.min_pass_rate),
         min_measured: part(&mut table, "min_measured")?.unwrap_or(base.min_measured),
-        min_delta: table.number("min_delta")?,
+        min_delta: min_delta(&mut table)?,
         min_preference: part(&mut table, "min_preference")?,
         min_precision: part(&mut table, "min_precision")?.unwrap_or(base.min_precision),
         min_recall: part(&mut table, "min_recall")?.unwrap_or(base.min_recall),
@@ -271,6 +283,18 @@ fn thresholds(mut table: Table<'_>) -> Result<Thresholds, FileError> {
     };
     table.finish()?;
     Ok(thresholds)
+}
+
+/// By how much the skill has to be better, or may be worse. No difference is smaller than -1, or larger than 1.
+fn min_delta(table: &mut Table<'_>) -> Result<Option<f64>, FileError> {
+    let Some(item) = table.take("min_delta") else { return Ok(None) };
+    let place = item.place();
+    let number = item.number()?;
+    if -1.0 < number && number <= 1.0 {
+        Ok(Some(number))
+    } else {
+        Err(place.complain("expected a difference of pass rates, above -1 and at most 1"))
+    }
 }
 
 fn judge(mut table: Table<'_>) -> Result<JudgeSettings, FileError> {

@@ -35,7 +35,7 @@ fn case(item: Item<'_>, skill_folder: &Path) -> Result<Case, FileError> {
     let prompt = said(table.require("prompt", "the task")?)?;
     let mut case = Case::new(id, Kind::Task, prompt.clone());
     case.prompt_without = (!prompt.starts_with('/')).then_some(prompt);
-    case.expected = table.string("expected_output")?;
+    case.expected = table.string("expected_output")?.filter(|text| !text.trim().is_empty());
     // The name is shown by skill-creator's viewer; the id identifies the eval.
     table.string("name")?;
     for item in table.list("files")? {

@@ -41,7 +41,7 @@ fn cases(file: &str, text: &str) -> Result<Vec<Case>, FileError> {
         let prompt = said(table.require("query", "what the user says")?)?;
         let should = table.require("should_trigger", "true or false")?.bool()?;
         table.finish()?;
-        if cases.iter().any(|known| known.prompt == prompt) {
+        if cases.iter().any(|known| known.prompt.trim() == prompt.trim()) {
             return Err(place.complain("the same query stands here twice"));
         }
         let kind = if should { Kind::MustTrigger } else { Kind::MustNotTrigger };

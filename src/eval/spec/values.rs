@@ -77,6 +77,7 @@ pub(super) fn positive(table: &mut Table<'_>, key: &'static str) -> Result<Optio
 
 /// Whether a path stays below the directory that it starts from.
 pub(crate) fn is_inside(path: &str) -> bool {
-    let mut parts = Path::new(path).components().peekable();
-    parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    let parts = || Path::new(path).components();
+    parts().any(|part| matches!(part, Component::Normal(_)))
+        && parts().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }

@@ -6,33 +6,42 @@ use serde_json::Value;
 use super::super::answer::text;
 use super::flags::Flags;
 use super::skills;
+use crate::text::glob;
 
 /// Commands that only look, whatever their arguments are.
-const LOOKS: [&str; 8] = ["echo", "ls", "cat", "true", "pwd", "sleep", "exit", "head"];
+const LOOKS: [&str; 10] = ["echo", "ls", "cat", "true", "pwd", "sleep", "exit", "head", "find", "wc"];
 /// Commands that change files, which whoever accepts edits accepts too.
 const EDITS: [&str; 6] = ["mkdir", "touch", "rm", "mv", "cp", "sed"];
 
 /// Whether the user allowed a call. What only looks is always allowed.
 pub(super) fn is_allowed(flags: &Flags, name: &str, input: &Value) -> bool {
     let mode = flags.permission_mode.as_deref().unwrap_or("default");
-    if flags.bypass || mode == "bypassPermissions" || flags.allowed.iter().any(|allowed| allowed == name) {
+    let is_all = |rule: &String| {
+        rule == name || rule.strip_prefix(name).is_some_and(|rest| matches!(rest, "(*)" | "()"))
+    };
+    if flags.bypass || mode == "bypassPermissions" || flags.allowed.iter().any(is_all) {
         return true;
     }
     match name {
+        // Paths are named in rules of `Edit` alone, for whatever writes.
         "Write" | "Edit" => {
-            mode == "acceptEdits" || flags.allowed.iter().any(|rule| names_file(rule, name, input))
+            mode == "acceptEdits" || flags.allowed.iter().any(|rule| names_file(rule, "Edit", input))
         }
         "Bash" => {
             let command = text(&input["command"]);
-            let (parts, redirects) = parts(&command);
+            let line = Line::read(&command);
             let is_plain = |part: &str| {
-                let first = part.split_whitespace().next().unwrap_or_default();
-                let asks_version = part.split_whitespace().nth(1) == Some("--version")
-                    && part.split_whitespace().count() == 2;
+                let mut words = part.split_whitespace();
+                let first = words.next().unwrap_or_default();
+                let asks_version = words.next() == Some("--version") && words.next().is_none();
                 LOOKS.contains(&first) || asks_version || (mode == "acceptEdits" && EDITS.contains(&first))
             };
             let allows = |part: &str| flags.allowed.iter().any(|rule| covers(rule, part));
-            (!redirects || mode == "acceptEdits") && parts.iter().all(|part| is_plain(part) || allows(part))
+            let is_exact = flags.allowed.iter().any(|rule| rule_of_bash(rule) == Some(command.as_str()));
+            is_exact
+                || (!line.hides
+                    && (!line.redirects || mode == "acceptEdits")
+                    && line.parts.iter().all(|part| is_plain(part) || allows(part)))
         }
         // A skill that brings permissions of its own is asked about.
         "Skill" => {
@@ -53,8 +62,7 @@ pub(super) fn is_allowed(flags: &Flags, name: &str, input: &Value) -> bool {
 pub(super) fn is_forbidden(flags: &Flags, name: &str, input: &Value) -> bool {
     if name == "Bash" {
         let command = text(&input["command"]);
-        let (parts, _) = parts(&command);
-        return parts.iter().any(|part| {
+        return Line::read(&command).parts.iter().any(|part| {
             // A setting before a command hides nothing.
             let bare =
                 part.split_whitespace().skip_while(|word| is_setting(word)).collect::<Vec<_>>().join(" ");
@@ -77,39 +85,95 @@ fn is_setting(word: &str) -> bool {
     })
 }
 
-/// Whether a rule such as `Bash(python3:*)`, `Bash(python3 *)` or `Bash(make all)` covers a command.
+fn rule_of_bash(rule: &str) -> Option<&str> {
+    rule.strip_prefix("Bash(")?.strip_suffix(')')
+}
+
+/// Whether a rule such as `Bash(python3:*)`, `Bash(python3 *)`, `Bash(* --help)` or `Bash(make all)` covers a command.
 fn covers(rule: &str, command: &str) -> bool {
-    let Some(pattern) = rule.strip_prefix("Bash(").and_then(|rest| rest.strip_suffix(')')) else {
-        return false;
+    let Some(pattern) = rule_of_bash(rule) else { return false };
+    let is_begun_by = |prefix: &str| {
+        command.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
-    let prefix = pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *"));
-    match prefix {
-        None => pattern == command,
-        Some(prefix) => {
-            command.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
-        }
+    match pattern.strip_suffix(":*").or_else(|| pattern.strip_suffix(" *")) {
+        Some(prefix) if !prefix.contains('*') => is_begun_by(prefix),
+        _ if pattern.contains('*') => glob(pattern, command),
+        _ => pattern == command,
     }
 }
 
-/// The commands of a line, and whether one of them writes into a file.
-fn parts(line: &str) -> (Vec<String>, bool) {
-    let (mut parts, mut part, mut quote, mut redirects) = (Vec::new(), String::new(), None, false);
-    for c in line.chars() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '&' | '|' | ';' | '\n') => {
-                parts.push(std::mem::take(&mut part));
-                continue;
+/// A command line, as far as permissions are about it.
+#[derive(Default)]
+struct Line {
+    /// Its commands.
+    parts: Vec<String>,
+    /// Whether one of them writes into a file.
+    redirects: bool,
+    /// Whether something is run that is no part: a command inside another, a subshell, work in the background.
+    hides: bool,
+}
+
+impl Line {
+    fn read(line: &str) -> Self {
+        let (mut read, mut part, mut quote) = (Self::default(), String::new(), None);
+        let mut rest = line.chars().peekable();
+        let mut last = ' ';
+        while let Some(c) = rest.next() {
+            match (quote, c) {
+                (Some(open), _) if c == open => quote = None,
+                (None, '\'' | '"') => quote = Some(c),
+                (None | Some('"'), '`') => read.hides = true,
+                (None | Some('"'), '$') if rest.peek() == Some(&'(') => read.hides = true,
+                (None, '(') if part.trim().is_empty() => read.hides = true,
+                (None, '>') => {
+                    read.redirect(&mut part, &mut rest);
+                    last = c;
+                    continue;
+                }
+                (None, '&' | '|' | ';' | '\n') => {
+                    // A `&` alone leaves what stands before it in the background.
+                    read.hides |= c == '&' && last != '&' && rest.peek() != Some(&'&');
+                    read.end(&mut part);
+                    last = c;
+                    continue;
+                }
+                _ => {}
             }
-            (None, '>') => redirects = true,
-            _ => {}
+            part.push(c);
+            last = c;
         }
-        part.push(c);
+        read.end(&mut part);
+        read
     }
-    parts.push(part);
-    let parts = parts.iter().map(|part| part.split('>').next().unwrap_or_default().trim().to_owned());
-    (parts.filter(|part| !part.is_empty()).collect(), redirects)
+
+    /// Takes a redirection out of a part. Into nothing, or into another stream, is none.
+    fn redirect(&mut self, part: &mut String, rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+        if part.ends_with(|c: char| c.is_ascii_digit())
+            && part.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with(' ')
+        {
+            part.truncate(part.trim_end_matches(|c: char| c.is_ascii_digit()).len());
+        }
+        while rest.next_if(|c| matches!(c, '>' | ' ')).is_some() {}
+        let mut to = String::new();
+        while let Some(c) =
+            rest.next_if(|c| !c.is_whitespace() && !matches!(c, ';' | '|') && (to.is_empty() || *c != '&'))
+        {
+            to.push(c);
+        }
+        self.redirects |= to != "/dev/null" && !to.starts_with('&');
+    }
+
+    fn end(&mut self, part: &mut String) {
+        let text = std::mem::take(part);
+        let text = text.trim();
+        // A limit of time changes nothing about what is run.
+        let limited =
+            text.strip_prefix("timeout ").and_then(|rest| Some(rest.trim_start().split_once(' ')?.1));
+        let text = limited.unwrap_or(text).trim();
+        if !text.is_empty() {
+            self.parts.push(text.to_owned());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +223,52 @@ mod tests {
         }
     }
 
+    /// As the real CLI answered.
+    #[test]
+    fn commands_are_told_from_what_stands_around_them() {
+        let commands = [
+            "mkdir -p a",
+            "mkdir -p b && touch b/q",
+            "touch q",
+            "touch q.txt",
+            "touch q.txt r",
+            "touch q | cat",
+            "FOO=1 touch q",
+            "touch $(echo q)",
+            "touch q > o.txt",
+            "touch q 2>&1",
+            "touch q > /dev/null",
+            "(touch q)",
+            "timeout 5 touch q",
+            "bash -c 'touch q'",
+            "touch q &",
+            "touch 'a;b'",
+            "mkdir -p a && touch b",
+            "touch a\ntouch b",
+            "find . -name x",
+        ];
+        for (rules, expected) in [
+            (&[][..], "..................+"),
+            (&["Bash(mkdir -p:*)"], "+.................+"),
+            (&["Bash(mkdir*)"], "+.................+"),
+            (&["Bash(*)"], "+++++++++++++++++++"),
+            (&["Bash()"], "+++++++++++++++++++"),
+            (&["Bash(touch q)"], "..+..+...++.+.....+"),
+            (&["Bash(touch *.txt)"], "...+..............+"),
+            (&["Bash(touch:*)"], "..++++...++.+..+.++"),
+            (&["Bash(* q)"], "..+..++..++.+.....+"),
+            (&["Bash(mkdir -p a && touch b)"], "................+.+"),
+            (&["Bash(touch)"], "..................+"),
+            (&["bash(touch:*)"], "..................+"),
+            (&["Bash(touch:*)", "Bash(mkdir:*)"], "++++++...++.+..++++"),
+        ] {
+            let flags = flags(rules, &[], None);
+            let found: String =
+                commands.iter().map(|command| if may(&flags, command) { '+' } else { '.' }).collect();
+            assert_eq!(found, expected, "{rules:?}");
+        }
+    }
+
     #[test]
     fn files_are_written_where_edits_are_accepted_and_read_unless_forbidden() {
         let write = json!({"file_path": "a.txt"});
@@ -166,7 +276,16 @@ mod tests {
             !is_allowed(&Flags::default(), "Write", &write) && is_allowed(&Flags::default(), "Read", &write)
         );
         assert!(is_allowed(&flags(&[], &[], Some("acceptEdits")), "Write", &write));
-        assert!(is_allowed(&flags(&["Write(./a.txt)"], &[], None), "Write", &write));
+        for (rule, expected) in [
+            ("Edit(a.txt)", true),
+            ("Write", true),
+            ("Write(*)", true),
+            ("Edit", false),
+            ("Write(a.txt)", false),
+            ("Write(*.txt)", false),
+        ] {
+            assert_eq!(is_allowed(&flags(&[rule], &[], None), "Write", &write), expected, "{rule}");
+        }
         assert!(is_allowed(&Flags { bypass: true, ..Flags::default() }, "Write", &write));
         let rule = flags(&[], &["Read(./secret.txt)"], None);
         assert!(is_forbidden(&rule, "Read", &json!({"file_path": "secret.txt"})));

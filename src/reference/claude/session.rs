@@ -202,7 +202,9 @@ impl<'w> Session<'w> {
         let prompt = match self.expand(prompt) {
             Ok(prompt) => prompt,
             Err(said) => {
-                self.output.synthetic(&said);
+                if !said.is_empty() {
+                    self.output.synthetic(&said);
+                }
                 return self.end(started, 0, End::said(said));
             }
         };
@@ -242,6 +244,10 @@ impl<'w> Session<'w> {
     fn expand(&mut self, prompt: &str) -> Result<String, String> {
         let Some(rest) = prompt.strip_prefix('/') else { return Ok(prompt.to_owned()) };
         let (name, arguments) = rest.split_once(' ').unwrap_or((rest, ""));
+        if skills::is_for_models_alone(name) {
+            // 2.1.197 says nothing at all, and later versions that only models may call it.
+            return Err(String::new());
+        }
         self.flags.allowed.extend(skills::wanted_tools(name));
         match skills::read(name) {
             Some(skill) if self.world.is_wrong("slash-arguments-lost") => Ok(skill),

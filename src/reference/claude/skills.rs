@@ -13,6 +13,7 @@ pub(super) fn names() -> (Vec<String>, Vec<String>) {
     let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten();
     let mut skills: Vec<String> =
         entries(SKILLS).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    skills.retain(|name| !is_for_models_alone(name));
     let mut commands: Vec<String> = entries(COMMANDS)
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
@@ -40,6 +41,11 @@ pub(super) fn wanted_tools(name: &str) -> Vec<String> {
 /// Whether only users may call a skill, with `disable-model-invocation: true` in its head.
 pub(super) fn is_for_users_alone(name: &str) -> bool {
     head_values(name, "disable-model-invocation") == ["true"]
+}
+
+/// Whether only models may call a skill, with `user-invocable: false` in its head: nobody is told that there is one.
+pub(super) fn is_for_models_alone(name: &str) -> bool {
+    head_values(name, "user-invocable") == ["false"]
 }
 
 /// What the head of a skill says of a key: on its line, or on the lines of a list below it.
