@@ -19,6 +19,7 @@ pub(crate) enum ServerFault {
     Stays,
     IgnoresTerm,
     LeavesChild,
+    ForgetsSession,
 }
 
 /// What is wrong with a tool.
@@ -36,7 +37,7 @@ pub(crate) enum ToolFault {
 }
 
 impl ServerFault {
-    const ALL: [(&str, Self); 10] = [
+    const ALL: [(&str, Self); 11] = [
         ("exit", Self::Exit),
         ("silent", Self::Silent),
         ("initialize-error", Self::InitializeError),
@@ -47,6 +48,7 @@ impl ServerFault {
         ("stays", Self::Stays),
         ("ignores-term", Self::IgnoresTerm),
         ("leaves-child", Self::LeavesChild),
+        ("forgets-session", Self::ForgetsSession),
     ];
 
     pub(super) fn named(name: &str) -> Result<Self, String> {
@@ -67,13 +69,19 @@ impl ServerFault {
             (Transport::Stdio, Self::NeedsAuth) => {
                 Err("only a server over HTTP can ask for a login: transport = \"http\"")
             }
+            (Transport::Stdio, Self::ForgetsSession) => {
+                Err("only a server over HTTP has a session to forget: transport = \"http\"")
+            }
             _ => Ok(()),
         }
     }
 
     /// Whether a client can do its work with the server in spite of it.
     pub(super) fn is_harmless(self) -> bool {
-        matches!(self, Self::Garbage | Self::Stays | Self::IgnoresTerm | Self::LeavesChild)
+        matches!(
+            self,
+            Self::Garbage | Self::Stays | Self::IgnoresTerm | Self::LeavesChild | Self::ForgetsSession
+        )
     }
 }
 
@@ -121,6 +129,7 @@ Faults of a server (`fault` of [mcp.NAME]; `start_ms` makes it start late):
   stays             does not end when its input ends, only when it is told to (TERM)
   ignores-term      does not end then either
   leaves-child      leaves a process in a session of its own
+  forgets-session   answers the first call with 404, as if the session was over, over HTTP only; a new one works
 Faults of a tool (`fault` of [[mcp.NAME.tools]]; `delay_ms` answers late, `text_bytes` makes the result long, `is_error`
 marks it as a failure):
   dies              the server ends in the middle of the call

@@ -1,7 +1,7 @@
 //! Servers over streamable HTTP: each message is the body of a POST, its answer a JSON document or a short event stream.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -23,10 +23,37 @@ pub(crate) fn path(name: &str) -> String {
     format!("{BELOW}{name}")
 }
 
+/// What a server knows of the client that reached it.
+#[derive(Debug, Default)]
+struct Reached {
+    is_dead: AtomicBool,
+    /// How many handshakes there were, which is what the latest session is called.
+    handshakes: AtomicU64,
+    /// Whether that session is forgotten.
+    is_forgotten: AtomicBool,
+}
+
+impl Reached {
+    fn session(&self) -> String {
+        format!("scripted-{}", self.handshakes.load(Ordering::Relaxed))
+    }
+
+    /// What is wrong with the session that a request names.
+    fn refusal(&self, given: Option<&str>) -> Option<&'static str> {
+        match given {
+            None => Some("400 Bad Request"),
+            Some(given) if given != self.session() || self.is_forgotten.load(Ordering::Relaxed) => {
+                Some("404 Not Found")
+            }
+            Some(_) => None,
+        }
+    }
+}
+
 /// Servers that are reached below one address.
 #[derive(Debug)]
 pub(crate) struct HttpServers {
-    sessions: Vec<(Session, AtomicBool)>,
+    sessions: Vec<(Session, Reached)>,
     journal: Arc<Journal>,
     started: Instant,
 }
@@ -34,7 +61,7 @@ pub(crate) struct HttpServers {
 impl HttpServers {
     pub(crate) fn new(servers: impl IntoIterator<Item = Server>, journal: Journal) -> Self {
         let journal = Arc::new(journal);
-        let session = |server| (Session::new(Arc::new(server), Arc::clone(&journal)), AtomicBool::new(false));
+        let session = |server| (Session::new(Arc::new(server), Arc::clone(&journal)), Reached::default());
         Self { sessions: servers.into_iter().map(session).collect(), started: Instant::now(), journal }
     }
 
@@ -52,11 +79,11 @@ impl HttpServers {
     pub(in crate::harness) async fn answer(&self, client: &mut Connection, request: RawRequest) -> bool {
         let name = request.target.strip_prefix(BELOW).unwrap_or_default();
         let name = name.split(['?', '/']).next().unwrap_or_default();
-        let Some((session, is_dead)) = self.sessions.iter().find(|(session, _)| session.server.name == name)
+        let Some((session, reached)) = self.sessions.iter().find(|(session, _)| session.server.name == name)
         else {
             return send(client, "404 Not Found", "", b"").await && request.keep_alive;
         };
-        if is_dead.load(Ordering::Relaxed) || session.server.fault == Some(ServerFault::Exit) {
+        if reached.is_dead.load(Ordering::Relaxed) || session.server.fault == Some(ServerFault::Exit) {
             return false;
         }
         let begins = Duration::from_millis(session.server.start_ms.unwrap_or(0));
@@ -69,7 +96,11 @@ impl HttpServers {
                 && request.keep_alive;
         }
         match request.method.as_str() {
-            "POST" => post(client, session, is_dead, &request.body).await && request.keep_alive,
+            "POST" => {
+                let given = request.headers.iter().find(|(name, _)| name == "mcp-session-id");
+                let given = given.map(|(_, value)| value.as_str());
+                post(client, session, reached, &request.body, given).await && request.keep_alive
+            }
             "DELETE" => {
                 self.journal.write(name, json!({"event": "ended", "how": "deleted"}));
                 send(client, "200 OK", "", b"").await && request.keep_alive
@@ -101,18 +132,38 @@ impl HttpServers {
     }
 }
 
-async fn post(client: &mut Connection, session: &Session, is_dead: &AtomicBool, body: &[u8]) -> bool {
-    let is_initialize =
-        serde_json::from_slice::<Value>(body).is_ok_and(|message| message["method"] == "initialize");
+async fn post(
+    client: &mut Connection,
+    session: &Session,
+    reached: &Reached,
+    body: &[u8],
+    given: Option<&str>,
+) -> bool {
+    let message: Value = serde_json::from_slice(body).unwrap_or_default();
+    let is_initialize = message["method"] == "initialize";
     if is_initialize {
         session.journal.write(&session.server.name, json!({"event": "started"}));
+        reached.handshakes.fetch_add(1, Ordering::Relaxed);
+        reached.is_forgotten.store(false, Ordering::Relaxed);
+    } else {
+        let forgets = session.server.fault == Some(ServerFault::ForgetsSession);
+        if forgets && message["method"] == "tools/call" && reached.handshakes.load(Ordering::Relaxed) == 1 {
+            reached.is_forgotten.store(true, Ordering::Relaxed);
+        }
+        if let Some(refusal) = reached.refusal(given) {
+            session.journal.write(
+                &session.server.name,
+                json!({"event": "other-session", "given": given, "method": message["method"]}),
+            );
+            return send(client, refusal, "", b"").await;
+        }
     }
     let reply = session.take(body);
     tokio::time::sleep(Duration::from_millis(reply.delay_ms)).await;
     if let Some(told) = reply.told {
         session.journal.write(&session.server.name, told);
     }
-    let id = if is_initialize { "mcp-session-id: scripted\r\n" } else { "" };
+    let id = if is_initialize { format!("mcp-session-id: {}\r\n", reached.session()) } else { String::new() };
     match reply.answer {
         Answer::Silence => send(client, "202 Accepted", "", b"").await,
         Answer::Never => {
@@ -136,7 +187,7 @@ async fn post(client: &mut Connection, session: &Session, is_dead: &AtomicBool, 
             send(client, "200 OK", "content-type: application/json\r\n", GARBAGE.as_bytes()).await
         }
         Answer::Cut(message) => {
-            is_dead.store(true, Ordering::Relaxed);
+            reached.is_dead.store(true, Ordering::Relaxed);
             let body = message.to_string();
             let head = format!(
                 "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -149,7 +200,7 @@ async fn post(client: &mut Connection, session: &Session, is_dead: &AtomicBool, 
             false
         }
         Answer::End => {
-            is_dead.store(true, Ordering::Relaxed);
+            reached.is_dead.store(true, Ordering::Relaxed);
             false
         }
     }

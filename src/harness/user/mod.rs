@@ -98,6 +98,8 @@ pub(super) struct User {
     open: Option<Open>,
     /// When the next step is due whose cue has come, and the message that it answers.
     due: Option<(Instant, Value)>,
+    /// The message that was answered last, of which a step without a message of its own speaks.
+    answered: Value,
     /// How many requests for an answer have come.
     asked: u64,
     /// What could not be said.
@@ -124,6 +126,7 @@ impl User {
             recent: Vec::new(),
             open: answers.then(Open::default),
             due: None,
+            answered: Value::Null,
             asked: 0,
             unsaid: Vec::new(),
         }
@@ -183,7 +186,11 @@ impl User {
                 self.due = Some((at, message));
                 return Ok(());
             }
-            self.perform(number, &step.action, &message, supervisor, outlets)?;
+            if !message.is_null() {
+                self.answered = message;
+            }
+            let about = self.answered.clone();
+            self.perform(number, &step.action, &about, supervisor, outlets)?;
             self.steps.pop_front();
         }
         Ok(())

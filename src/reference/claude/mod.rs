@@ -1,6 +1,7 @@
 //! The reference target as the Claude CLI: `-p` with stream-json, json or text.
 
 mod background;
+mod commands;
 mod conversation;
 mod ending;
 mod error_text;
@@ -26,6 +27,9 @@ use super::{World, complain};
 
 /// Runs it; the exit code.
 pub(super) fn main(world: &World) -> u8 {
+    if let Some(code) = commands::main(world) {
+        return code;
+    }
     let mut flags = match Flags::parse(world) {
         Ok(flags) => flags,
         Err(message) => {

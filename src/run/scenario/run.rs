@@ -99,7 +99,9 @@ impl RunPart {
             run.stdin = Some(text);
         }
         if let Some(item) = table.take("steps") {
-            run.steps = item.into_list()?.into_iter().map(step).collect::<Result<_, _>>()?;
+            let mut has_answered = false;
+            let steps = item.into_list()?.into_iter().map(|item| step(item, &mut has_answered));
+            run.steps = steps.collect::<Result<_, _>>()?;
         }
         run.terminal = table.boolean("terminal")?.unwrap_or(run.terminal);
         if let Some(item) = table.take("first") {

@@ -11,19 +11,20 @@ use crate::text::did_you_mean;
 const SIGNALS: [(&str, i32); 6] =
     [("HUP", 1), ("INT", 2), ("QUIT", 3), ("KILL", 9), ("SEGV", 11), ("TERM", 15)];
 
-/// Reads one step.
-pub(super) fn step(item: Item<'_>) -> Result<Step, FileError> {
+/// Reads one step; `has_answered` says whether one before it answers a message.
+pub(super) fn step(item: Item<'_>, has_answered: &mut bool) -> Result<Step, FileError> {
     let mut table = item.into_table()?;
     let mut cues = Vec::new();
     cues.extend(table.string("after")?.map(Cue::Printed));
     cues.extend(table.unsigned("asked")?.map(Cue::Asked));
     cues.extend(table.take("when").map(pattern).transpose()?.map(Cue::Message));
     let answers = matches!(cues.last(), Some(Cue::Message(_)));
+    let can_fill = answers || *has_answered;
     let every = table.take("every");
     let late = table.take("late_ms");
     let mut actions = Vec::new();
     actions.extend(table.string("type")?.map(Action::Type));
-    actions.extend(table.take("send").map(|item| send(&item, answers)).transpose()?);
+    actions.extend(table.take("send").map(|item| send(&item, can_fill)).transpose()?);
     if let Some(item) = table.take("close") {
         let place = item.place();
         actions.push(match item.into_string()?.as_str() {
@@ -54,6 +55,7 @@ pub(super) fn step(item: Item<'_>) -> Result<Step, FileError> {
         }
         _ => {}
     }
+    *has_answered |= answers && !is_every;
     if cues.len() > 1 {
         return Err(table.complain("a step waits for one thing: after, asked or when"));
     }
@@ -91,7 +93,7 @@ fn pattern(item: Item<'_>) -> Result<Pattern, FileError> {
 }
 
 /// The message to be sent.
-fn send(item: &Item<'_>, answers: bool) -> Result<Action, FileError> {
+fn send(item: &Item<'_>, can_fill: bool) -> Result<Action, FileError> {
     let message = item.json()?;
     let Value::Object(members) = &message else {
         return Err(item.complain("expected a message, which is a table; `type` types a text as it is"));
@@ -100,7 +102,7 @@ fn send(item: &Item<'_>, answers: bool) -> Result<Action, FileError> {
         return Err(item.complain("a message has a `type`, such as \"control_response\""));
     }
     match places(&message).first() {
-        Some(place) if !answers => Err(item.complain(format!(
+        Some(place) if !can_fill => Err(item.complain(format!(
             "`{place}` is taken from the message that is answered: say which, with `when`"
         ))),
         _ => Ok(Action::Send(message)),
@@ -129,6 +131,7 @@ mod tests {
             (r#"{ when = { message = "a" }, close = "stdin", SEND }"#, "exactly one thing"),
             (r#"{ when = { message = "a" } }"#, "exactly one thing"),
             (r#"{ send = { type = "user", text = "{request_id}" } }"#, "/request_id"),
+            (r#"{ when = { message = "a" }, every = true, SEND }, { send = { type = "b", id = "{id}" } }"#, "/id"),
             (r#"{ send = { subtype = "user" } }"#, "has a `type`"),
             (r#"{ send = "text" }"#, "expected a message"),
             (r"{ every = true, SEND }", "answers a message"),
@@ -140,6 +143,8 @@ mod tests {
         for step in [
             r#"{ when = { message = "a/*", "/b" = 1 }, late_ms = 5, send = { type = "user", text = "{b} {}" } }"#,
             r#"{ when = { message = "a" }, every = true, close = "stdin" }"#,
+            // Without a cue of its own it speaks of the message that was answered before.
+            r#"{ when = { message = "a" }, send = { type = "b", id = "{id}" } }, { send = { type = "b", id = "{id}" } }"#,
         ] {
             assert!(read(step).is_ok(), "{step}");
         }

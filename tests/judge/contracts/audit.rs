@@ -26,9 +26,11 @@ fn audit(name: &str) -> (Contract, Audit) {
 
 /// What the default gate notices at least, in hundredths. The rest is listed by `clawgate audit`: what only warns, and what
 /// nothing tells apart from the truth. All clauses of claw-head only warn.
-const NOTICED: [(&str, f64); 16] = [
+const NOTICED: [(&str, f64); 18] = [
     // It asks for no right count of tokens, and nothing of ids.
     ("agent-core", 80.0),
+    ("claude-commands", 100.0),
+    ("claude-commands-text", 100.0),
     ("claude-json", 95.0),
     ("claude-stream-json", 99.0),
     ("claude-text", 97.0),
