@@ -131,7 +131,10 @@ mod tests {
             (r#"{ when = { message = "a" }, close = "stdin", SEND }"#, "exactly one thing"),
             (r#"{ when = { message = "a" } }"#, "exactly one thing"),
             (r#"{ send = { type = "user", text = "{request_id}" } }"#, "/request_id"),
-            (r#"{ when = { message = "a" }, every = true, SEND }, { send = { type = "b", id = "{id}" } }"#, "/id"),
+            (
+                r#"{ when = { message = "a" }, every = true, SEND }, { send = { type = "b", id = "{id}" } }"#,
+                "/id",
+            ),
             (r#"{ send = { subtype = "user" } }"#, "has a `type`"),
             (r#"{ send = "text" }"#, "expected a message"),
             (r"{ every = true, SEND }", "answers a message"),
