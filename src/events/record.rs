@@ -94,6 +94,7 @@ members! {
         pub(crate) terminal_id "terminal_id",
         pub(crate) ts_published "ts_published",
         pub(crate) ts_server "ts_server",
+        pub(crate) sequence "sequence",
         pub(crate) schema "schema",
         pub(crate) data "data",
     }

@@ -117,6 +117,14 @@ fn split(text: &str) -> (&str, &str) {
     }
 }
 
+/// Whether a topic that is not well spelt is so only in the words after a namespace that the document does not know, and
+/// has no empty words and no wildcards.
+pub(crate) fn is_of_other_namespace(topic: &str) -> bool {
+    let mut words = topic.split('.');
+    let is_other = words.next().is_some_and(|word| is_well_spelt(word) && !NAMESPACES.contains(&word));
+    is_other && words.all(|word| !word.is_empty() && !word.contains(['*', '+', '#']))
+}
+
 /// Whether a topic is dot-separated, lower-case words.
 pub(crate) fn is_well_spelt(topic: &str) -> bool {
     let mut after_dot = true;
@@ -181,6 +189,15 @@ mod tests {
         }
         for bad in ["", ".", "a.", ".a", "a..b", "worker.p.Event", "worker.*.boot", "wörker.p"] {
             assert!(!is_well_spelt(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_of_users_stand_in_topics_of_other_namespaces() {
+        assert!(is_of_other_namespace("wave.W1.lead.boot"));
+        assert!(is_of_other_namespace("wave.First Wave.complete"));
+        for bad in ["worker.p.Event", "Worker.p.event", "wave..complete", "wave.*.complete", "", "."] {
+            assert!(!is_of_other_namespace(bad), "{bad}");
         }
     }
 

@@ -50,6 +50,10 @@ pub(crate) struct Phases {
     /// Something about the phases was already reported, so that their lists cannot be right.
     pub(crate) tainted: bool,
     pub(crate) recovering_from: Option<Phase>,
+    /// It entered the current phase by a step that was reported, so that the next one may go on from where it says.
+    pub(crate) strayed: bool,
+    /// That it went on after a terminal phase was reported.
+    pub(crate) goes_on: bool,
     /// That it advanced while blocked or paused was reported.
     pub(crate) advance_reported: bool,
     /// The line and the offset at which FAILED was entered.
@@ -91,6 +95,8 @@ pub(crate) struct Heartbeats {
     pub(crate) last: Option<Millis>,
     /// Whether the gap since then was reported.
     pub(crate) gap_reported: bool,
+    /// That one came after the end was reported.
+    pub(crate) after_end: bool,
     pub(crate) silence_reported: bool,
     pub(crate) tokens: Option<f64>,
     pub(crate) cost: Option<f64>,

@@ -12,6 +12,7 @@ mod contracts;
 mod documented_reader;
 mod drift;
 mod drift_policy;
+mod events_causes;
 mod events_clauses;
 mod events_cli;
 mod events_corpus;

@@ -34,6 +34,11 @@ fn is_text_or_null(node: Option<Node<'_>>) -> bool {
     node.is_none_or(|node| node.is_null() || node.text().is_some())
 }
 
+fn is_count_or_absent(node: Option<Node<'_>>) -> bool {
+    let is_count = |number: f64| number >= 0.0 && number.fract() == 0.0;
+    node.is_none_or(|node| node.float().is_some_and(is_count))
+}
+
 /// Reports a field of the envelope that is not what it should be.
 fn check(
     report: &mut Report<'_>,
@@ -97,6 +102,17 @@ impl Session {
             is_text_or_null,
             "is no string",
         );
+        if self.profile == Profile::Origin && report.record.shape != Shape::Flat {
+            let otherwise = "is no whole number from 0 up";
+            check(
+                report,
+                Rule::SequenceIncreases,
+                "sequence",
+                envelope.sequence,
+                is_count_or_absent,
+                otherwise,
+            );
+        }
         self.published(report, envelope);
         self.server_time(report, envelope);
         schema(report, topic, envelope, self.profile);

@@ -2,7 +2,7 @@
 
 use crate::json::{Kind, Node, members};
 
-use super::super::peers::{PeerId, key_of};
+use super::super::peers::{PeerId, Role, key_of};
 use super::super::phase::Phase;
 use super::super::topic::Fact;
 use super::super::violation::Occurrence;
@@ -40,11 +40,14 @@ impl Session {
                 report.at(Rule::HeartbeatFatal, "severity", None, message);
             }
         }
-        let worker = &self.peers[id].worker;
+        let worker = &mut self.peers[id].worker;
         if worker.is_over() {
             let completed = worker.end.complete.is_some();
             let when = if completed { "after complete" } else { "in a terminal phase" };
-            report.topic(Rule::HeartbeatAfterEnd, format_args!("a heartbeat {when}"));
+            let was_told = worker.phases.goes_on || std::mem::replace(&mut worker.heartbeats.after_end, true);
+            if !was_told {
+                report.topic(Rule::HeartbeatAfterEnd, format_args!("a heartbeat {when}"));
+            }
         } else {
             self.after_fatal(report, id);
             self.heartbeat_phase(report, &beat, id);
@@ -63,7 +66,8 @@ impl Session {
             let message = "current_phase is a phase that was never published";
             report.field((Rule::HeartbeatPhase, certainty), "current_phase", message);
         }
-        let Some(phase) = phases.current.filter(|_| !phases.unsure) else { return };
+        let is_sure = !phases.unsure && !phases.strayed;
+        let Some(phase) = phases.current.filter(|_| is_sure) else { return };
         if stated.is_some_and(|current| current != phase) {
             let message = format_args!("current_phase is not {phase}, the phase last published");
             report.field((Rule::HeartbeatPhase, certainty), "current_phase", message);
@@ -115,6 +119,9 @@ impl Session {
                 None => "is not a known child of",
                 Some(child) if child.parent.as_ref().is_some_and(|parent| parent != name) => {
                     "is not a known child of"
+                }
+                Some(child) if matches!(child.role, Some(Role::Orchestrator | Role::Observer)) => {
+                    "is no worker, and so no child of"
                 }
                 Some(child) if child.left || child.worker.end.complete.is_some() => {
                     "has ended, and is no longer active under"

@@ -5,7 +5,7 @@ use crate::json::{Kind, Node};
 use super::super::peers::PeerId;
 use super::super::phase::{Legality, Phase, Visited, legality};
 use super::super::topic::Fact;
-use super::super::violation::{Grade, Occurrence};
+use super::super::violation::{Grade, Occurrence, Violation};
 use super::super::worker::Phases;
 use super::super::{Profile, Rule};
 use super::report::{Report, shown};
@@ -25,8 +25,11 @@ impl Session {
             worker.end.fatal = None;
         }
         if let Some(last) = worker.phases.current.filter(|last| last.is_terminal()) {
-            let message = format_args!("a phase after {last}, which is terminal");
-            report.field(Rule::AfterTerminal, "phase", message);
+            // One worker that does not stop is one mistake, however long it goes on.
+            if !std::mem::replace(&mut worker.phases.goes_on, true) {
+                let message = format_args!("a phase after {last}, which is terminal");
+                report.field(Rule::AfterTerminal, "phase", message);
+            }
             return;
         }
         let Some(phase) = phase else {
@@ -74,7 +77,7 @@ impl Session {
 
     /// Checks the step from the last phase to this one; answers whether it is sound.
     fn transition(&mut self, report: &mut Report<'_>, id: PeerId, phase: Phase) -> bool {
-        let certainty = self.certainty(id);
+        let (certainty, line) = (self.certainty(id), report.record.line);
         let worker = &mut self.peers[id].worker;
         let forced = worker.orders.force(phase);
         let prev = report.value("prev");
@@ -85,6 +88,7 @@ impl Session {
             }
             if phase != Phase::Plan {
                 worker.phases.tainted = true;
+                worker.phases.strayed = true;
                 if !forced {
                     let message = format_args!("the first phase is {phase}, not PLAN");
                     report.field((Rule::PhaseEntry, certainty), "phase", message);
@@ -108,22 +112,43 @@ impl Session {
         // What is neither a phase nor null was reported as such.
         let prev_differs =
             stated_prev != Some(last) && (stated_prev.is_some() || prev.is_some_and(Node::is_null));
+        let origin = worker.phases.recovering_from;
+        let legality_of = |from| legality(from, phase, origin, self.profile);
+        let step = if forced { Legality::Legal } else { legality_of(last) };
+        let strayed = std::mem::take(&mut worker.phases.strayed);
         if prev_differs {
+            worker.phases.tainted = true;
+            let fits = stated_prev.is_some_and(|prev| legality_of(prev) == Legality::Legal);
+            if fits && strayed {
+                // It goes on from where it says that it is; that it is elsewhere by what it published was said.
+                return false;
+            }
+            // The step that it tells is a sound one, so that a phase in between was not published.
+            let is_one_cause = fits && step == Legality::Illegal;
             let message = format_args!("prev is not {last}, the phase last published");
-            report.field((Rule::PrevMatches, certainty), "prev", message);
+            report.push(Violation {
+                consequences: if is_one_cause { vec![(Rule::Transition, line)] } else { Vec::new() },
+                ..report.violation((Rule::PrevMatches, certainty), "prev", prev, message)
+            });
+            if is_one_cause {
+                return false;
+            }
         }
-        let grade = match legality(last, phase, worker.phases.recovering_from, self.profile) {
-            _ if forced => return !prev_differs,
+        let grade = match step {
             Legality::Legal => return !prev_differs,
             Legality::Contested => certainty.min(Grade::Should),
             Legality::Illegal => certainty,
         };
+        if step == Legality::Illegal {
+            worker.phases.tainted = true;
+            worker.phases.strayed = true;
+        }
         let message = format_args!("{last} → {phase} is not in the table of transitions");
         report.field((Rule::Transition, grade), "phase", message);
         if self.profile != Profile::Origin {
             self.await_gate(report, id);
         }
-        !prev_differs
+        false
     }
 
     /// Takes a phase over, legal or not, so that one mistake is one finding.

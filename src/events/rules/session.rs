@@ -18,6 +18,7 @@ use super::fields::nonblank;
 use super::gate::Ungated;
 use super::report::{Report, has_room, shown, whole_log};
 use super::survivors::Survivors;
+use crate::json::Node;
 use crate::time::{self, Millis};
 
 /// Whether a record's data is of a later version than this protocol's, and so not held to it.
@@ -255,7 +256,13 @@ impl Session {
         } else {
             let topic = shown(&record.topic);
             let message = format_args!("the topic `{topic}` is not dot-separated, lower-case words");
-            report.topic(Rule::TopicSpelling, message);
+            // The published server makes topics of its own from names that its users give.
+            let is_of_names = self.profile == Profile::Origin && topic::is_of_other_namespace(&record.topic);
+            let grade = if is_of_names { Grade::Note } else { Grade::Full };
+            report.topic((Rule::TopicSpelling, grade), message);
+            if grade == Grade::Full {
+                self.misdirected(record);
+            }
         }
         if let Some(id) = record.publisher().and_then(|from| self.peers.find(&from)) {
             self.peers[id].heard(record);
@@ -480,13 +487,41 @@ impl Session {
             consequences: if forged { vec![(Rule::FromMatches, record.line)] } else { Vec::new() },
             ..report.violation(Rule::OwnTopic, "/topic", None, message)
         });
+        if !forged {
+            self.misdirected(record);
+        }
         false
+    }
+
+    /// A record of a worker is on a topic where nobody looks for it, which was said: what it tells of its own publisher
+    /// must not be missed a second time.
+    pub(super) fn misdirected(&mut self, record: &Record<'_>) {
+        let (Some(from), Some(envelope)) = (record.publisher(), record.envelope) else { return };
+        let Some(id) = self.peers.find(&from) else { return };
+        let worker = &mut self.peers[id].worker;
+        let schema = envelope.schema.and_then(Node::text).unwrap_or_default();
+        match schema
+            .strip_prefix("worker-")
+            .and_then(|rest| rest.strip_suffix("-v1"))
+            .and_then(Fact::from_name)
+        {
+            Some(Fact::Boot) if worker.boot == Boot::Missing => worker.boot = Boot::SpokeFirst,
+            Some(Fact::Phase) => worker.phases.lose_track(),
+            Some(Fact::Complete) if worker.end.complete.is_none() => {
+                worker.end.complete = Some(record.line);
+                worker.requests.close();
+                self.stops_running(id);
+            }
+            _ => {}
+        }
     }
 
     /// How much a finding weighs that depends on what came before: a lost line or a missing start may hold the answer.
     pub(super) fn certainty(&self, id: PeerId) -> Grade {
         let peer = &self.peers[id];
-        if self.lost_line > peer.last_line {
+        // Who was not followed for a while may have joined and booted meanwhile.
+        let was_lost = self.peers.overflow.is_some() && !peer.joined;
+        if self.lost_line > peer.last_line || was_lost {
             Grade::Indeterminate
         } else if self.start_is_missing && !peer.joined {
             Grade::Note
