@@ -41,6 +41,7 @@ pub(crate) enum Boot {
 
 /// The phases of a worker.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Phases {
     pub(crate) current: Option<Phase>,
     pub(crate) entered: Option<Millis>,
