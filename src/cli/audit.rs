@@ -38,7 +38,7 @@ pub(super) struct AuditArgs {
     #[arg(long, value_enum, value_name = "LEVEL", env = "CLAWGATE_FAIL_ON", default_value_t = FailOn::Must)]
     fail_on: FailOn,
     /// Where random choices begin
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = |text: &str| super::typed::whole(text, 0, u64::MAX))]
     seed: u64,
     /// Write each surviving run as a recording below this directory
     #[arg(long, value_name = "DIR")]

@@ -18,6 +18,7 @@ use crate::exit_code::Outcome;
 use crate::harness::supervise::Demands;
 use crate::report::{drift_markdown, drift_text};
 use crate::run::Session;
+use crate::run::target::Choice;
 use crate::text::glob;
 use crate::time;
 
@@ -111,10 +112,14 @@ impl Comparison {
         };
         let opened = (Opened::new(Path::new(old))?, Opened::new(Path::new(new))?);
         let named = |opened: &Opened| opened.path().display().to_string();
+        // What is wrong with the second is said before the first is run.
+        for typed in [&opened.0, &opened.1] {
+            chosen(&named(typed), &project)?;
+        }
         let sides = (side(&named(&opened.0), "old", "1 of 2")?, side(&named(&opened.1), "new", "2 of 2")?);
         let mut drift = diff(&sides.0, &sides.1, &project.terms(self.contract.as_deref())?)?;
         if drift.compared == 0 {
-            return Err(CommandError::NothingSelected(nothing(&drift)));
+            return Err(CommandError::NothingSelected(nothing(&drift, &self.cases.cases)));
         }
         let today = time::date(time::now());
         let complaints = known.map(|known| known.apply(&mut drift, &today)).unwrap_or_default();
@@ -194,6 +199,22 @@ fn consumer(name: &str) -> Result<Consumer, CommandError> {
     Ok(Consumer::parse(name, &text)?)
 }
 
+/// The target that was typed; none where it is a path.
+fn chosen(typed: &str, project: &Project) -> Result<Option<Choice>, CommandError> {
+    let path = Path::new(typed);
+    if path.exists() {
+        return Ok(None);
+    }
+    let missing = format!("{typed}: no such file or directory");
+    if path.is_absolute() || typed.starts_with('.') || typed.ends_with('/') {
+        return Err(CommandError::Usage(missing));
+    }
+    match project.target(typed) {
+        Ok(choice) => Ok(Some(choice)),
+        Err(error) => Err(CommandError::Usage(format!("{missing}, and {error}"))),
+    }
+}
+
 /// What was typed, as cases: a path is read, anything else is a target that is run.
 fn side(
     typed: &str,
@@ -203,20 +224,13 @@ fn side(
     session: &mut Option<Session>,
     part: &str,
 ) -> Result<CaseSet, CommandError> {
-    let path = Path::new(typed);
-    if path.exists() {
-        let mut set = CaseSet::open(path)?;
+    let Some(choice) = chosen(typed, project)? else {
+        let mut set = CaseSet::open(Path::new(typed))?;
         if !cases.cases.is_empty() {
             set.retain(|name| cases.cases.iter().any(|filter| selects(filter, name)));
         }
         return Ok(set);
-    }
-    let missing = format!("{typed}: no such file or directory");
-    if path.is_absolute() || typed.starts_with('.') || typed.ends_with('/') {
-        return Err(CommandError::Usage(missing));
-    }
-    let choice =
-        project.target(typed).map_err(|error| CommandError::Usage(format!("{missing}, and {error}")))?;
+    };
     let session = match session {
         Some(session) => session,
         None => session.insert(start()?),
@@ -233,7 +247,10 @@ fn selects(filter: &str, name: &str) -> bool {
     below || glob(filter, name)
 }
 
-fn nothing(drift: &Drift) -> String {
+fn nothing(drift: &Drift, filters: &[String]) -> String {
+    if drift.only_old.is_empty() && drift.only_new.is_empty() && !filters.is_empty() {
+        return format!("no case of either side is selected by `{}`", filters.join("`, `"));
+    }
     let first = |cases: &[String]| cases.first().map_or(String::new(), |case| format!(", such as `{case}`"));
     format!(
         "no case is on both sides: the old one has {} others{}, the new one {}{}",

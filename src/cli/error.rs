@@ -26,9 +26,9 @@ pub(super) enum CommandError {
     NothingSelected(String),
     #[error("interrupted")]
     Interrupted,
-    #[error("cannot write the output: {0}")]
+    #[error("cannot write the output: {}", trouble(Path::new("-"), .0))]
     Output(#[from] io::Error),
-    #[error("cannot start: {0}")]
+    #[error("cannot start: {}", trouble(Path::new("."), .0))]
     Start(io::Error),
     #[error(transparent)]
     TrialRunner(#[from] TrialRunnerError),

@@ -61,8 +61,8 @@ fn catalogue(out: &mut impl Write, format: Format) -> Result<(), CommandError> {
 fn explain(out: &mut impl Write, id: &str, format: Format) -> Result<(), CommandError> {
     let unknown = |reason: String| CommandError::Usage(format!("{}: {reason}", printable(id)));
     let (name, wanted) = match id.rsplit_once('/') {
-        Some((name, wanted)) => (name, wanted),
-        None => (holder(id)?, id),
+        Some((name, wanted)) if !name.is_empty() => (name, wanted),
+        _ => (holder(id)?, id),
     };
     if wanted == OUTCOME {
         return explain_outcome(out, name, None, format);
@@ -156,6 +156,12 @@ fn holder(wanted: &str) -> Result<&'static str, CommandError> {
     // A part of another contract has the clause from there.
     holders.sort_by_key(|name| part_of(name).is_ok_and(|whole| whole.is_some()));
     let Some((first, others)) = holders.split_first() else {
+        if built_in().any(|name| name == wanted) {
+            return Err(CommandError::Usage(format!(
+                "{wanted} is a contract: `clawgate contract show {wanted}` lists its clauses, and each is explained as \
+                 {wanted}/CLAUSE"
+            )));
+        }
         let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
         let hint = match near(wanted, &ids) {
             hint if hint.is_empty() => "; `clawgate explain` lists them all".to_owned(),

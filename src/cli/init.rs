@@ -9,10 +9,13 @@ use clap::ValueEnum;
 use super::CommandError;
 use super::error::unwritable;
 use super::output::Format;
+use super::project::TARGET_FOLDER;
 use crate::exit_code::Outcome;
 use crate::report::style::{FAINT, GOOD, NAME};
+use crate::run::target::Choice;
 use crate::shell::shell_word;
 use crate::text::{needs_escape, printable};
+use crate::version::is_whole;
 
 /// Write a starter configuration, an example scenario and a CI workflow
 ///
@@ -51,8 +54,8 @@ fn pinned(typed: &str) -> Result<String, String> {
         !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
     };
     match typed.split_once('@') {
-        Some((target, version)) if is_plain(target) && is_plain(version) => Ok(typed.to_owned()),
-        _ => Err("expected a target and the version that you rely on, such as claude@2.1.325".into()),
+        Some((target, version)) if is_plain(target) && is_whole(version) => Ok(typed.to_owned()),
+        _ => Err("expected a target and the whole version that you rely on, such as claude@2.1.325".into()),
     }
 }
 
@@ -151,6 +154,10 @@ pub(super) fn run(args: &InitArgs) -> Result<Outcome, CommandError> {
     if !args.folder.is_dir() {
         let reason = "is not a folder: name the project's, or make it first";
         return Err(CommandError::Usage(format!("{} {reason}", args.folder.display())));
+    }
+    if let Some((target, _)) = args.drift.as_ref().and_then(|drift| drift.split_once('@')) {
+        Choice::parse(target, Some(&args.folder.join(TARGET_FOLDER)))
+            .map_err(|error| CommandError::Usage(format!("--drift: {error}")))?;
     }
     let source = args.install.clone().or_else(published);
     let system = match (args.ci, &source) {

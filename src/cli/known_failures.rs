@@ -10,6 +10,7 @@ use super::golden::flag::is_ci;
 use super::output::{note, tell};
 use crate::document;
 use crate::report::style::{GOOD, NAME};
+use crate::report::write_whole;
 use crate::run::target::Located;
 use crate::run::{KnownFailures, contracts_of};
 use crate::shell::shell_word;
@@ -87,10 +88,7 @@ impl KnownFailuresFile {
             return Ok(());
         };
         // Renamed into place: whoever reads it meanwhile sees the old one or the new one.
-        let new = self.path.with_extension("toml.new");
-        std::fs::write(&new, &updated.text)
-            .and_then(|()| std::fs::rename(&new, &self.path))
-            .map_err(unwritable(&self.path))?;
+        write_whole(&self.path, &updated.text).map_err(unwritable(&self.path))?;
         let shown = printable(&file).into_owned();
         tell(format_args!(
             "{GOOD}wrote{GOOD:#} {NAME}{shown}{NAME:#}: {} added, {} stale removed, {} entries in all",

@@ -43,7 +43,7 @@ pub(super) struct MatrixArgs {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = |text: &str| whole(text, 2, u16::MAX))]
     sample: u16,
     /// How many more are looked at to find the version of a change
-    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = |text: &str| whole(text, 0, u16::MAX))]
     bisect: u16,
     /// Remove each version that had to be installed as soon as it has been run
     #[arg(long)]

@@ -14,6 +14,7 @@ use super::project::Project;
 use super::typed::whole;
 use crate::exit_code::Outcome;
 use crate::harness::mcp::{self, Ended, HttpServers, Journal, Server};
+use crate::run::scenario::library;
 use crate::text::did_you_mean;
 
 /// Serve the scripted MCP servers of a scenario: tools, resources and prompts as data, with faults
@@ -57,7 +58,9 @@ A scenario with a server:
 As a client has it: {\"mcpServers\": {\"files\": {\"command\": \"clawgate\", \"args\": [\"mcp\", \"mine.toml\"]}}}";
 
 pub(super) fn run(args: &McpArgs) -> Result<Outcome, CommandError> {
-    let scenario = Project::open()?.scenario(&args.scenario)?;
+    let with_server = library::SCENARIOS.iter().filter(|(_, text)| text.contains("\n[mcp."));
+    let known: Vec<&str> = with_server.map(|(name, _)| *name).collect();
+    let scenario = Project::open()?.scenario_like(&args.scenario, &known)?;
     let servers = chosen(scenario.mcp, args)?;
     let journal = match &args.journal {
         Some(path) => Journal::at(path).map_err(unwritable(path))?,

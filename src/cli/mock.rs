@@ -51,7 +51,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "F")]
     fault: Vec<Fault>,
     /// A seed instead of the scenario's: ids, chunk sizes and jitter follow from it.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| whole(text, 0, u64::MAX))]
     seed: Option<u64>,
     /// Exit with 100 when a request matched nothing or was invalid, or a turn was never asked for.
     #[arg(long)]

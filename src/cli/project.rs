@@ -22,7 +22,7 @@ use crate::text::nearest;
 pub(super) const OUT: &str = "clawgate-out";
 /// Where scenarios and targets of the project's own are, beside its configuration.
 const SCENARIOS: &str = "scenarios";
-const TARGET_FOLDER: &str = "targets";
+pub(super) const TARGET_FOLDER: &str = "targets";
 
 #[derive(Debug, Clone)]
 pub(super) struct Project {
@@ -81,16 +81,21 @@ impl Project {
 
     /// The scenario that the user named: a built-in one, one of the project's own, or a file.
     pub(super) fn scenario(&self, named: &str) -> Result<Scenario, CommandError> {
+        self.scenario_like(named, &library::scripts().map(|(name, _)| name).collect::<Vec<_>>())
+    }
+
+    /// The same, where these are the built-in ones that are of use.
+    pub(super) fn scenario_like(&self, named: &str, known: &[&str]) -> Result<Scenario, CommandError> {
         if let Some(text) = library::text(named) {
             return Ok(Scenario::parse(named, text)?);
         }
         let own = self.scenarios().into_iter().map(|folder| folder.join(format!("{named}.toml")));
         let own = own.into_iter().find(|path| path.is_file());
         let path = own.unwrap_or_else(|| named.into());
-        if !path.exists() && !named.contains(['/', '.']) {
-            let known = library::scripts().map(|(name, _)| name);
-            let hint = nearest(named, known.clone()).map_or_else(
-                || format!("built in are: {}", known.collect::<Vec<_>>().join(", ")),
+        let near = nearest(named, known.iter().copied());
+        if !path.exists() && !named.contains('.') && (near.is_some() || !named.contains('/')) {
+            let hint = near.map_or_else(
+                || format!("built in are: {}", known.join(", ")),
                 |name| format!("did you mean `{name}`?"),
             );
             let message = format!("{named}: neither a file nor a built-in scenario; {hint}");

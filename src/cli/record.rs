@@ -96,7 +96,7 @@ pub(super) struct RecordArgs {
     #[arg(long, requires = "as_what")]
     force: bool,
     /// What the recording is called [default: the scenario's name, else the program's]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = plain_name)]
     name: Option<String>,
     /// Run it in your own environment, home and working directory instead of a clean room; nothing is kept apart
     #[arg(long)]
@@ -264,6 +264,10 @@ impl RecordArgs {
             }
         }
         for given in &self.env {
+            if given.is_empty() || given.starts_with('=') {
+                let message = format!("--env {}: expected NAME or NAME=VALUE", printable(given));
+                return Err(CommandError::Usage(message));
+            }
             let (name, value) = match given.split_once('=') {
                 Some((name, value)) => (name, value.to_owned()),
                 None => (
@@ -429,6 +433,19 @@ impl RecordArgs {
         words.extend(self.command.iter().map(|word| shell_word(&word.to_string_lossy()).into_owned()));
         words.join(" ")
     }
+}
+
+/// The name of a recording, which is a folder below `recorded/` and nowhere else.
+fn plain_name(name: &str) -> Result<String, String> {
+    let is_plain = |part: &str| {
+        !part.is_empty()
+            && !part.starts_with('.')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    if name.split('/').all(is_plain) {
+        return Ok(name.to_owned());
+    }
+    Err("expected a name of letters, digits, `-`, `_` and `.`, with / between parts".into())
 }
 
 /// The contract that these arguments ask for: the one of whose own words all are there.

@@ -226,7 +226,8 @@ impl RunArgs {
             return none(format!("{file}: no case of it runs on {on}, which promises other contracts"));
         }
         if let Some(filter) = idle_filter(&planned, &filters) {
-            return none(args.no_case(filter, &suite));
+            return Err(no_scenario(filter)
+                .unwrap_or_else(|| CommandError::NothingSelected(args.no_case(filter, &suite))));
         }
         let mut planned = select(planned, &filters);
         if args.rerun == Some(Rerun::Failed) {
@@ -495,4 +496,21 @@ fn tell_left_out(suite: &Suite, target: &Located) {
             parts.join(", ")
         ));
     }
+}
+
+/// What to say of a path that was named as if it were a scenario, and is none.
+fn no_scenario(filter: &str) -> Option<CommandError> {
+    let (path, shown) = (Path::new(filter), printable(filter));
+    if path.is_dir() {
+        return Some(CommandError::Usage(format!(
+            "{shown}: is a directory: name the scenario files in it, or let a profile of clawgate.toml say \
+             `scenarios = [\"{shown}\"]`"
+        )));
+    }
+    path.is_file().then(|| {
+        CommandError::Usage(format!(
+            "{shown}: is no scenario, which is a file that ends in .toml; what a run printed is judged by: clawgate judge \
+             {shown}"
+        ))
+    })
 }

@@ -73,7 +73,7 @@ fn select(args: &Args, scenario: &Scenario) -> Result<Vec<SweepCase>, CommandErr
     for id in &args.case {
         if !all.iter().any(|case| case.id.starts_with(id.as_str())) {
             let message = format!("{} has no case {id}; --list lists them", args.scenario);
-            return Err(CommandError::Usage(message));
+            return Err(CommandError::NothingSelected(message));
         }
     }
     // The id of one case may be the beginning of others.

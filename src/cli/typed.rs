@@ -31,6 +31,7 @@ pub(super) fn explained(
     let flag = argument.split([' ', '=']).next().unwrap_or_default();
     let long = flag.trim_start_matches('-');
     let commands = definition.get_subcommands().flat_map(clap::Command::get_arguments);
+    let commands = commands.chain(definition.get_arguments());
     let name = commands.filter(|known| known.get_long() == Some(long)).find_map(clap::Arg::get_env);
     let Some(name) = name.and_then(|name| name.to_str()) else { return error };
     let is_typed = std::env::args().any(|word| word == flag || word.starts_with(&format!("{flag}=")));

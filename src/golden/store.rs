@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::accepted;
 use super::snapshot::SnapshotError;
+use crate::text::trouble;
 
 /// How the name of a snapshot ends.
 pub(crate) const SNAP: &str = "snap";
@@ -31,7 +32,7 @@ pub(crate) struct Store {
 #[non_exhaustive]
 pub enum StoreError {
     /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {}", path.display(), trouble(path, source))]
     Io {
         /// The file or folder.
         path: PathBuf,

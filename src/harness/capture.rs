@@ -230,7 +230,8 @@ pub(crate) fn watch(
         exit: state.exit,
         target_started: state.target_started,
         core_dumped: state.core_dumped,
-        duration: exited_at - started,
+        // On a busy machine the target may have been at work before it was watched.
+        duration: exited_at - state.target_started.map_or(started, |target| target.min(started)),
         arrivals: state.arrivals,
         sent,
         unsaid,

@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) struct RenderError(pub(super) String);
 
 /// Writes a whole document: a reader sees the old one or the new one, never half of one.
-pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     // A device or a pipe is written to, not replaced.
     if fs::metadata(path).is_ok_and(|known| !known.is_file()) {
         let mut file = File::options().write(true).open(path)?;

@@ -36,6 +36,7 @@ pub(crate) mod timeline;
 mod wrap;
 
 pub use context::Context;
+pub(crate) use document::write as write_whole;
 pub(crate) use drift::{drift_markdown, drift_text, effect_style, matrix_text};
 pub(crate) use evaluation::{Evaluated, EvaluationText, evaluations, write_evaluation_pages};
 pub(crate) use har::har;

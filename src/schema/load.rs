@@ -93,10 +93,12 @@ impl Bundle {
         let mut bundle =
             Self { label: directory.display().to_string(), directory: own_name(), ..Self::default() };
         if !directory.join(CONTRACT_FILE).is_file() {
-            return Err(FileError::whole(
-                &bundle.label,
-                format_args!("no {CONTRACT_FILE} in this directory"),
-            ));
+            let why = if directory.is_file() {
+                format!("is a file, and a contract is a directory with a {CONTRACT_FILE}")
+            } else {
+                format!("no {CONTRACT_FILE} in this directory")
+            };
+            return Err(FileError::whole(&bundle.label, why));
         }
         bundle.add(directory, "", 0)?;
         Ok(bundle)

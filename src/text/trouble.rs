@@ -15,7 +15,8 @@ pub(crate) fn trouble(path: &Path, error: &io::Error) -> String {
             "is a file, and a directory is expected".to_owned()
         }
         io::ErrorKind::NotADirectory => {
-            let file = path.ancestors().skip(1).find(|above| above.is_file());
+            // Without a slash at its end, behind which there is no file.
+            let file = path.components().as_path().ancestors().find(|above| above.is_file());
             let file = file.map_or_else(String::new, |file| format!("`{}`", file.display()));
             format!("{file} is a file and holds no others")
         }
@@ -89,6 +90,7 @@ mod tests {
         assert_eq!(of("no/where/at-all"), "there is no folder `ROOT/no`");
         assert_eq!(of("src"), "is a directory, and a file is expected");
         assert_eq!(of("src/lib.rs/x"), "`ROOT/src/lib.rs` is a file and holds no others");
+        assert_eq!(of("src/lib.rs/"), "`ROOT/src/lib.rs` is a file and holds no others");
     }
 
     #[test]

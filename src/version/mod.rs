@@ -94,7 +94,7 @@ fn compare_numbers(a: &[u64], b: &[u64]) -> Ordering {
 }
 
 /// Whether a text is a version as npm has them: three numbers, and perhaps more after a hyphen.
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 pub(crate) fn is_whole(text: &str) -> bool {
     let (core, rest) = text.split_once('-').map_or((text, None), |(core, rest)| (core, Some(rest)));
     let is_number =

@@ -65,11 +65,18 @@ struct Packed {
 }
 
 pub(super) fn run(args: &BundleArgs) -> Result<Outcome, CommandError> {
+    if args.har.as_ref().is_some_and(|har| *har == args.out) {
+        let file = args.out.display();
+        return Err(CommandError::Usage(format!("--out and --har cannot both be written to {file}")));
+    }
     let opened = args.recordings.iter().map(|path| Opened::new(path)).collect::<Result<Vec<_>, _>>()?;
     let mut packed: Vec<Packed> = Vec::new();
     for opened in &opened {
         for input in find(opened.path())? {
             let Source::Recording(folder) = input.source else { continue };
+            if packed.iter().any(|known| known.folder == folder) {
+                continue;
+            }
             let recording = Recording::open(&folder)?;
             let inside =
                 folder.strip_prefix(opened.path()).ok().filter(|inside| !inside.as_os_str().is_empty());
@@ -92,13 +99,7 @@ pub(super) fn run(args: &BundleArgs) -> Result<Outcome, CommandError> {
             "there is no recording: a folder with a recording.json, as run and record leave them below --out";
         return Err(CommandError::NothingSelected(message.into()));
     }
-    let draft = args.out.with_extension("zip.partial");
-    let written = File::create(&draft).and_then(|file| write(file, &packed));
-    let written = written.and_then(|()| fs::rename(&draft, &args.out));
-    if let Err(error) = written {
-        _ = fs::remove_file(&draft);
-        return Err(unwritable(&args.out)(error));
-    }
+    save(&args.out, &packed).map_err(unwritable(&args.out))?;
     if let Some(path) = &args.har {
         let recordings: Vec<&Recording> = packed.iter().map(|packed| &packed.recording).collect();
         fs::write(path, format!("{:#}\n", har(&recordings))).map_err(unwritable(path))?;
@@ -132,6 +133,16 @@ fn safe(path: &str) -> String {
         .collect();
     let name = parts.join("/");
     if name.is_empty() { "recording".to_owned() } else { name }
+}
+
+/// Writes the bundle, whole or not at all. A device or a pipe is written to, not replaced.
+fn save(path: &Path, packed: &[Packed]) -> io::Result<()> {
+    if fs::metadata(path).is_ok_and(|known| !known.is_file() && !known.is_dir()) {
+        return write(File::options().write(true).open(path)?, packed);
+    }
+    let draft = path.with_extension("zip.partial");
+    let written = File::create(&draft).and_then(|file| write(file, packed));
+    written.and_then(|()| fs::rename(&draft, path)).inspect_err(|_| _ = fs::remove_file(&draft))
 }
 
 fn write(file: File, packed: &[Packed]) -> io::Result<()> {

@@ -62,6 +62,10 @@ pub(super) fn run(args: &LearnArgs) -> Result<Outcome, CommandError> {
         let message = "there is no recording and no .ndjson, .jsonl or .json file in what you named";
         return Err(CommandError::NothingSelected(message.into()));
     }
+    // Before anything is written.
+    for name in &args.extends {
+        open(name)?;
+    }
     if args.check { check(args, &samples) } else { learn(args, &samples) }
 }
 

@@ -25,8 +25,11 @@ pub(super) fn lint_skills(paths: &[PathBuf], strict: bool, format: Format) -> Re
         }
     }
     if files.is_empty() {
-        let message = "there is no skill in .claude/skills and no command in .claude/commands";
-        return Err(CommandError::NothingSelected(message.into()));
+        let places: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        return Err(CommandError::NothingSelected(format!(
+            "{}: there is no SKILL.md in it, no skill in .claude/skills and no command in .claude/commands",
+            places.join(", ")
+        )));
     }
     let mut out = format.stdout();
     let mut outcome = Outcome::Ok;

@@ -119,7 +119,7 @@ pub(super) struct EvalArgs {
     #[arg(long, value_name = "USD", value_parser = dollars)]
     max_total_cost_usd: Option<f64>,
     /// The same for tokens; until one trial has shown how many it takes, one runs at a time
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| whole(text, 1_u64, u64::MAX))]
     max_total_tokens: Option<u64>,
     /// Wait no longer than this for a rate limit to end; --resume goes on later
     #[arg(long, value_name = "SECONDS", default_value = "3600", value_parser = crate::cli::run::seconds)]
@@ -256,6 +256,9 @@ impl EvalArgs {
                 "--check-urls asks the network, for which this clawgate was not built: \
                  `cargo install clawgate --features net` makes one that can, and published binaries can",
             ));
+        }
+        if self.api == ApiArg::Scripted && !self.pass_env.is_empty() {
+            return Err(usage("--pass-env is for trials on the real API: add --api real"));
         }
         // Every mistake in a file is found before anything runs.
         let mut evaluations = Vec::new();

@@ -2,12 +2,14 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::CommandError;
+use crate::text::{printable, trouble};
 
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(10);
@@ -26,8 +28,14 @@ impl Started {
         let (program, args) =
             command.split_first().ok_or_else(|| CommandError::Usage("no command after --".into()))?;
         let name = program.to_string_lossy().into_owned();
-        let failed =
-            |error: io::Error| CommandError::Environment(format!("{name} cannot be started: {error}"));
+        let failed = |error: io::Error| {
+            let why = if error.kind() == io::ErrorKind::NotFound && !name.contains('/') {
+                "it is not on the PATH".to_owned()
+            } else {
+                trouble(Path::new(&name), &error)
+            };
+            CommandError::Environment(format!("{} cannot be started: {why}", printable(&name)))
+        };
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stdout(io::stderr());
         command.envs(env.iter().map(|(name, value)| (name, value)));

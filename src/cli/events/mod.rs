@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::error::{unreadable, unwritable};
+use super::output::say;
 use super::{CommandError, Format, FormatArg};
 use crate::document;
 use crate::events::{Limits, Profile, Role, log_files};
@@ -39,6 +40,9 @@ enum EventsCommand {
 
 /// Show the tree of workers with phases, requests and their answers, silences and findings
 #[derive(Debug, Args)]
+#[command(after_long_help = "\
+Exit codes: 0 it was shown, whatever is broken in it (`clawgate judge` fails for that); 2 the log cannot be read; 3 the
+page cannot be written.")]
 struct TimelineArgs {
     /// A log (with what was rotated away from it), the directory of a server's segments, or - for standard input
     #[arg(value_name = "LOG")]
@@ -144,6 +148,7 @@ fn timeline(args: &TimelineArgs) -> Result<Outcome, CommandError> {
     let name = args.log.display().to_string();
     if let Some(path) = &args.html {
         fs::write(path, timeline_page(&name, &timeline)).map_err(unwritable(path))?;
+        say(&format!("wrote {}", path.display()));
     } else {
         let mut out = args.format.format.stdout();
         match args.format.format {

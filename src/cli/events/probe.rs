@@ -13,6 +13,7 @@ use serde_json::json;
 use super::super::error::unwritable;
 use super::super::fail_on::FailOnArg;
 use super::super::output::tell;
+use super::super::typed::whole;
 use super::super::{CommandError, Format, FormatArg};
 use super::command::Started;
 use crate::events::{Limits, Profile};
@@ -54,10 +55,10 @@ pub(super) struct ProbeArgs {
     #[arg(long, value_name = "N", default_value_t = 1.0, value_parser = super::speed)]
     speed: f64,
     /// How long the server may take to answer, and to say or deliver something, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = |text: &str| whole(text, 1_u64, 60_000))]
     within: u64,
     /// How long a message may take to its subscribers, in milliseconds
-    #[arg(long, value_name = "MS", default_value_t = 250, value_parser = clap::value_parser!(u64).range(1..=60_000))]
+    #[arg(long, value_name = "MS", default_value_t = 250, value_parser = |text: &str| whole(text, 1_u64, 60_000))]
     latency: u64,
     #[command(flatten)]
     format: FormatArg,

@@ -16,7 +16,7 @@ use super::command::Started;
 use crate::document;
 use crate::exit_code::Outcome;
 use crate::harness::claws::{ClawsServer, Orchestrator, Orders, PROBES, Served, ServerOptions, read_orders};
-use crate::text::printable;
+use crate::text::{printable, trouble};
 
 /// Serve the claws event protocol as its document says, to test workers against it
 ///
@@ -87,8 +87,9 @@ async fn serve(args: &ServeArgs, orders: &Orders) -> Result<Outcome, CommandErro
         ClawsServer::start(&options, move |record| writeln!(log, "{record}").and_then(|()| log.flush()));
     let server = server.map_err(|error| {
         CommandError::Environment(format!(
-            "cannot listen on {}: {error}; choose another --socket",
-            socket.display()
+            "cannot listen on {}: {}; choose another --socket",
+            socket.display(),
+            trouble(&socket, &error)
         ))
     })?;
     let work = async {

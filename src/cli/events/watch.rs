@@ -33,8 +33,8 @@ pub(super) struct WatchArgs {
     #[arg(long)]
     wait: bool,
     /// Stop after this many seconds [default: follow until interrupted]
-    #[arg(long = "for", value_name = "SECONDS")]
-    seconds: Option<f64>,
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    seconds: Option<Duration>,
     /// Also show what happens, not only what is broken
     #[arg(long)]
     all: bool,
@@ -49,16 +49,21 @@ pub(super) struct WatchArgs {
     format: FormatArg,
 }
 
+/// The most seconds that can be waited: a year.
+const LONGEST: f64 = 31_536_000.0;
 /// How often a log is looked at.
 const POLL: Duration = Duration::from_millis(100);
 
+/// None at all is fine here: what there is now is looked at once.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=LONGEST).contains(seconds));
+    let seconds = seconds.ok_or("expected seconds as a number without a unit, such as 30 or 0.5")?;
+    Ok(Duration::from_secs_f64(seconds))
+}
+
 pub(super) fn watch(args: &WatchArgs) -> Result<Outcome, CommandError> {
     let set = args.contract.open()?;
-    let until = match args.seconds.map(Duration::try_from_secs_f64) {
-        Some(Ok(time)) => Some(Instant::now() + time),
-        Some(Err(_)) => return Err(CommandError::Usage("--for: not a number of seconds".into())),
-        None => None,
-    };
+    let until = args.seconds.map(|time| Instant::now() + time);
     let mut judge = EventJudge::new(&set, args.reading, Limits::default());
     judge.assign(&args.role.roles);
     let mut screen = Screen { format: args.format.format, all: args.all, broken: false, trouble: None };

@@ -1,5 +1,6 @@
 //! `clawgate run --golden`: whether runs are compared with their snapshots.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use clap::ValueEnum;
 
 use crate::cli::CommandError;
 use crate::cli::cases::AllowMissingArg;
+use crate::cli::error::unwritable;
 use crate::cli::output::{note, tell};
 use crate::golden::{Mode, Store, StoreError};
 use crate::run::target::Located;
@@ -28,6 +30,25 @@ pub(super) struct GoldenDir {
 impl GoldenDir {
     pub(super) fn store(&self) -> Store {
         Store::new(&self.golden_dir, is_secret)
+    }
+
+    /// Whether there is something to compare with or to write into: a name that is misspelt compares nothing.
+    fn check(&self, what: Option<What>) -> Result<(), CommandError> {
+        let (folder, shown) = (&self.golden_dir, self.golden_dir.display());
+        match what {
+            Some(What::Off) => Ok(()),
+            Some(What::Update) if !is_ci() => fs::create_dir_all(folder).map_err(unwritable(folder)),
+            _ if folder.exists() && !folder.is_dir() => {
+                Err(CommandError::Usage(format!("{shown}: is a file, and a directory is expected")))
+            }
+            None if folder != Path::new(GOLDEN_FOLDER) && !folder.exists() => {
+                Err(CommandError::Usage(format!(
+                    "{shown}: there is no such folder of snapshots; take them with: clawgate run --golden update{}",
+                    self.flag()
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The flag that makes another command look here too.
@@ -74,6 +95,7 @@ impl GoldenArgs {
 
     /// What runs are compared with.
     pub(crate) fn options(&self, targets: &[Arc<Located>]) -> Result<Option<GoldenOptions>, CommandError> {
+        self.dir.check(self.golden)?;
         let check = if is_ci() { Mode::ReadOnly } else { Mode::Check };
         let options = |mode, known_only| GoldenOptions {
             store: self.dir.store(),

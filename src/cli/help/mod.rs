@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use clap::Command;
+use clap::{Arg, Command};
 
 use super::{CommandError, Format, definition};
 use crate::exit_code::Outcome;
@@ -184,12 +184,34 @@ fn with_examples(command: Command, path: &str) -> Command {
         let lines: Vec<String> = lines.iter().map(|line| format!("  {line}")).collect();
         command = command.after_long_help(format!("Examples:\n{}{rest}", lines.join("\n")));
     }
+    // A negative number is a value, of which the flag says what is wrong with it.
+    let takes_value = |arg: &Arg| !arg.is_positional() && arg.get_action().takes_values();
+    command = command.mut_args(|arg| if takes_value(&arg) { arg.allow_negative_numbers(true) } else { arg });
+    if let Some(text) = command.get_after_long_help().map(|text| text.ansi().to_string()) {
+        command = command.after_long_help(unwrapped(&text));
+    }
+    if let Some(text) = command.get_after_help().map(|text| text.ansi().to_string()) {
+        command = command.after_help(unwrapped(&text));
+    }
     let names: Vec<String> = command.get_subcommands().map(|inner| inner.get_name().to_owned()).collect();
     for name in names {
         let path = if path.is_empty() { name.clone() } else { format!("{path} {name}") };
         command = command.mut_subcommand(name, |inner| with_examples(inner, &path));
     }
     command
+}
+
+/// Each paragraph as one line, which the terminal's width wraps; what is set apart stays as it is.
+fn unwrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        match lines.last_mut().filter(|last| is_prose(last) && is_prose(line) && !last.ends_with(':')) {
+            Some(last) => *last = format!("{last} {line}"),
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 /// Markdown for a terminal: headings stand out, code is set apart, and the rest is as it was written.

@@ -1,6 +1,7 @@
 //! A target in place of a recording: it runs in its clean room against the scripted API of a case, and whoever started
 //! `clawgate play` speaks with it.
 
+use std::fs;
 use std::io::{self, Write as _};
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,12 @@ use super::PlayArgs;
 use super::fault::Spoiler;
 use crate::cli::CommandError;
 use crate::cli::cases::start;
+use crate::cli::error::unwritable;
 use crate::cli::output::{note, raw_stdout};
 use crate::cli::project::{OUT, Project};
 use crate::exit_code::Outcome;
 use crate::run::{ContractCache, Planned, Relay, Suite, plan};
-use crate::text::printable;
+use crate::text::{nearest, printable};
 
 /// Settings by which the published SDKs tell the CLI who they are and what they can.
 const OF_THE_SDK: [&str; 3] = ["CLAUDE_CODE_SDK_", "CLAUDE_AGENT_SDK_", "CLAUDE_CODE_ENTRYPOINT"];
@@ -38,6 +40,7 @@ impl PlayArgs {
         let of_the_sdk =
             std::env::vars().filter(|(name, _)| OF_THE_SDK.iter().any(|own| name.starts_with(own)));
         run.env.extend(of_the_sdk);
+        fs::create_dir_all(&out).map_err(unwritable(&out))?;
         let session = start()?;
         let context = session.context(&out);
         let mut contracts = ContractCache::new();
@@ -71,18 +74,37 @@ impl PlayArgs {
             suite.add_path(&PathBuf::from(named))?;
         }
         let mut planned = plan(&suite, &[target]);
+        let names: Vec<String> = planned.iter().map(|case| case.case.name.clone()).collect();
         planned.retain(|case| is_file || case.case.name == named);
         match planned.len() {
             1 => Ok(planned.remove(0)),
             0 => Err(CommandError::Usage(format!(
-                "{named}: neither a recording nor a case that runs on {}; a scenario file of one has a `contract` and a `[run]`, \
-                 and `clawgate run --list` lists those that are built in",
-                self.target
+                "{named}: neither a recording nor a case that runs on {}; {}",
+                self.target,
+                meant(named, &names)
             ))),
             _ => {
                 let names: Vec<_> = planned.iter().map(|case| case.case.name.as_str()).collect();
                 Err(CommandError::Usage(format!("{named}: expected one case, found {}", names.join(", "))))
             }
         }
+    }
+}
+
+/// What else was probably meant: a case near by, or one of those below the name.
+fn meant(named: &str, cases: &[String]) -> String {
+    let below: Vec<&str> = cases
+        .iter()
+        .filter(|case| case.strip_prefix(named).is_some_and(|rest| rest.starts_with('/')))
+        .map(String::as_str)
+        .collect();
+    if !below.is_empty() {
+        return format!("choose one of: {}", below.join(", "));
+    }
+    match nearest(named, cases.iter().map(String::as_str)) {
+        Some(case) => format!("did you mean `{case}`?"),
+        None => "a scenario file of one has a `contract` and a `[run]`, and `clawgate run --list` lists those that are \
+                 built in"
+            .to_owned(),
     }
 }

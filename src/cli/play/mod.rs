@@ -48,11 +48,16 @@ pub(super) struct PlayArgs {
     #[arg(long, value_name = "F")]
     fault: Vec<PlayFault>,
     /// How fast a recording is: 1 as recorded, 2 twice as fast, 0 without any pause
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// What the program would have been called with
     #[arg(last = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let speed = text.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed >= 0.0);
+    speed.ok_or_else(|| "expected a number from 0, such as 2 or 0.5".into())
 }
 
 pub(super) fn run(args: &PlayArgs) -> Result<Outcome, CommandError> {
@@ -62,6 +67,12 @@ pub(super) fn run(args: &PlayArgs) -> Result<Outcome, CommandError> {
         return args.run_target(&args.recording);
     }
     let opened = Opened::new(&path)?;
+    if opened.path().is_file() {
+        return Err(CommandError::Usage(format!(
+            "{}: neither a recording (a folder with a recording.json), a bundle nor a scenario file (.toml)",
+            path.display()
+        )));
+    }
     let recording = Recording::open(&opened.recording()?)?;
     if let [only] = args.arguments.as_slice()
         && ["-v", "--version"].contains(&only.as_str())

@@ -101,7 +101,7 @@ pub enum SpecError {
     )]
     NoSkill(PathBuf),
     /// It is not a file of a known form.
-    #[error("{}: not an evaluation: expected evals.json, <skill>.eval.json, a .toml file or a set of triggers", .0.display())]
+    #[error("{}: not an evaluation: expected evals.json, <skill>.eval.json, a .toml file or a set of triggers; a first one is written by: clawgate eval init SKILL", .0.display())]
     Unknown(PathBuf),
 }
 
@@ -190,8 +190,10 @@ impl Spec {
             if !self.cases.iter().any(|case| !case.kind.is_control() && glob(pattern, &case.id)) {
                 let ids =
                     || self.cases.iter().filter(|case| !case.kind.is_control()).map(|case| case.id.as_str());
-                let hint =
-                    nearest(pattern, ids()).map_or(String::new(), |id| format!(", did you mean `{id}`?"));
+                let hint = nearest(pattern, ids()).map_or_else(
+                    || format!("; there are {}", ids().collect::<Vec<_>>().join(", ")),
+                    |id| format!(", did you mean `{id}`?"),
+                );
                 return Err(format!("{}: no case `{pattern}`{hint}", self.path.display()));
             }
         }

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::server::Lines;
+use crate::text::trouble;
 
 /// What is read of all connections together; a server that sends more is a flood.
 const MOST_BYTES: usize = 8 << 20;
@@ -70,7 +71,10 @@ impl Wire {
         let connecting = timeout(within, UnixStream::connect(&self.socket)).await;
         let stream = connecting
             .map_err(|_| "the server does not accept the connection".to_owned())?
-            .map_err(|error| error.to_string())?;
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
+                _ => trouble(&self.socket, &error),
+            })?;
         let (reader, writer) = stream.into_split();
         let on = self.connections.len();
         self.inbox().ended.push(None);

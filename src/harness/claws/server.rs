@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -151,6 +152,10 @@ fn bytes(line: &Value) -> Vec<u8> {
 fn bind(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            // Nothing else that stands there is ours to remove.
+            if !fs::symlink_metadata(path)?.file_type().is_socket() {
+                return Err(io::Error::other("is there already, and is no socket"));
+            }
             let is_left_over = std::os::unix::net::UnixStream::connect(path)
                 .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
             if !is_left_over {

@@ -93,7 +93,7 @@ fn life(depth: usize, lane: &Lane, scale: &Scale) -> Markup {
                     @if !lane.mission.is_empty() { " “" (shown(&lane.mission)) "”" }
                     " · " (shown(lane.end.as_deref().unwrap_or("no end in this log"))) } }
             div.track { @for entry in &lane.entries { (bar(entry, scale)) } }
-            details { summary.quiet { (lane.entries.len()) " entries" }
+            details { summary.quiet { (lane.entries.len()) (if lane.entries.len() == 1 { " entry" } else { " entries" }) }
                 (table(&lane.entries))
                 @if lane.more > 0 { p.quiet { "and " (lane.more) " more" } } }
         }

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::locate::LATEST;
 use super::{TARGETS, Target};
 use crate::document;
 use crate::harness::Misbehaviour;
 use crate::shell::shell_word;
 use crate::text::{nearest, trouble};
+use crate::version;
 
 /// The target inside clawgate.
 const REFERENCE: &str = "reference";
@@ -57,6 +59,17 @@ impl Choice {
             })
             .transpose()?;
         let target = named(name, folder)?;
+        if program.as_ref().is_some_and(|program| program.as_os_str().is_empty()) {
+            return Err(ChoiceError(format!("{typed}: expected the path of a program after `=`")));
+        }
+        if let (Some(wanted), None, Some(_)) = (&version, &program, &target.npm)
+            && wanted != LATEST
+            && !version::is_whole(wanted)
+        {
+            return Err(ChoiceError(format!(
+                "{typed}: `{wanted}` is no whole version, such as {name}@2.1.197 or {name}@{LATEST}"
+            )));
+        }
         Ok(Self { version, program, misbehaviour, ..Self::plain(typed, target) })
     }
 

@@ -272,7 +272,7 @@ fn a_read_only_folder_loses_nothing() {
     fs::set_permissions(inside, fs::Permissions::from_mode(0o755)).unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("answers: Permission denied"), "{said}");
+    assert!(said.contains("answers: permission denied"), "{said}");
     assert_eq!(fs::read_to_string(&pending).unwrap(), before);
 }
 
