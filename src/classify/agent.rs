@@ -52,7 +52,10 @@ pub(crate) fn cause(table: &Table, told: &Told, process: &Process<'_>, verdict: 
 pub(crate) fn unknown_agent(kinds: &[&str], process: &Process<'_>) -> Verdict {
     let by_process = before_output(process).or_else(|| ended_without_result(process));
     by_process.unwrap_or_else(|| {
-        let words = format!("messages of type {}", kinds.join(", "));
+        let words = match kinds {
+            [] => "messages of no agent that is known".to_owned(),
+            kinds => format!("messages of type {}", kinds.join(", ")),
+        };
         let mut verdict =
             Verdict::by(Class::Protocol, Some("unknown-agent"), Evidence::field("unknown-agent", words));
         if process.exit_known {

@@ -505,8 +505,8 @@ impl Stream<'_> {
         let is_foreign = contract.as_ref().is_some_and(|((set, _), _)| set.family() != Family::Claude);
         let (mut verdict, mut run, session) = listener.conclude(is_foreign, options, ending, summary.lines);
         let (mut name, mut findings) = (None, Vec::new());
-        let strange = if is_unclear { guess::strange_kinds(&session) } else { Vec::new() };
-        if !strange.is_empty() {
+        let strange = if is_unclear { guess::strange_kinds(&session) } else { None };
+        if let Some(strange) = strange {
             // Nothing that a Claude CLI promises can be asked of it.
             let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
             verdict = with_process(ending, &exit, |process| agent::unknown_agent(&strange, process));

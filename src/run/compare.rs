@@ -190,15 +190,15 @@ pub(super) fn compare(expect: &Expect, observed: &Observed<'_>, fail_on: Level) 
         failures.push(Failure::new(FailureKind::Secret, message));
     }
     let ended = &captured.ended;
-    if !expect.leftovers {
-        for left in &ended.leftovers {
-            failures.push(Failure::new(
-                FailureKind::Leftover,
-                format!("left running: {} (process {})", left.command, left.pid),
-            ));
+    match expect.leftovers {
+        Some(false) => failures.extend(ended.leftovers.iter().map(|left| {
+            let message = format!("left running: {} (process {})", left.command, left.pid);
+            Failure::new(FailureKind::Leftover, message)
+        })),
+        Some(true) if ended.leftovers.is_empty() => {
+            failures.push(Failure::new(FailureKind::Leftover, "expected a process to be left running"));
         }
-    } else if ended.leftovers.is_empty() {
-        failures.push(Failure::new(FailureKind::Leftover, "expected a process to be left running"));
+        Some(true) | None => {}
     }
     let outside = ended.outside.iter().flatten();
     match (expect.outside, &ended.outside) {

@@ -139,6 +139,14 @@ fn bare(stream: &str, exit: Option<i32>) -> Judgement {
     judge::output(stream.as_bytes(), &Contracts::built_in(), &options).unwrap()
 }
 
+/// The same of a file that its name tells to be a stream.
+fn named(stream: &str, exit: Option<i32>) -> Judgement {
+    let folder = TempDir::new().unwrap();
+    let file = write(folder.path(), "run.ndjson", stream);
+    let options = exit.map_or_else(Options::default, Options::with_exit_code);
+    judge::file(&file, &Contracts::built_in(), &options).unwrap()
+}
+
 #[test]
 fn the_stream_of_an_agent_that_nobody_knows_is_neither_cut_nor_a_success() {
     let streams = [
@@ -146,10 +154,17 @@ fn the_stream_of_an_agent_that_nobody_knows_is_neither_cut_nor_a_success() {
         // Some words are those of the Claude CLI, and mean something else.
         "{\"type\":\"begin\"}\n{\"type\":\"result\",\"ok\":true,\"text\":\"Hi.\"}\n",
         "{\"type\":\"begin\"}\n{\"type\":\"assistant\",\"text\":\"Hi.\"}\n{\"type\":\"result\",\"status\":\"done\"}\n",
+        // Others name the kind of a message otherwise, or not at all.
+        "{\"ev\":\"begin\"}\n{\"ev\":\"say\",\"text\":\"Hi.\"}\n{\"ev\":\"end\",\"ok\":true}\n",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"update\"}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"stopReason\":\"end_turn\"}}\n",
+        "{\"type\":1,\"text\":\"Hi.\"}\n{\"type\":2}\n",
+        "{\"ev\":\"begin\"}\n{\"ev\":\"say\",\"te",
+        "{\"type\":\"user\",\"text\":\"?\"}\n{\"type\":\"assistant\",\"message\":\"Hi.\"}\n{\"type\":\"result\",\"result\":\"Hi.\",\"is_error\":false}\n",
+        "{\"type\":\"start\"}\n{\"type\":\"result\",\"subtype\":\"done\",\"text\":\"Hi.\"}\n",
     ];
     for stream in streams {
         for exit in [None, Some(0), Some(1)] {
-            let judgement = bare(stream, exit);
+            let judgement = named(stream, exit);
             let verdict = judgement.verdict.unwrap();
             let told = (verdict.class.name(), verdict.detail.as_deref());
             assert_eq!(told, ("protocol", Some("unknown-agent")), "{stream}");

@@ -147,6 +147,23 @@ fn what_an_api_refuses_is_refused_in_its_words() {
         (RESPONSES, json!({"model": "m", "messages": []}), "/error/type"),
         (CHAT, json!({"model": "m", "messages": [{"role": "robot"}]}), "/error/type"),
         (WHOLE_GEMINI, json!({"contents": []}), "/error/status"),
+        // What belongs to another API.
+        (
+            RESPONSES,
+            json!({"model": "m", "input": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]}),
+            "/error/type",
+        ),
+        (
+            CHAT,
+            json!({"model": "m", "messages": [{"role": "user", "content": [{"type": "input_text", "text": "x"}]}]}),
+            "/error/type",
+        ),
+        (RESPONSES, json!({"model": "m", "input": "x", "tool_choice": "any"}), "/error/type"),
+        (
+            CHAT,
+            json!({"model": "m", "messages": [{"role": "user", "content": "x"}], "tool_choice": "any"}),
+            "/error/type",
+        ),
     ] {
         let server = Server::new(&strict, &[]);
         let refused = send(&mut server.connect(), "POST", path, &wrong.to_string());

@@ -29,8 +29,8 @@ pub struct Expect {
     pub requests: Option<Requests>,
     /// Files in the working directory.
     pub files: Vec<ExpectedFile>,
-    /// Whether processes are left behind, which is otherwise a failure.
-    pub leftovers: bool,
+    /// Whether processes are left behind, which is otherwise a failure; none where that is a matter of chance.
+    pub leftovers: Option<bool>,
     /// Whether files are written outside the clean room, which is otherwise a failure.
     pub outside: bool,
     pub stdout_contains: Option<String>,
@@ -50,7 +50,7 @@ impl Default for Expect {
             advisories: Vec::new(),
             requests: None,
             files: Vec::new(),
-            leftovers: false,
+            leftovers: Some(false),
             outside: false,
             stdout_contains: None,
             stderr_contains: None,
@@ -200,7 +200,14 @@ impl Expect {
                 expect.files.push(ExpectedFile { path, contains });
             }
         }
-        expect.leftovers = table.boolean("leftovers")?.unwrap_or(expect.leftovers);
+        if let Some(item) = table.take("leftovers") {
+            let place = item.place();
+            expect.leftovers = match item.is_string() {
+                true if item.str()? == "any" => None,
+                true => return Err(place.complain("expected true, false or \"any\"")),
+                false => Some(item.bool()?),
+            };
+        }
         expect.outside = table.boolean("outside")?.unwrap_or(expect.outside);
         expect.stdout_contains = table.string("stdout_contains")?.or(expect.stdout_contains);
         expect.stderr_contains = table.string("stderr_contains")?.or(expect.stderr_contains);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::hash::{ByHash, TextHash, combined, hash, hash_at, hash_text};
-use super::values::{Key, Origin, Part, Values, Which};
+use super::values::{Key, Origin, Part, Until, Values, Which};
 use super::{Facts, JsonView, Message, excerpt, shorten};
 use crate::text::head;
 
@@ -62,6 +62,8 @@ pub(super) struct Collector<'v> {
     named: Vec<ByHash<u64>>,
     /// Texts that are still joined, by part, key and place.
     joined: ByHash<usize>,
+    /// How many joined texts were ended, by part.
+    ended: Vec<u64>,
     bytes: usize,
     /// Its values are only compared with: nobody is told where they stand.
     is_other: bool,
@@ -90,6 +92,7 @@ impl<'v> Collector<'v> {
             picked: Vec::new(),
             named,
             joined: ByHash::default(),
+            ended: vec![0; values.parts.len()],
             bytes: 0,
             is_other: false,
             taken,
@@ -118,6 +121,9 @@ impl<'v> Collector<'v> {
             {
                 self.named[number].insert(hash_at(per.as_ref(), message.value), hash(key));
             }
+            if let Some(Until::Printed(on)) = &part.until {
+                self.ended[number] += u64::from(on.takes(message));
+            }
             let Origin::Printed(on) = &part.origin else { continue };
             if !on.takes(message) {
                 continue;
@@ -132,7 +138,8 @@ impl<'v> Collector<'v> {
             };
             self.taken[number] += 1;
             let plain_place = part.plain_place().filter(|_| !values.sums && !values.keeps_text);
-            let joined = part.join.as_ref().map(|at| hash_at(Some(at), message.value));
+            let ended = self.ended[number];
+            let joined = part.join.as_ref().map(|at| combined([hash_at(Some(at), message.value), ended, 0]));
             part.elements.visit(message.value, &mut |element, name, path| {
                 let key = part.key_in(element).or(key);
                 if let Some(at) = plain_place {
@@ -183,6 +190,10 @@ impl<'v> Collector<'v> {
                 let joined = part.join.as_ref().map(|at| hash_at(Some(at), entry));
                 part.elements.visit(entry, &mut |element, name, _| {
                     let key = part.key_in(element).or(key);
+                    if let Some(Until::Element(condition)) = &part.until {
+                        self.ended[number] += u64::from(condition.holds(element));
+                    }
+                    let joined = joined.map(|joined| combined([joined, self.ended[number], 0]));
                     if let (Some(joined), Some(at)) = (joined, part.joined_place())
                         && let Some(text) = at.get(element).and_then(JsonView::text)
                         && self.append(combined([number as u64, key.unwrap_or_default(), joined]), &text)

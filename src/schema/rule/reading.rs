@@ -72,15 +72,17 @@ impl Reading {
     /// What a whole text is compared as; none when it is compared as it is.
     pub(super) fn read(&self, value: &Value) -> Option<Value> {
         let Value::String(text) = value else { return None };
+        let trim = |text: &str| if self.trim { text.trim().into() } else { Value::from(text) };
+        let read = match &self.without {
+            Some(without) => Some(trim(&without.remove_all(text))),
+            None => self.trim.then(|| trim(text)),
+        };
+        let left = read.as_ref().and_then(Value::as_str).unwrap_or(text);
         if self.parse
-            && let Ok(value) = serde_json::from_str(text)
+            && let Ok(value) = serde_json::from_str(left)
         {
             return Some(value);
         }
-        let trim = |text: &str| if self.trim { text.trim().into() } else { Value::from(text) };
-        match &self.without {
-            Some(without) => Some(trim(&without.remove_all(text))),
-            None => self.trim.then(|| trim(text)),
-        }
+        read
     }
 }

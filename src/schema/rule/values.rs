@@ -33,6 +33,8 @@ pub(super) struct Part {
     pub(super) key: Option<Key>,
     /// Texts with the same key and the same value here are one text.
     pub(super) join: Option<Pointer>,
+    /// What ends such a text, so that the next one begins.
+    pub(super) until: Option<Until>,
     pub(super) reading: Reading,
     /// Each value counts as one.
     pub(super) count: bool,
@@ -57,6 +59,15 @@ pub(super) enum Origin {
     Recorded(Fact, Condition),
     /// The contract itself says them.
     Literal(Value),
+}
+
+/// What stands between two texts that are joined apart.
+#[derive(Debug)]
+pub(super) enum Until {
+    /// A message.
+    Printed(Selector),
+    /// An element of a recorded list.
+    Element(Condition),
 }
 
 #[derive(Debug)]
@@ -104,7 +115,8 @@ impl Values {
     pub(super) fn may_take(&self, kind: Option<usize>) -> bool {
         self.parts.iter().any(|part| {
             let from = matches!(&part.origin, Origin::Printed(on) if on.may_take(kind));
-            from || matches!(&part.key, Some(Key::Latest { on, .. }) if on.may_take(kind))
+            let ends = matches!(&part.until, Some(Until::Printed(on)) if on.may_take(kind));
+            from || ends || matches!(&part.key, Some(Key::Latest { on, .. }) if on.may_take(kind))
         })
     }
 
@@ -119,7 +131,11 @@ impl Values {
                 Some(Key::Latest { on, .. }) => Some(on),
                 _ => None,
             };
-            printed.into_iter().chain(latest)
+            let until = match &part.until {
+                Some(Until::Printed(on)) => Some(on),
+                Some(Until::Element(_)) | None => None,
+            };
+            printed.into_iter().chain(latest).chain(until)
         })
     }
 
@@ -215,6 +231,7 @@ impl Part {
                 None => fields.get("key").map(|node| Key::load(&node, names)).transpose()?,
             },
             join: fields.get("join").as_ref().map(pointer).transpose()?,
+            until: fields.get("until").map(|node| Until::load(&node, &origin, &fields, names)).transpose()?,
             reading: Reading::load(&fields)?,
             count: switch("count")?,
             open: switch("open")?,
@@ -232,6 +249,7 @@ impl Part {
             at: Vec::new(),
             key: None,
             join: None,
+            until: None,
             reading: Reading::default(),
             count: false,
             open: false,
@@ -300,6 +318,25 @@ impl Part {
 
 const WHICH: [(&str, Which); 4] =
     [("every", Which::Every), ("first", Which::First), ("last", Which::Last), ("but-last", Which::ButLast)];
+
+impl Until {
+    fn load(
+        node: &Item<'_>,
+        origin: &Origin,
+        fields: &Table<'_>,
+        names: &Names<'_>,
+    ) -> Result<Self, FileError> {
+        if fields.get("join").is_none() {
+            return Err(node.complain("`until` needs `join`: it ends a text that is put together"));
+        }
+        match origin {
+            Origin::Printed(_) => Selector::need(fields, "until", names).map(Self::Printed),
+            Origin::Recorded(..) | Origin::Literal(_) => {
+                Condition::load(node, Scope::Message).map(Self::Element)
+            }
+        }
+    }
+}
 
 impl Key {
     fn load(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {

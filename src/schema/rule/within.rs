@@ -288,7 +288,29 @@ mod tests {
                 "{\"type\":\"a\",\"id\":\"x\"}\n{\"d\":\"He\",\"i\":0}\n{\"d\":\"lo\",\"i\":0}\n{\"type\":\"b\",\"id\":\"x\",\"t\":\"Hello\"}\n",
                 &["2/d: \"Helo\" is printed, expected \"Hello\""],
             ),
+            // A call ends such a text.
+            (
+                r#"{ rule = "within", ordered = true, values = { on = { "/d" = { is = "string" } }, at = "/d", join = "/i", until = "a" }, of = { on = "b", at = "/t" } }"#,
+                "{\"d\":\"He\",\"i\":0}\n{\"d\":\"llo\",\"i\":0}\n{\"type\":\"a\"}\n{\"d\":\"Bye\",\"i\":0}\n{\"type\":\"b\",\"t\":\"Hello\"}\n{\"type\":\"b\",\"t\":\"Bye\"}\n",
+                "{\"d\":\"He\",\"i\":0}\n{\"type\":\"a\"}\n{\"d\":\"llo\",\"i\":0}\n{\"d\":\"Bye\",\"i\":0}\n{\"type\":\"b\",\"t\":\"Hello\"}\n{\"type\":\"b\",\"t\":\"Bye\"}\n",
+                &[
+                    "1/d: \"He\" is printed, expected \"Hello\"",
+                    "3/d: \"lloBye\" is printed, expected \"Hello\"",
+                ],
+            ),
         ]);
+    }
+
+    #[test]
+    fn an_element_ends_a_text_that_is_joined() {
+        let check = r#"{ rule = "within", ordered = true, values = { on = "a", at = "/w" }, of = { from = "served", each = "/l", at = "/t", join = "/id", until = { "/call" = true } } }"#;
+        let said = |first: &str, second: &str| {
+            format!("{{\"type\":\"a\",\"w\":\"{first}\"}}\n{{\"type\":\"a\",\"w\":\"{second}\"}}\n")
+        };
+        let served = json!({"served": [{"l": [{"t": "He"}, {"t": "llo"}, {"call": true}, {"t": "Bye"}]}]});
+        assert_eq!(recorded(check, &[], &said("Hello", "Bye"), &served), [""; 0]);
+        assert_eq!(recorded(check, &[], &said("Bye", "Hello"), &served).len(), 1);
+        assert_eq!(recorded(check, &[], &said("HelloBye", "Bye"), &served).len(), 1);
     }
 
     #[test]
