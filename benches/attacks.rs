@@ -61,6 +61,10 @@ const ATTACKS: &[Attack] = &[
     attack("closes its output and stays", "exec 1>&- 2>&-; sleep T"),
     attack("1500 children", "i=0; while [ $i -lt 1500 ]; do sleep T & i=$((i+1)); done; wait"),
     attack(
+        "200 processes that compute for ever",
+        "i=0; while [ $i -lt 200 ]; do sh -c 'while :; do :; done' T & i=$((i+1)); done; sleep T",
+    ),
+    attack(
         "children that are replaced for ever",
         "export S='sh -c \"$S\" T & exit'; for i in 1 2 3 4; do setsid sh -c \"$S\" T & done; sleep T",
     ),
@@ -106,6 +110,13 @@ const ATTACKS: &[Attack] = &[
     attack(
         "reads the environment of those above it",
         "p=$(sed -n 's/^PPid:.//p' /proc/$PPID/status); cat /proc/$PPID/environ /proc/$p/environ 2>/dev/null; sleep T",
+    ),
+    attack(
+        "60 requests of 7 MB at once that never end",
+        "python3 -c 'import os, socket, threading\nhost, port = os.environ[\"ANTHROPIC_BASE_URL\"].split(\"/\")[2].split(\":\")\n\
+         def ask():\n  s = socket.create_connection((host, int(port)))\n  \
+         s.sendall(b\"POST /v1/messages HTTP/1.1\\r\\ncontent-length: 7000000\\r\\n\\r\\n\" + b\"a\" * 6999999)\n\
+         for i in range(60): threading.Thread(target=ask).start()' T & sleep T",
     ),
     attack(
         "puts a link where it is recorded",

@@ -766,3 +766,38 @@ fn what_the_users_shell_has_open_is_not_for_the_target() {
         assert_eq!(fs::read_to_string(folder.path().join("pipe")).unwrap(), "", "{network}");
     }
 }
+
+#[test]
+fn the_users_terminal_is_not_the_targets() {
+    let folder = TempDir::new().unwrap();
+    let writes = "(echo from-the-target > /dev/tty) 2>/dev/null && echo wrote; echo '{}'";
+    script(&folder, "writes", writes, "", "");
+    for network in ["auto", "off"] {
+        // A clawgate that runs on a terminal: another one's.
+        let clawgate = cargo_bin("clawgate");
+        let runs = format!(
+            "cd {} && env -u CLAWGATE_ACT_AS {} run writes.toml --network {network} --out inner; echo as-the-user > /dev/tty",
+            folder.path().display(),
+            clawgate.display(),
+        );
+        script(&folder, "user", &runs, "terminal = true\nwall_ms = 60000", "");
+        run_script(&folder, "user", &["--network", "off"]);
+        let screen = stdout(&folder, "user");
+        assert!(screen.contains("as-the-user") && !screen.contains("from-the-target"), "{network}: {screen}");
+        let said = fs::read_to_string(folder.path().join("inner/reference/writes/stdout")).unwrap();
+        assert_eq!(said, "{}\n", "{network}");
+    }
+}
+
+#[test]
+fn memory_that_runs_out_ends_the_target_or_its_supervisor_and_never_clawgate() {
+    let folder = TempDir::new().unwrap();
+    // A target can take back what it has inherited, and has to find somebody above it who is ended before clawgate is.
+    let asks = "for p in self $PPID; do cat /proc/$p/oom_score_adj; done; \
+                (echo 0 > /proc/$PPID/oom_score_adj) 2>/dev/null; cat /proc/$PPID/oom_score_adj; echo '{}'";
+    script(&folder, "asks", asks, "", "exit = 0");
+    for network in ["auto", "off"] {
+        as_other_user(&folder, &["run", "asks.toml", "--network", network, "--out", "out"]).unwrap();
+        assert_eq!(stdout(&folder, "asks"), "1000\n1000\n1000\n{}\n", "{network}");
+    }
+}

@@ -24,7 +24,7 @@ use crate::harness::mcp::HttpServers;
 pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, engine: SocketAddr) {
     // Each event has to leave when it is written; a failure would only cost time.
     _ = stream.set_nodelay(true);
-    let mut client = Connection::new(stream);
+    let mut client = Connection::sharing(writer.space.clone(), stream);
     let mut upstream: Option<Connection> = None;
     loop {
         let raw = match client.read_request().await {
@@ -38,7 +38,7 @@ pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, engine:
             }
             return close(client.stream).await;
         }
-        let RawRequest { method, target, headers, body, keep_alive } = raw;
+        let RawRequest { method, target, headers, body, keep_alive, held } = raw;
         let request = ApiRequest::new(method, &target, headers, &body);
         let findings = check_request(&request);
         let Some(entry) = writer.begin(&request, &body, &findings) else {
@@ -60,7 +60,7 @@ pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, engine:
         writer.state.open().remove(&entry.number);
         let planned = plan_reply(reply, question.whole, &exchange, &writer, &entry, mode);
         // The request itself is not needed any more, however long the delivery takes.
-        drop(exchange);
+        drop((exchange, held));
         let ended = match planned {
             Ok(steps) => deliver(&mut client, steps, &entry).await,
             Err(error) => {

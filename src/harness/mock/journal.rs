@@ -15,7 +15,7 @@ use super::validate::RequestFinding;
 use crate::text::{Masker, clip, hex};
 
 /// Entries kept; later requests are counted only.
-pub(crate) const MOST_ENTRIES: usize = 10_000;
+pub(crate) const MOST_ENTRIES: usize = 1_000;
 
 /// Everything that was asked of one server.
 #[derive(Debug, Clone, Default, Serialize)]

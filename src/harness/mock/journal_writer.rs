@@ -1,6 +1,6 @@
 //! The journal while it is written: numbers, limits, and a signal whenever something changes.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,15 @@ use super::kept::{Keeper, KeptExchange};
 use super::plan::Part;
 use super::reply::Reply;
 use super::request::ApiRequest;
+use super::space::Space;
 use super::validate::{RequestFinding, harness_finding};
 use crate::harness::mcp::HttpServers;
 
 /// Requests that one case may make; a client that asks more is cut off.
-const MOST_REQUESTS: u64 = 100_000;
+const MOST_REQUESTS: u64 = 20_000;
+
+/// What the journal keeps of the heads of all requests; later ones are counted only.
+const MOST_OF_HEADS: usize = 8 << 20;
 
 /// The journal of a running server.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(super) struct JournalWriter {
     journal: Mutex<Journal>,
     /// What is kept whole besides, where somebody wants it.
     kept: Option<Mutex<Keeper>>,
+    /// How long all heads of requests are that have come.
+    heads: AtomicUsize,
     /// The credentials that the client was given, once they are known.
     credentials: OnceLock<Vec<String>>,
     finished: AtomicU64,
@@ -36,6 +42,8 @@ pub(super) struct JournalWriter {
     pub(super) started: Instant,
     /// Scripted MCP servers that are reached at the same address, and are no part of the journal.
     pub(super) mcp: Option<Arc<HttpServers>>,
+    /// What all of its clients share.
+    pub(super) space: Space,
     changes: watch::Sender<()>,
 }
 
@@ -45,17 +53,20 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 }
 
 impl JournalWriter {
-    pub(super) fn new(state: Arc<ScriptState>, spent_after: Option<u64>, keeps: bool) -> Self {
+    /// `most_kept` is how much is kept of all bodies, and as much of all answers, where any are.
+    pub(super) fn new(state: Arc<ScriptState>, spent_after: Option<u64>, most_kept: Option<usize>) -> Self {
         JournalWriter {
             state,
             journal: Mutex::default(),
-            kept: keeps.then(Mutex::default),
+            kept: most_kept.map(|most| Mutex::new(Keeper::new(most))),
+            heads: AtomicUsize::new(0),
             credentials: OnceLock::new(),
             finished: AtomicU64::new(0),
             spent_after,
             recovered: AtomicBool::new(false),
             started: Instant::now(),
             mcp: None,
+            space: Space::default(),
             changes: watch::Sender::new(()),
         }
     }
@@ -86,7 +97,7 @@ impl JournalWriter {
         entry.credential = self.credentials.get().map(|given| Credential::of(request, given));
         let mut journal = self.journal();
         let number = journal.count() + 1;
-        if journal.requests.len() < MOST_ENTRIES {
+        if journal.not_kept == 0 && journal.requests.len() < MOST_ENTRIES && self.has_space(request) {
             entry.number = number;
             journal.requests.push(entry);
             self.keep(|keeper| keeper.begin(request));
@@ -94,6 +105,13 @@ impl JournalWriter {
             journal.not_kept += 1;
         }
         (number <= MOST_REQUESTS).then(|| OpenEntry { writer: self, number, started: Instant::now() })
+    }
+
+    /// Whether what the request says of itself still fits in; if it does, it is counted.
+    fn has_space(&self, request: &ApiRequest) -> bool {
+        let texts = request.headers.iter().map(|(name, value)| name.len() + value.len());
+        let length = texts.sum::<usize>() + request.path.len() + request.query.len();
+        self.heads.fetch_add(length, Ordering::Relaxed) + length <= MOST_OF_HEADS
     }
 
     /// Changes what is kept, if something is.
@@ -112,7 +130,7 @@ impl JournalWriter {
 
     /// Everything that was kept.
     pub(super) fn take_kept(&self) -> Vec<KeptExchange> {
-        let mut taken = Keeper::default();
+        let mut taken = Keeper::new(0);
         self.keep(|keeper| std::mem::swap(keeper, &mut taken));
         taken.into_exchanges()
     }
@@ -230,7 +248,7 @@ mod tests {
     #[test]
     fn what_nothing_matched_is_counted_beyond_the_entries_that_are_kept() {
         let state = Arc::new(ScriptState::new(Script::new(), Vec::new()));
-        let writer = JournalWriter::new(Arc::clone(&state), None, true);
+        let writer = JournalWriter::new(Arc::clone(&state), None, Some(1 << 20));
         let request = ApiRequest::new("POST", "/v1/messages", Vec::new(), b"");
         let mut decision = state.decide_mounted(0, &mut Reply::default());
         for number in 0..MOST_ENTRIES + 2 {

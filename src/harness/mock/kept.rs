@@ -8,8 +8,11 @@ use super::reply::{Header, Reply};
 use super::request::ApiRequest;
 use crate::recording::MOST_INPUT;
 
-/// The most that is kept of the bodies of all requests; and as much of all answers.
-const MOST_OF_ALL: usize = 64 << 20;
+/// The most that is kept of the bodies of all requests, and as much of all answers: they are in memory, and a client may
+/// ask for ever.
+pub(super) const MOST_KEPT: usize = 16 << 20;
+/// The same of a real conversation.
+pub(super) const MOST_RELAYED: usize = 64 << 20;
 
 /// What is kept of one request and the answer to it.
 #[derive(Debug, Default)]
@@ -101,14 +104,20 @@ fn credentials_in(value: &Value, found: &mut Vec<String>) {
 }
 
 /// Keeps the exchanges of one server, in the order of their numbers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Keeper {
+    most: usize,
     exchanges: Vec<KeptExchange>,
     bodies: usize,
     answers: usize,
 }
 
 impl Keeper {
+    /// Keeps so much of the bodies of all requests, and as much of all answers.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, exchanges: Vec::new(), bodies: 0, answers: 0 }
+    }
+
     /// A request has come; it gets the next number.
     pub(super) fn begin(&mut self, request: &ApiRequest) {
         self.exchanges.push(KeptExchange {
@@ -133,7 +142,7 @@ impl Keeper {
         if body.is_empty() {
             return;
         }
-        if body.len() > MOST_INPUT || self.bodies + body.len() > MOST_OF_ALL {
+        if body.len() > MOST_INPUT || self.bodies + body.len() > self.most {
             exchange.body_cut = true;
             return;
         }
@@ -144,7 +153,7 @@ impl Keeper {
     pub(super) fn answer(&mut self, number: u64, mut reply: Reply, fault: Option<&FaultKind>) {
         let Some(exchange) = self.exchanges.get_mut((number - 1) as usize) else { return };
         let length = reply.body.len();
-        let is_cut = self.answers + length > MOST_OF_ALL;
+        let is_cut = self.answers + length > self.most;
         if is_cut {
             reply.body = Vec::new();
         } else {
@@ -183,7 +192,7 @@ impl Keeper {
         if answer.is_cut {
             return;
         }
-        if answer.length > MOST_INPUT || self.answers + part.len() > MOST_OF_ALL {
+        if answer.length > MOST_INPUT || self.answers + part.len() > self.most {
             answer.is_cut = true;
             self.answers -= std::mem::take(&mut answer.reply.body).len();
             return;
@@ -247,7 +256,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_cut_and_nothing_else() {
-        let mut keeper = Keeper::default();
+        let mut keeper = Keeper::new(MOST_RELAYED);
         let mut add = |bytes: usize| {
             keeper.begin(&ApiRequest::new("POST", "/v1/messages", Vec::new(), b""));
             let number = keeper.exchanges.len() as u64;

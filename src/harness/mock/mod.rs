@@ -45,6 +45,7 @@ mod message;
 mod plan;
 mod reply;
 mod server;
+mod space;
 mod sse;
 pub(in crate::harness) mod wire;
 

@@ -110,14 +110,8 @@ impl ApiRequest {
     /// Reads a request. `target` is the request line's, with its query.
     pub fn new(method: impl Into<String>, target: &str, headers: Vec<(String, String)>, body: &[u8]) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let parsed = if body.is_empty() {
-            Body::Empty
-        } else {
-            match serde_json::from_slice(body) {
-                Ok(value) => Body::Json(value),
-                Err(error) => Body::Broken(error.to_string()),
-            }
-        };
+        let parsed =
+            if body.is_empty() { Body::Empty } else { read(body).map_or_else(Body::Broken, Body::Json) };
         let target = Target { path, query, headers: &headers };
         let (dialect, endpoint) = dialect::recognise(&target);
         let facts = match &parsed {
@@ -169,6 +163,33 @@ impl ApiRequest {
     pub fn is_message(&self) -> bool {
         self.method == "POST" && self.endpoint == Endpoint::Messages
     }
+}
+
+/// A body with more values is none that a client would send, and would take up many times its length.
+const MOST_VALUES: usize = 200_000;
+
+fn read(body: &[u8]) -> Result<Value, String> {
+    if most_values(body) > MOST_VALUES {
+        return Err(format!("it holds more than {MOST_VALUES} values"));
+    }
+    serde_json::from_slice(body).map_err(|error| error.to_string())
+}
+
+/// No JSON has more values than there are of these marks outside of its strings, and one.
+fn most_values(body: &[u8]) -> usize {
+    let (mut count, mut rest) = (1, body);
+    while let Some(at) = memchr::memchr(b'"', rest) {
+        count += rest[..at].iter().filter(|byte| b",:[{".contains(byte)).count();
+        rest = &rest[at + 1..];
+        loop {
+            match memchr::memchr2(b'"', b'\\', rest) {
+                Some(at) if rest[at] == b'\\' => rest = rest.get(at + 2..).unwrap_or_default(),
+                Some(at) => break rest = &rest[at + 1..],
+                None => return count,
+            }
+        }
+    }
+    count + rest.iter().filter(|byte| b",:[{".contains(byte)).count()
 }
 
 fn header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
@@ -223,6 +244,37 @@ mod tests {
 
     fn facts(body: &Value) -> Facts {
         ApiRequest::new("POST", "/v1/messages?beta=true", Vec::new(), body.to_string().as_bytes()).facts
+    }
+
+    fn values(value: &Value) -> usize {
+        1 + match value {
+            Value::Array(items) => items.iter().map(values).sum(),
+            Value::Object(members) => members.values().map(values).sum(),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn a_body_that_would_take_up_many_times_its_length_is_not_read() {
+        let text = format!("\"{}\"", "a,[{:\\\"".repeat(100_000));
+        assert!(matches!(
+            ApiRequest::new("POST", "/v1/messages", Vec::new(), text.as_bytes()).body,
+            Body::Json(_)
+        ));
+        for part in ["0,", "[],", "{\"a\":0},"] {
+            let text = format!("[{}0]", part.repeat(MOST_VALUES));
+            let body = ApiRequest::new("POST", "/v1/messages", Vec::new(), text.as_bytes()).body;
+            assert!(matches!(body, Body::Broken(why) if why.contains("200000 values")), "{part}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_json_has_more_values_than_are_counted(text in r#"[\[\]{}:,"a0\\ ]{0,24}"#) {
+            if let Ok(value) = serde_json::from_str(&text) {
+                prop_assert!(values(&value) <= most_values(text.as_bytes()), "{}", text);
+            }
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::time::Instant;
 
 #[cfg(feature = "cli")]
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 use wiremock::MockServer;
@@ -27,9 +27,10 @@ use super::fault::{Fault, FaultKind};
 use super::front::{pause_or_forever, serve};
 use super::journal::{Journal, JournalEntry};
 use super::journal_writer::JournalWriter;
-use super::kept::KeptExchange;
+use super::kept::{KeptExchange, MOST_KEPT, MOST_RELAYED};
 use super::relay::{self, Relay, Upstreams};
 use super::script::Script;
+use super::space::{Held, Space};
 use crate::harness::mcp::HttpServers;
 use crate::harness::threads;
 
@@ -106,6 +107,23 @@ enum Behind {
     Relay(Arc<Relay>),
 }
 
+impl Behind {
+    /// Serves one client, whose place among all of them is given back then.
+    async fn serve(self, stream: TcpStream, writer: Arc<JournalWriter>, place: Held) {
+        match self {
+            Self::Engine(engine) => serve(stream, writer, engine).await,
+            Self::Relay(relay) => relay::serve(stream, writer, relay).await,
+        }
+        drop(place);
+    }
+}
+
+/// The next client, with its place among all of them.
+async fn accept(listener: &TcpListener, space: &Space) -> (Held, io::Result<TcpStream>) {
+    let place = space.for_client().await;
+    (place, listener.accept().await.map(|(stream, _)| stream))
+}
+
 impl MockApi {
     /// Starts a server that passes every request on to a real API, and writes down what both say.
     pub(crate) fn relay(
@@ -114,7 +132,7 @@ impl MockApi {
     ) -> Result<Self, StartError> {
         let state = Arc::new(ScriptState::new(Script::new(), Vec::new()));
         let listener = Listener::open(Options { listener, ..Options::default() }, None)?;
-        let writer = Arc::new(JournalWriter::new(state, None, true));
+        let writer = Arc::new(JournalWriter::new(state, None, Some(MOST_RELAYED)));
         let behind = Behind::Relay(Arc::new(Relay::new(upstreams)));
         Ok(Self::accepting(listener, None, writer, behind, None))
     }
@@ -126,7 +144,7 @@ impl MockApi {
         }
         check_answers(&mut script)?;
         let refusal = refusal(&script, &options.faults)?;
-        let keeps = options.keep_bodies;
+        let most_kept = options.keep_bodies.then_some(MOST_KEPT);
         let mcp = options.mcp.clone();
         let state = Arc::new(ScriptState::new(script, options.faults.clone()));
         check_faults(&state)?;
@@ -151,7 +169,7 @@ impl MockApi {
         })?;
 
         let spent_after = refusal.map(|(after_requests, _)| u64::from(after_requests));
-        let writer = Arc::new(JournalWriter::new(state, spent_after, keeps).with_mcp(mcp));
+        let writer = Arc::new(JournalWriter::new(state, spent_after, most_kept).with_mcp(mcp));
         let behind = Behind::Engine(*engine.address());
         Ok(Self::accepting(listener, refusal, writer, behind, Some(engine)))
     }
@@ -475,15 +493,10 @@ impl Listener {
                     loop {
                         while connections.try_join_next().is_some() {}
                         tokio::select! {
-                            accepted = listener.accept() => match accepted {
-                                Ok((stream, _)) => {
-                                    let writer = Arc::clone(&writer);
-                                    match &behind {
-                                        Behind::Engine(engine) => connections.spawn(serve(stream, writer, *engine)),
-                                        Behind::Relay(relay) => {
-                                            connections.spawn(relay::serve(stream, writer, Arc::clone(relay)))
-                                        }
-                                    };
+                            (place, accepted) = accept(&listener, &writer.space) => match accepted {
+                                Ok(stream) => {
+                                    let client = behind.clone().serve(stream, Arc::clone(&writer), place);
+                                    connections.spawn(client);
                                 }
                                 // Out of descriptors for the moment: the client waits in the backlog, and so do we.
                                 Err(_) => pause_or_forever(Some(10)).await,
@@ -549,7 +562,6 @@ fn bind_error(error: io::Error, port: u16) -> StartError {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpStream;
     use wiremock::matchers::path;
     use wiremock::{Mock, ResponseTemplate};
 

@@ -6,6 +6,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::reply::Reply;
+use super::space::{Held, SMALL, Space};
 
 /// The largest body the API takes.
 pub(super) const LARGEST_BODY: usize = 32 * 1024 * 1024;
@@ -34,6 +35,8 @@ pub(in crate::harness) struct RawRequest {
     pub(in crate::harness) headers: Vec<(String, String)>,
     pub(in crate::harness) body: Vec<u8>,
     pub(in crate::harness) keep_alive: bool,
+    /// The space that its body takes up; given back when nothing of it is needed any more.
+    pub(in crate::harness) held: Held,
 }
 
 /// A socket and the bytes that were read ahead of what was asked for.
@@ -41,11 +44,17 @@ pub(in crate::harness) struct RawRequest {
 pub(in crate::harness) struct Connection {
     pub(in crate::harness) stream: TcpStream,
     buffer: Vec<u8>,
+    space: Space,
 }
 
 impl Connection {
     pub(in crate::harness) fn new(stream: TcpStream) -> Self {
-        Connection { stream, buffer: Vec::with_capacity(4096) }
+        Self::sharing(Space::default(), stream)
+    }
+
+    /// One whose requests share their space with those of others.
+    pub(super) fn sharing(space: Space, stream: TcpStream) -> Self {
+        Connection { stream, buffer: Vec::with_capacity(4096), space }
     }
 
     /// Reads more; whether there was more.
@@ -86,8 +95,9 @@ impl Connection {
                 .parse::<usize>()
                 .map_err(|_| WireError::Malformed(format!("content-length is {text:?}")))?,
         };
-        let body = if chunked { self.read_chunked().await? } else { self.read_exactly(length).await? };
-        Ok(Some(RawRequest { method, target, headers, body, keep_alive }))
+        let (body, held) =
+            if chunked { self.read_chunked().await? } else { self.read_exactly(length).await? };
+        Ok(Some(RawRequest { method, target, headers, body, keep_alive, held }))
     }
 
     /// Reads wiremock's reply without its framing: how the answer is framed for the client is the plan's affair.
@@ -106,11 +116,12 @@ impl Connection {
         Ok(reply)
     }
 
-    async fn read_exactly(&mut self, length: usize) -> Result<Vec<u8>, WireError> {
+    async fn read_exactly(&mut self, length: usize) -> Result<(Vec<u8>, Held), WireError> {
         if length > LARGEST_BODY {
             return Err(WireError::TooLarge);
         }
-        self.take(length).await
+        let held = self.space.for_body(length).await;
+        Ok((self.take(length).await?, held))
     }
 
     async fn take(&mut self, length: usize) -> Result<Vec<u8>, WireError> {
@@ -125,8 +136,9 @@ impl Connection {
         Ok(std::mem::replace(&mut self.buffer, rest))
     }
 
-    async fn read_chunked(&mut self) -> Result<Vec<u8>, WireError> {
+    async fn read_chunked(&mut self) -> Result<(Vec<u8>, Held), WireError> {
         let mut body = Vec::new();
+        let mut held = None;
         loop {
             let line = self.read_line().await?;
             let size = line.split(';').next().unwrap_or_default().trim();
@@ -135,10 +147,14 @@ impl Connection {
             if size == 0 {
                 // Trailers, up to the empty line.
                 while !self.read_line().await?.is_empty() {}
-                return Ok(body);
+                return Ok((body, held));
             }
             if body.len().saturating_add(size) > LARGEST_BODY {
                 return Err(WireError::TooLarge);
+            }
+            if held.is_none() && body.len() + size > SMALL {
+                // Nobody knows how large it will be.
+                held = self.space.for_body(LARGEST_BODY).await;
             }
             body.extend_from_slice(&self.take(size).await?);
             if !self.read_line().await?.is_empty() {

@@ -91,7 +91,7 @@ pub enum SuperviseError {
         /// What the operating system said.
         source: io::Error,
     },
-    #[error("the supervisor is gone: {0}")]
+    #[error("the supervisor is gone, killed by somebody or for want of memory: {0}")]
     Lost(io::Error),
     /// The network cannot be isolated, and has to be.
     #[error("the target cannot be kept away from the network: {0}")]

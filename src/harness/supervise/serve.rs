@@ -100,7 +100,9 @@ impl Server {
 
     /// Starts something of the target.
     fn spawn(&self, start: &Start, stdios: Stdios) -> Result<Child, SpawnError> {
-        self.surroundings.start(|| spawn(start, stdios))
+        let child = spawn(start, stdios)?;
+        self.surroundings.started(Pid::from_child(&child));
+        Ok(child)
     }
 
     /// Runs what has to be run before; the error when it does not end well.

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit};
 
 use super::message::Start;
@@ -40,6 +41,8 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
         .stderr(stdios.stderr);
     if start.terminal {
         take_terminal(&mut command);
+    } else if has_terminal() {
+        leave_terminal(&mut command);
     } else {
         command.process_group(0);
     }
@@ -57,6 +60,21 @@ fn limit_descriptors(command: &mut Command, most: u64) {
     // SAFETY: between fork and exec there is one system call, no allocation and no lock.
     unsafe {
         command.pre_exec(take);
+    }
+}
+
+/// Whether this process has the user's terminal, which every child may write to and read from, whatever its streams are.
+fn has_terminal() -> bool {
+    rustix::fs::open("/dev/tty", OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).is_ok()
+}
+
+/// Makes the target the leader of a session, and so of a process group, without a terminal.
+#[expect(unsafe_code, reason = "only the child itself can begin its session")]
+fn leave_terminal(command: &mut Command) {
+    let leave = || Ok(rustix::process::setsid().map(drop)?);
+    // SAFETY: between fork and exec there is one system call, no allocation and no lock.
+    unsafe {
+        command.pre_exec(leave);
     }
 }
 

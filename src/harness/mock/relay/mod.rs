@@ -95,13 +95,13 @@ impl Relay {
 pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, relay: Arc<Relay>) {
     // Each event has to leave when it is written; a failure would only cost time.
     _ = stream.set_nodelay(true);
-    let mut client = Connection::new(stream);
+    let mut client = Connection::sharing(writer.space.clone(), stream);
     let raw = match client.read_request().await {
         Ok(Some(raw)) => raw,
         Ok(None) => return,
         Err(error) => return refuse(client, &writer, &error).await,
     };
-    let RawRequest { method, target, headers, body, .. } = raw;
+    let RawRequest { method, target, headers, body, held, .. } = raw;
     let request = ApiRequest::new(method, &target, headers, &body);
     let Some(entry) = writer.begin(&request, &body, &[]) else { return close(client.stream).await };
     let (kind, name, attempt) = match request.facts.side {
@@ -120,6 +120,7 @@ pub(super) async fn serve(stream: TcpStream, writer: Arc<JournalWriter>, relay: 
     } else {
         entry.keep_body(body);
     }
+    drop(held);
     let exchange = Exchange { entry: &entry, request: &request };
     let ended = match upstream.connect().await {
         Ok(mut remote) => exchange.relay(&mut client, &mut *remote, &question).await,

@@ -19,8 +19,8 @@ use crate::harness::supervise::view::Network;
 const SOCKETS: [&str; 2] = ["/run", "/var/run"];
 /// Says who knows the names of the network.
 const RESOLVER: &str = "/etc/resolv.conf";
-/// What the kernel shows is no place to keep things, and terminals have to be written.
-const LEFT_ALONE: [&str; 2] = ["proc", "devpts"];
+/// Processes write to what is their own in `/proc`, and terminals have to be written.
+const LEFT_ALONE: [(&str, Option<&str>); 2] = [("proc", Some("/proc")), ("devpts", None)];
 /// More names say no more.
 const MOST_NAMES: usize = 5;
 
@@ -48,7 +48,9 @@ pub(super) fn protect(network: Network, sockets: &[PathBuf]) -> io::Result<(Befo
     let mut writable: Vec<String> =
         devices::cover().err().map(|_| devices::PLACE.to_owned()).into_iter().collect();
     for place in mounts(&fs::read_to_string("/proc/self/mountinfo")?) {
-        let is_left_alone = LEFT_ALONE.contains(&place.kind.as_str());
+        let is_left_alone = LEFT_ALONE
+            .iter()
+            .any(|(kind, at)| place.kind == *kind && at.is_none_or(|at| place.path == Path::new(at)));
         if place.is_read_only || is_left_alone || mount_remount(&place.path, place.read_only(), "").is_ok() {
             continue;
         }

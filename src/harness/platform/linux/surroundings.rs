@@ -52,6 +52,15 @@ pub(in crate::harness) fn ending(child: Pid) -> io::Result<OwnedFd> {
     Ok(pidfd_open(child, PidfdFlags::empty())?)
 }
 
+/// A machine that runs out of memory ends the target first, which inherits what is said here, or else this process, and the
+/// target with it: a target can take back what it has inherited, and not what is said of this process. It is not
+/// dumpable either: a target of the same user could take its socket, and answer in its place.
+fn be_ended_first() {
+    // Where either is refused, nothing else can be done.
+    _ = fs::write(OOM_SCORE, "1000");
+    _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
 impl Surroundings {
     /// Makes what a supervisor is asked for. Breaks off with an exit code where another process has served in its place.
     pub(in crate::harness) fn begin(
@@ -92,6 +101,7 @@ impl Surroundings {
                 Kind::Own { network, processes, files }
             }
         };
+        be_ended_first();
         Ok(ControlFlow::Continue(Self::new(kind)))
     }
 
@@ -164,21 +174,12 @@ impl Surroundings {
         }
     }
 
-    /// Starts something of the target: what it inherits is as it has to be meanwhile.
-    pub(in crate::harness) fn start<T>(&self, start: impl FnOnce() -> T) -> T {
-        let is_seen = matches!(self.kind, Kind::Shared(_, Reach::Descendants));
-        let be = |how| is_seen.then(|| set_dumpable_behavior(how).ok());
-        // What is not dumpable may not say how gladly it is ended when memory runs out.
-        be(DumpableBehavior::Dumpable);
-        // A machine that runs out of memory ends the target first: it inherits what stands here while it is started.
-        let own = fs::read_to_string(OOM_SCORE).ok().filter(|_| fs::write(OOM_SCORE, "1000").is_ok());
-        let started = start();
-        if let Some(own) = own {
-            _ = fs::write(OOM_SCORE, own.trim_end());
+    /// A target was started: where it has not inherited that it is ended first, it is said of it.
+    pub(in crate::harness) fn started(&self, target: Pid) {
+        if matches!(self.kind, Kind::Shared(_, Reach::Group)) {
+            // It may have exited already.
+            _ = fs::write(format!("/proc/{}/oom_score_adj", target.as_raw_nonzero()), "1000");
         }
-        // A target of the same user that sees this process could take its socket, and answer in its place.
-        be(DumpableBehavior::NotDumpable);
-        started
     }
 
     /// The memory that the target and what it started use, in bytes.

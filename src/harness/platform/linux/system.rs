@@ -53,8 +53,13 @@ pub(in crate::harness) fn memory_limit() -> Option<u64> {
         let folders: Vec<_> = folder.ancestors().map(Path::to_owned).collect();
         folders.into_iter().filter_map(|folder| number(&fs::read_to_string(folder.join("memory.max")).ok()?))
     });
-    let old = fs::read_to_string("/sys/fs/cgroup/memory/memory.limit_in_bytes");
-    machine.into_iter().chain(of_group).chain(old.ok().and_then(|text| number(&text))).min()
+    // Where each controller has a tree of its own, in which a container sees its group as the top.
+    let old = old_group(&groups).unwrap_or_default().trim_start_matches('/');
+    let old = Path::new("/sys/fs/cgroup/memory").join(old);
+    let of_old = old
+        .ancestors()
+        .filter_map(|folder| number(&fs::read_to_string(folder.join("memory.limit_in_bytes")).ok()?));
+    machine.into_iter().chain(of_group).chain(of_old).min()
 }
 
 fn total(meminfo: &str) -> Option<u64> {
@@ -65,6 +70,14 @@ fn total(meminfo: &str) -> Option<u64> {
 /// The group of this process in the one tree of groups, where there is one.
 fn group(groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| line.strip_prefix("0::"))
+}
+
+/// The group of this process in the tree of those that limit memory, where that is one of its own.
+fn old_group(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == "memory").then_some(group)
+    })
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -103,6 +116,7 @@ mod tests {
     fn memory_is_read_as_the_kernel_says_it() {
         assert_eq!(total("MemFree: 1 kB\nMemTotal:       2048 kB\n"), Some(2 << 20));
         assert_eq!(group("1:name=x:/a\n0::/user.slice/b\n"), Some("/user.slice/b"));
+        assert_eq!(old_group("9:cpu:/c\n4:cpuset,memory:/a/b\n0::/x\n"), Some("/a/b"));
         assert_eq!((number("max\n"), number("17\n")), (None, Some(17)));
     }
 
