@@ -78,6 +78,10 @@ pub(crate) fn conditions(spec: &Spec, target: &Target, author: Option<&Author>) 
     let is_real = author.is_some();
     say("api", if is_real { "the real one" } else { "a scripted model on loopback" }.into());
     say("model", model(spec, target, author));
+    if !is_real && spec.cases.iter().any(|case| case.kind.is_judge_control()) {
+        let words = "the scripted model; where no rule names its controls clawgate answers them, and they measure nothing";
+        say("judge", words.into());
+    }
     say("permissions", Permissions::of(settings, flags).in_words(settings));
     say("turns", limit(&flags.max_turns, settings.max_turns, "at most"));
     say("time", format!("at most {} s a trial", settings.timeout_seconds));

@@ -152,6 +152,12 @@ fn what_trials_are_run_under_is_told_first_and_stands_in_the_report() {
         |conditions: &Value| conditions.to_string().contains("everything is allowed, inside a room");
     assert!(events[0]["type"] == "eval-started" && allowed(&events[0]["conditions"]), "{}", events[0]);
     assert!(allowed(&said.report()["stamp"]["conditions"]));
+    let (project, _) = Trap::default().set(&[]);
+    for page in ["report.html", "summary.md"] {
+        let place = project.path().join("clawgate-out/eval/greet/iteration-1").join(page);
+        let text = std::fs::read_to_string(place).unwrap();
+        assert!(text.contains("everything is allowed, inside a room"), "{page}: {text}");
+    }
     let trap = Trap { run: "permission_mode = \"acceptEdits\"", ..Trap::default() };
     assert!(!allowed(&trap.comes_to(GREEN)["stamp"]["conditions"]));
 }

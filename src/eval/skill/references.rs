@@ -267,6 +267,7 @@ fn attributes(line: &str) -> impl Iterator<Item = &str> {
 /// Whether a path stands for many, or for one that the reader has to choose.
 fn is_placeholder(path: &str) -> bool {
     path.contains(['*', '<', '>', '{', '}', '$', '[', ']', '…'])
+        || ["your_", "your-", "my_", "my-"].iter().any(|mark| path.starts_with(mark))
         || path.contains("...")
         || path.ends_with('/')
 }

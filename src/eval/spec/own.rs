@@ -64,35 +64,7 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
     }
     if let Some(item) = root.take("triggers") {
         let line = item.place().line();
-        let mut table = item.into_table()?;
-        let trials = count(&mut table, "trials")?;
-        for (key, kind) in [("should", Kind::MustTrigger), ("should_not", Kind::MustNotTrigger)] {
-            for item in table.list(key)? {
-                let place = item.place();
-                let prompt = said(item)?;
-                let is_same = |case: &Case| case.kind.is_trigger() && case.prompt.trim() == prompt.trim();
-                if spec.cases.iter().any(is_same) {
-                    return Err(place.complain("the same prompt stands here twice").into());
-                }
-                let id = format!(
-                    "trigger-{}",
-                    spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1
-                );
-                spec.cases.push(Case { trials, line, ..Case::new(id, kind, prompt) });
-            }
-        }
-        if let Some(item) = table.take("set") {
-            let (path, cases) = triggers::import(item, spec.folder())?;
-            spec.beside.push(path);
-            for case in cases {
-                let number = spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1;
-                spec.cases.push(Case { trials, id: format!("trigger-{number}"), ..case });
-            }
-        }
-        if let Some(part) = part(&mut table, "holdout")? {
-            triggers::hold_out(&mut spec.cases, part);
-        }
-        table.finish()?;
+        trigger_prompts(item.into_table()?, line, &mut spec)?;
     }
     for (arm, place) in named.arms {
         let known = || spec.arms.iter().map(|arm| arm.name.as_str()).chain([WITHOUT_SKILL]);
@@ -116,18 +88,54 @@ pub(super) fn read(path: &Path, text: &str) -> Result<Spec, SpecError> {
             return Err(place.complain(format!("no case `{case}`{hint}")).into());
         }
     }
-    if let Some(place) = judge_place
-        && spec.judge.min_pass_rate == 0.0
-        && spec.judge.min_mean_score == 0.0
-        && spec.cases.iter().any(|case| !case.expectations.is_empty())
-    {
-        return Err(place
-            .complain("with a `min_pass_rate` of 0 no expectation can fail: say what the judge has to find")
-            .into());
-    }
+    judge_place.map_or(Ok(()), |place| assert_judge_can_fail(&spec, &place))?;
     let empty = root.complain("an evaluation needs at least one of [[cases]] and [triggers]");
     root.finish()?;
     if spec.cases.iter().all(|case| case.kind.is_control()) { Err(empty.into()) } else { Ok(spec) }
+}
+
+/// The prompts that have to trigger the skill, or must not.
+fn trigger_prompts(mut table: Table<'_>, line: usize, spec: &mut Spec) -> Result<(), SpecError> {
+    let folder = spec.folder().to_owned();
+    let trials = count(&mut table, "trials")?;
+    for (key, kind) in [("should", Kind::MustTrigger), ("should_not", Kind::MustNotTrigger)] {
+        for item in table.list(key)? {
+            let place = item.place();
+            let prompt = said(item)?;
+            let is_same = |case: &Case| case.kind.is_trigger() && case.prompt.trim() == prompt.trim();
+            if spec.cases.iter().any(is_same) {
+                return Err(place.complain("the same prompt stands here twice").into());
+            }
+            let id =
+                format!("trigger-{}", spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1);
+            spec.cases.push(Case { trials, line, ..Case::new(id, kind, prompt) });
+        }
+    }
+    if let Some(item) = table.take("set") {
+        let (path, cases) = triggers::import(item, &folder)?;
+        spec.beside.push(path);
+        for case in cases {
+            let number = spec.cases.iter().filter(|case| case.kind.is_trigger()).count() + 1;
+            spec.cases.push(Case { trials, id: format!("trigger-{number}"), ..case });
+        }
+    }
+    if let Some(part) = part(&mut table, "holdout")? {
+        triggers::hold_out(&mut spec.cases, part);
+    }
+    table.finish()?;
+    Ok(())
+}
+
+/// Refuses a judge whose every answer is taken for a pass.
+fn assert_judge_can_fail(spec: &Spec, place: &Place<'_>) -> Result<(), FileError> {
+    let is_asked = spec.cases.iter().any(|case| !case.expectations.is_empty());
+    let demands = spec.judge.min_pass_rate.max(spec.judge.min_mean_score);
+    if is_asked && demands == 0.0 {
+        return Err(place.complain(
+            "with a `min_pass_rate` of 0 no expectation can fail: say what the judge has to find",
+        ));
+    }
+    Ok(())
 }
 
 /// The script of another file, or of a built-in scenario.

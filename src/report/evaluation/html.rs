@@ -109,6 +109,13 @@ fn opening(report: &Report, title: &str, trend: &[Point]) -> Markup {
             h1 { (title) }
             p.facts { (shown(&format!("{} {} · {model} · iteration {}", stamp.target, stamp.version, report.subject.number)))
                 " · $" (format!("{:.4}", spent.cost_usd)) " and " (spent.tokens()) " tokens spent" }
+            @if !stamp.conditions.is_empty() {
+                details { summary { "What trials are run under" }
+                    ul { @for condition in &stamp.conditions {
+                        li { (shown(&format!("{}: {}", condition.name, condition.value))) }
+                    } }
+                }
+            }
             (chart(trend))
         }
         @for (heading, lines) in [("Failures", &report.conclusion.failures), ("To know", &report.conclusion.warnings)] {

@@ -94,6 +94,12 @@ pub(super) fn markdown(report: &Report, trend: &[Point]) -> String {
         measured.spent.tokens(),
         report.subject.number
     );
+    let conditions =
+        stamp.conditions.iter().map(|condition| format!("{}: {}", condition.name, condition.value));
+    let conditions: Vec<String> = conditions.map(|condition| plain(&condition)).collect();
+    if !conditions.is_empty() {
+        _ = writeln!(text, "\n<sub>{}</sub>", conditions.join(" · "));
+    }
     text
 }
 
