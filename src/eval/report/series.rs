@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{ArmReport, AssertionReport, ExampleTrial};
-use crate::classify::{Advisory, Class};
+use crate::classify::Class;
 use crate::eval::arm::WITHOUT_SKILL;
 use crate::eval::assertion::Answer;
 use crate::eval::blind::Preference;
@@ -22,9 +22,7 @@ fn broke_off(attempt: &Attempted) -> bool {
             verdict.detail.as_deref(),
             Some("invalid_request" | "context_window" | "max_output_tokens" | "refusal")
         );
-    // A run that says its result and then hangs keeps the result, and hangs all the same.
-    let hung = verdict.advisories.iter().any(|advisory| advisory == Advisory::LateExit.name());
-    hung || (!verdict.counts && (verdict.blame == "target" || asked_too_much))
+    !verdict.counts && (verdict.blame == "target" || asked_too_much)
 }
 
 #[derive(Default)]
@@ -326,39 +324,5 @@ mod tests {
         }
         let example = tally.first_failed.as_ref().unwrap();
         assert_eq!((example.trial, example.reason.as_str()), (2, "early"));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::eval::observed::Usage;
-    use crate::eval::trial::Outcome;
-
-    #[test]
-    fn a_run_that_hangs_after_its_result_hangs() {
-        let attempt = |class: &str, blame: &str, counts: bool, advisories: &[&str]| Attempted {
-            recording: "attempt-1".into(),
-            verdict: Outcome {
-                class: class.into(),
-                detail: None,
-                blame: blame.into(),
-                retryable: false,
-                counts,
-                resets_at: None,
-                advisories: advisories.iter().map(|advisory| (*advisory).to_owned()).collect(),
-                because: None,
-            },
-            usage: Usage::default(),
-        };
-        for (attempt, expected) in [
-            (attempt("ok", "none", true, &[]), false),
-            (attempt("ok", "none", true, &["late_exit"]), true),
-            (attempt("ok", "none", true, &["retried"]), false),
-            (attempt("timeout", "target", false, &[]), true),
-            (attempt("rate_limit", "provider", false, &["timed_out"]), false),
-        ] {
-            assert_eq!(broke_off(&attempt), expected, "{:?}", attempt.verdict);
-        }
     }
 }
