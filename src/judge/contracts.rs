@@ -222,8 +222,10 @@ impl Contracts {
         if let Some(set) = &self.chosen {
             return Ok(Some((set, false)));
         }
-        if protocol != Protocol::ClaudeText
-            && let Some(set) = self.asked_or_promised(run)?
+        // A text of Claude has a contract of its own; what else a target promises may be read as a text as well.
+        if let Some(set) = self.asked_or_promised(run)?
+            && (protocol != Protocol::ClaudeText
+                || set.family() == Family::Document && !set.describes_document())
         {
             return Ok(Some((set, false)));
         }
