@@ -51,8 +51,14 @@ pub(super) fn contract_of(start: &[u8], stderr: Option<&[u8]>) -> Result<Guess, 
 fn speaks_claude(message: &Value) -> bool {
     let text = |key: &str| message.get(key).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
-        "rate_limit_event" | "stream_event" | "tool_use_summary" | "tool_progress" | "keep_alive" => true,
-        "control_request" | "control_response" | "control_cancel_request" => true,
+        "rate_limit_event"
+        | "stream_event"
+        | "tool_use_summary"
+        | "tool_progress"
+        | "keep_alive"
+        | "control_request"
+        | "control_response"
+        | "control_cancel_request" => true,
         "assistant" | "user" => message.get("message").is_some_and(Value::is_object),
         "result" => {
             is_its_subtype(text("subtype"))

@@ -202,10 +202,13 @@ impl Expect {
         }
         if let Some(item) = table.take("leftovers") {
             let place = item.place();
-            expect.leftovers = match item.is_string() {
-                true if item.str()? == "any" => None,
-                true => return Err(place.complain("expected true, false or \"any\"")),
-                false => Some(item.bool()?),
+            expect.leftovers = if item.is_string() {
+                if item.str()? != "any" {
+                    return Err(place.complain("expected true, false or \"any\""));
+                }
+                None
+            } else {
+                Some(item.bool()?)
             };
         }
         expect.outside = table.boolean("outside")?.unwrap_or(expect.outside);
