@@ -39,8 +39,9 @@ fn judged(mut log: Vec<Value>, reading: &str) -> Vec<String> {
     let name = |clause: &str| clause.trim_start_matches("claws-events/").to_owned();
     let told = judged["findings"].as_array().unwrap().iter().map(|finding| {
         let also = finding["consequences"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let also: String =
+        let also: Vec<String> =
             also.map(|text| format!(" +{}", name(text.split_whitespace().next().unwrap()))).collect();
+        let also = also.concat();
         format!("{} {}{also}", finding["level"].as_str().unwrap(), name(finding["clause"].as_str().unwrap()))
     });
     told.collect()
