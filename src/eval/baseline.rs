@@ -34,7 +34,7 @@ pub(crate) fn check(folder: &Path, stamp: &Stamp) -> Result<(), BaselineError> {
         return Err(BaselineError::Damaged { path: path(), reason: "it has no pass rate".into() });
     }
     let damaged = |reason: &str| Err(BaselineError::Damaged { path: path(), reason: reason.into() });
-    if report["schema_version"].as_u64().is_none_or(|version| version > u64::from(SCHEMA_VERSION)) {
+    if report["schema_version"].as_u64().is_none_or(|version| version > SCHEMA_VERSION) {
         return damaged("it is of a newer clawgate");
     }
     // What is compared is what these two say.

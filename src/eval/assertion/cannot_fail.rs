@@ -139,13 +139,12 @@ fn says_nothing(part: &str) -> Option<bool> {
     let rest: Vec<&str> = words.collect();
     let is_literal = !part.contains(['$', '`', '<', '*', '?', '~']);
     match first {
-        "true" | ":" => Some(true),
+        "true" | ":" | "sleep" | "pwd" | "date" => Some(true),
         "exit" | "return" if rest.first().is_none_or(|code| *code == "0") => Some(true),
         // One that always says no can fail.
         "echo" | "printf" if is_literal => {
             (!part.contains("passed") || part.contains("true")).then_some(true)
         }
-        "sleep" | "pwd" | "date" => Some(true),
         "!" => Some(rest == ["false"]),
         // Two values that stand in the command are compared with each other.
         "test" | "[" if is_literal && rest.iter().all(|word| !is_of_file(word)) => Some(true),

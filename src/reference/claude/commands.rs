@@ -87,7 +87,7 @@ fn servers(world: &World) -> u8 {
         print("No MCP servers configured. Use `claude mcp add` to add a server.\n");
         return 0;
     }
-    let mut servers = match Servers::start(world, &[config.clone()]) {
+    let mut servers = match Servers::start(world, std::slice::from_ref(&config)) {
         Ok(servers) => servers,
         Err(reason) => {
             complain(&reason);
