@@ -285,6 +285,7 @@ fn one_skill_is_evaluated_on_other_agents() {
         assert_eq!(rate("without_skill"), (json!(0), json!(1)), "{target}");
         assert_eq!(of("with_skill")["skill_used"], json!(1), "{target}");
         // What the agent cannot be told is said.
-        assert!(told.contains("the target has no flag for it"), "{target}: {told}");
+        let conditions = report["stamp"]["conditions"].to_string();
+        assert!(conditions.contains("the target has no flag for it"), "{target}: {conditions}");
     }
 }
