@@ -45,7 +45,7 @@ fn a_grader_that_says_no_fails_and_one_that_cannot_say_is_not_measured() {
         ("command = \"echo wrong; exit 1\"", 100, "exit code 1: wrong"),
         ("command = 'echo \"{\\\"passed\\\": false, \\\"reason\\\": \\\"too short\\\"}\"'", 100, "too short"),
         ("command = \"no-such-program\"", 3, "cannot be run"),
-        ("command = \"sleep 600\", timeout_seconds = 1", 3, "was ended"),
+        ("command = \"sleep 600; test -s out.txt\", timeout_seconds = 1", 3, "was ended"),
         ("command = \"yes\", timeout_seconds = 20", 3, "was ended"),
         ("command = 'echo \"{\\\"passed\\\": 1}\"'", 3, "neither true nor false"),
     ] {
