@@ -14,7 +14,7 @@ use super::golden::advice::SnapshotAdvice;
 use super::golden::flag::{lost_cases, tell_summary, unreadable_snapshot};
 use super::known_failures::{KnownFailuresArgs, KnownFailuresFile};
 use super::out::OutFolder;
-use super::output::note;
+use super::output::{note, tell};
 use super::project::{OUT, Project};
 use super::reports::ReportArgs;
 use super::typed::whole;
@@ -23,7 +23,7 @@ use crate::classify::Class;
 use crate::config::{self, Profile};
 use crate::exit_code::Outcome;
 use crate::harness::supervise::{Demands, NetworkMode};
-use crate::report::{Context, Progress};
+use crate::report::{Context, Progress, Timings};
 use crate::run::target::Located;
 use crate::run::{
     Event, Golden, Keep, LastRun, PlanInfo, Planned, RunOptions, Scope, Shard, Suite, Touched, contracts_of,
@@ -41,6 +41,7 @@ use crate::time;
     after_help = "Exit codes: 0 every case is as expected; 100 a case is not; 2 a scenario, target file or flag \
 is wrong; 3 a target is missing or the harness failed; 4 nothing was selected; 130 interrupted."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that a user types")]
 pub(super) struct RunArgs {
     /// Which cases: a name or its beginning, a glob, a tag, a contract, a clause, or a scenario file
     #[arg(value_name = "FILTER")]
@@ -76,6 +77,9 @@ pub(super) struct RunArgs {
     /// documentation touches everything
     #[arg(long, value_name = "REF")]
     since: Option<String>,
+    /// Only what is touched by what is not committed yet: the same as --since HEAD
+    #[arg(long, conflicts_with = "since")]
+    changed: bool,
     /// Stop at the first failure
     #[arg(long)]
     fail_fast: bool,
@@ -100,6 +104,9 @@ pub(super) struct RunArgs {
     /// The profile of clawgate.toml that says what flags and variables do not
     #[arg(long, short = 'P', value_name = "NAME", default_value = config::DEFAULT, env = "CLAWGATE_PROFILE")]
     profile: String,
+    /// Show afterwards what the time of each case went to: until the first request, the answers, the end, the verdict
+    #[arg(long)]
+    timings: bool,
     #[command(flatten)]
     reports: ReportArgs,
     /// How much a target may write, by the profile.
@@ -239,7 +246,7 @@ impl RunArgs {
             }
             planned.retain(|case| last.failed(&case.key()));
         }
-        if let Some(reference) = &args.since {
+        if let Some(reference) = args.since() {
             let context = Context::new(std::env::current_dir()?);
             let in_repository = |path: &str| context.in_repository(path);
             let touched = Touched::since(reference, &project.scenarios(), &in_repository);
@@ -298,12 +305,17 @@ impl RunArgs {
         Ok((suite, filters))
     }
 
+    /// The commit since which changes count.
+    fn since(&self) -> Option<&str> {
+        self.since.as_deref().or(self.changed.then_some("HEAD"))
+    }
+
     /// What to say when nothing is left.
     fn nothing(&self) -> String {
         if self.rerun.is_some() {
             return "nothing failed the last time".into();
         }
-        if let Some(reference) = &self.since {
+        if let Some(reference) = self.since() {
             return format!("no case is touched by the changes since {reference}");
         }
         "no case is selected (clawgate run --list shows all)".into()
@@ -380,10 +392,14 @@ impl RunArgs {
         options.started_at = time::rfc3339(time::now());
         let progress = Progress::start(self.reports.shows_progress(), 0);
         let snapshots = SnapshotAdvice::new(self.golden.folder(), project);
+        let mut timings = self.timings.then(Timings::default);
         let finished = run_cases(planned, &context, &options, last, &mut |event| {
             let mut event = event.clone();
             if let Event::CaseFinished(case) = &mut event {
                 snapshots.add_to(case);
+                if let Some(timings) = &mut timings {
+                    timings.add(case);
+                }
             }
             progress.around(&event, || sinks.on_event(&event));
         });
@@ -394,6 +410,9 @@ impl RunArgs {
         let mut outcome = Outcome::from(finished.exit_code);
         context.golden.iter().for_each(tell_summary);
         outcome.add(super::reports::finish(&self.reports, sinks));
+        if let Some(timings) = timings {
+            tell(format_args!("\n{timings}"));
+        }
         if let Some(known) = known.filter(|_| !finished.interrupted) {
             known.save(self.known.known_failures.is_some())?;
         }

@@ -174,16 +174,26 @@ impl<'a> Node<'a> {
     }
 
     /// Whether this is a string that equals `expected`.
+    #[inline]
     pub fn is_text(self, expected: &str) -> bool {
         let entry = self.entry();
         if entry.kind != Kind::String {
             return false;
         }
         if entry.escaped {
-            return self.text().is_some_and(|text| text == expected);
+            return self.is_decoded(expected);
+        }
+        // Between the quotes; most texts that are not the same have another length.
+        if (entry.end - entry.start) as usize != expected.len() + 2 {
+            return false;
         }
         let inside = self.document.text.as_bytes().get(entry.start as usize + 1..entry.end as usize - 1);
         inside.is_some_and(|inside| are_equal(inside, expected.as_bytes()))
+    }
+
+    #[cold]
+    fn is_decoded(self, expected: &str) -> bool {
+        self.text().is_some_and(|text| text == expected)
     }
 
     /// The boolean, if this is one.

@@ -193,14 +193,93 @@ impl Pointer {
     }
 }
 
+/// Several pointers without `*`, which are followed in one walk.
+#[derive(Debug, Default)]
+pub(crate) struct Pointers {
+    /// The numbers of those that end here.
+    here: Vec<usize>,
+    inside: Vec<Inside>,
+}
+
+/// The pointers that go on with one segment.
+#[derive(Debug)]
+struct Inside {
+    name: Name,
+    index: Option<Index>,
+    next: Pointers,
+}
+
+impl Pointers {
+    /// Adds a pointer under a number of its own.
+    pub(crate) fn add(&mut self, pointer: &Pointer, number: usize) {
+        let mut at = self;
+        for segment in &pointer.segments {
+            let Segment::Key { name, index } = segment else { return };
+            let known = at.inside.iter().position(|known| known.name == *name);
+            let place = known.unwrap_or_else(|| {
+                at.inside.push(Inside { name: name.clone(), index: *index, next: Self::default() });
+                at.inside.len() - 1
+            });
+            at = &mut at.inside[place].next;
+        }
+        at.here.push(number);
+    }
+
+    /// Shows what each of them leads to, by its number; those that lead nowhere are left out.
+    pub(crate) fn visit<'v>(&self, value: JsonView<'v>, show: &mut impl FnMut(usize, JsonView<'v>)) {
+        for number in &self.here {
+            show(*number, value);
+        }
+        if self.inside.is_empty() {
+            return;
+        }
+        match value {
+            JsonView::Scanned(node) if node.is_object() && self.inside.len() <= u64::BITS as usize => {
+                // The order of the members is mostly the same; of duplicates the first counts.
+                let (mut cursor, mut left) =
+                    (0, u64::MAX >> (u64::BITS as usize - self.inside.len()).min(63));
+                for (key, inner) in node.members() {
+                    if left == 0 {
+                        return;
+                    }
+                    let Some(place) = key.place_in(&self.inside, cursor, |inside| &inside.name) else {
+                        continue;
+                    };
+                    cursor = place + 1;
+                    if left >> place & 1 == 1 {
+                        left &= !(1 << place);
+                        self.inside[place].next.visit(JsonView::Scanned(inner), show);
+                    }
+                }
+            }
+            _ => {
+                for Inside { name, index, next } in &self.inside {
+                    if let Some(inner) = step(name, *index, value) {
+                        next.visit(inner, show);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What one step leads to.
+#[inline]
+fn step<'v>(name: &Name, index: Option<Index>, value: JsonView<'v>) -> Option<JsonView<'v>> {
+    match (value.kind(), index) {
+        (Kind::Object, _) => value.member(name),
+        (Kind::Array, Some(Index::At(index))) => value.items().nth(index),
+        (Kind::Array, Some(Index::Last)) => value.items().last(),
+        _ => None,
+    }
+}
+
 impl Segment {
     #[inline]
     fn of<'v>(&self, value: JsonView<'v>) -> Option<JsonView<'v>> {
-        match (self, value.kind()) {
-            (Self::Key { name, .. }, Kind::Object) => value.member(name),
-            (Self::Key { index: Some(Index::At(index)), .. }, Kind::Array) => value.items().nth(*index),
-            (Self::Key { index: Some(Index::Last), .. }, Kind::Array) => value.items().last(),
-            _ => None,
+        match self {
+            Self::Key { name, index } => step(name, *index, value),
+            Self::Any => None,
         }
     }
 }
@@ -256,6 +335,36 @@ mod tests {
         assert_eq!(found("/b~0~1", &value), [("/b~0~1".into(), json!(3))]);
         assert_eq!(found("", &value).len(), 1);
         assert_eq!(found("/a/7", &value), []);
+    }
+
+    #[test]
+    fn several_pointers_lead_where_each_of_them_does() {
+        let texts = ["", "/a", "/a/b", "/a/0/b", "/a/-1", "/c/a", "/c", "/d", "/-1", "/a/b"];
+        let pointers = texts.map(|text| Pointer::parse(text).unwrap());
+        let mut all = Pointers::default();
+        pointers.iter().enumerate().for_each(|(number, pointer)| all.add(pointer, number));
+        for text in [
+            r#"{"c":{"a":2,"b":1},"a":{"b":{"x":3}}}"#,
+            r#"{"a":[{"b":1},4],"-1":0}"#,
+            r#"{"a":{"0":{"b":7},"-1":8},"c":[1],"d":null}"#,
+            r#"{"a":{"b":1},"a":{"b":2}}"#,
+            r#"[{"a":1},2]"#,
+            "{}",
+            "1",
+        ] {
+            let mut scanner = crate::json::Scanner::default();
+            let document = scanner.scan(text).unwrap();
+            let built: Value = serde_json::from_str(text).unwrap();
+            for view in [JsonView::Scanned(document.root()), (&built).into()] {
+                let mut found = [const { None }; 10];
+                all.visit(view, &mut |number, value| {
+                    assert!(found[number].replace(value.to_value().into_owned()).is_none(), "{text}");
+                });
+                let each =
+                    pointers.each_ref().map(|pointer| Some(pointer.get(view)?.to_value().into_owned()));
+                assert_eq!(found, each, "{text}");
+            }
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Finding what is to be judged: files, recordings, and directories of either.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -105,7 +106,11 @@ pub fn find(path: &Path) -> Result<Vec<Input>, InputError> {
         }
     }
     let recordings = found.recordings.iter().map(|path| input(path, Source::Recording));
-    let files = found.files.iter().map(|path| of_file(path));
+    let files = found.files.iter().map(|path| {
+        // Each folder was listed already, and to list it again for each of many files takes longer than to judge them.
+        let may_be_rotated = path.parent().is_some_and(|folder| found.rotated.contains(folder));
+        if may_be_rotated { of_file(path) } else { input(path, Source::File) }
+    });
     Ok(if found.recordings.is_empty() { files.collect() } else { recordings.collect() })
 }
 
@@ -136,6 +141,8 @@ fn input(path: &Path, source: fn(PathBuf) -> Source) -> Input {
 struct Found {
     recordings: Vec<PathBuf>,
     files: Vec<PathBuf>,
+    /// The folders with a file that may have been rotated away from another: its name ends with a number.
+    rotated: BTreeSet<PathBuf>,
 }
 
 impl Found {
@@ -158,6 +165,12 @@ impl Found {
                 Some("ndjson" | "jsonl" | "json")
             ) {
                 self.files.push(path);
+            } else if path
+                .extension()
+                .and_then(|extension| extension.to_str())
+                .is_some_and(|number| number.parse::<u64>().is_ok())
+            {
+                self.rotated.insert(directory.to_owned());
             }
         }
         Ok(())

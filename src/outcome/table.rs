@@ -1,6 +1,5 @@
 //! What a contract says of the outcome of a run, ready to be looked up.
 
-use std::collections::HashMap;
 use std::fmt;
 
 use regex::Regex;
@@ -139,21 +138,24 @@ pub(crate) struct Table {
     pub(crate) has_end: bool,
     entries: Vec<Entry>,
     /// For each `/type` the entries that may be meant, in their order; those that name no type are in all.
-    by_type: HashMap<String, Vec<usize>>,
+    by_type: Vec<(String, Vec<usize>)>,
     untyped: Vec<usize>,
     type_name: Name,
 }
 
 impl Table {
     pub(crate) fn new(entries: Vec<Entry>, rows: Vec<Row>, places: Vec<(String, Value)>) -> Self {
-        let mut by_type: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_type: Vec<(String, Vec<usize>)> = Vec::new();
         let mut untyped = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
             if let Some(kind) = &entry.on.kind {
-                by_type.entry(kind.clone()).or_insert_with(|| untyped.clone()).push(index);
+                match by_type.iter_mut().find(|(known, _)| known == kind) {
+                    Some((_, list)) => list.push(index),
+                    None => by_type.push((kind.clone(), untyped.iter().copied().chain([index]).collect())),
+                }
             } else {
                 untyped.push(index);
-                for list in by_type.values_mut() {
+                for (_, list) in &mut by_type {
                     list.push(index);
                 }
             }
@@ -165,7 +167,8 @@ impl Table {
     /// What a message says, in the order of the contract.
     pub(super) fn of<'t>(&'t self, message: JsonView<'t>) -> impl Iterator<Item = &'t Take> + 't {
         let kind = message.member(&self.type_name).and_then(JsonView::text);
-        let list = kind.and_then(|kind| self.by_type.get(&*kind)).unwrap_or(&self.untyped);
+        let of_kind = kind.and_then(|kind| self.by_type.iter().find(|(known, _)| *known == *kind));
+        let list = of_kind.map_or(&self.untyped, |(_, list)| list);
         list.iter()
             .map(|index| &self.entries[*index])
             .filter(move |entry| (entry.on.test)(message))

@@ -33,6 +33,7 @@ pub(crate) mod style;
 mod tap;
 mod terminal;
 pub(crate) mod timeline;
+mod timings;
 mod wrap;
 
 pub use context::Context;
@@ -50,3 +51,4 @@ pub use sinks::Options;
 pub use sinks::ReportRequest;
 pub use sinks::Sinks;
 pub use terminal::{Terminal, Verbosity};
+pub(crate) use timings::Timings;

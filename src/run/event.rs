@@ -172,6 +172,12 @@ pub struct CaseFinished {
     /// How long the target ran.
     #[serde(default)]
     pub duration_ms: f64,
+    /// What of that passed before its first request; none where it sent none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_request_ms: Option<f64>,
+    /// What of that passed before its last answer was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered_ms: Option<f64>,
     /// From the target's exit to its verdict.
     #[serde(default)]
     pub verdict_ms: f64,

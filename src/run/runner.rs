@@ -6,6 +6,8 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use super::attempt::{Attempt, AttemptError, RunContext, milliseconds_since};
 use super::compare::{Failure, FailureKind};
 use super::contracts::ContractCache;
@@ -18,6 +20,7 @@ use super::memory::LastRun;
 use super::plan::{Planned, targets_of};
 use crate::harness::RecordError;
 use crate::harness::supervise::not_isolated;
+use crate::recording::Facts;
 use crate::text::printable;
 
 /// How cases are run.
@@ -205,6 +208,8 @@ fn perform(
                 case.clauses = attempt.clauses;
                 case.process = attempt.process;
                 case.duration_ms = milliseconds(attempt.duration);
+                (case.first_request_ms, case.answered_ms) =
+                    asked_between(&attempt.recording.facts, case.duration_ms).unzip();
                 case.verdict_ms = milliseconds(attempt.to_verdict);
             }
             Err(AttemptError::Record(RecordError::Unfit(reason))) => return skipped(planned, &reason),
@@ -232,6 +237,20 @@ fn perform(
         });
         number += 1;
     }
+}
+
+/// When the target sent its first request, and when the last answer was sent: milliseconds of its own time.
+fn asked_between(facts: &Facts, most: f64) -> Option<(f64, f64)> {
+    let number = |value: &Value, key: &str| value.get(key).and_then(Value::as_f64);
+    let lead = facts.other.get("api_lead_ms").and_then(Value::as_f64).unwrap_or_default();
+    let requests = facts.other.get("requests").and_then(Value::as_array)?;
+    // Whoever answers may still be at it when the target is gone.
+    let within = |time: f64| (time - lead).clamp(0.0, most);
+    let begins = requests.iter().filter_map(|request| number(request, "at_ms"));
+    let ends = requests.iter().filter_map(|request| {
+        Some(number(request, "at_ms")? + number(request, "duration_ms").unwrap_or_default())
+    });
+    Some((within(begins.reduce(f64::min)?), within(ends.reduce(f64::max)?)))
 }
 
 fn milliseconds(time: Duration) -> f64 {

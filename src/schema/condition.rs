@@ -213,6 +213,22 @@ impl Condition {
         asked_of(field, terms)
     }
 
+    /// What holds of every message with an element that the condition holds of, where the elements are in this container:
+    /// something that is quickly asked; none when there is nothing of that kind.
+    pub(crate) fn of_any_element(&self, container: &Pointer) -> Option<Term> {
+        let [terms] = self.alternatives.as_slice() else { return None };
+        let asked = |term: &Term| match &term.subject {
+            Subject::Message(pointer)
+                if !matches!(term.test, Test::Present(_)) && !term.test.reads_text() =>
+            {
+                Pointer::parse(&format!("{}/*{}", container.text(), pointer.text())).ok()
+            }
+            _ => None,
+        };
+        let (pointer, test) = terms.iter().find_map(|term| Some((asked(term)?, term.test.clone())))?;
+        Some(Term { subject: Subject::Message(pointer), test })
+    }
+
     /// The type that it asks for, with the subtype, when it asks for nothing else.
     pub(crate) fn only_type(&self) -> Option<String> {
         let [terms] = self.alternatives.as_slice() else { return None };

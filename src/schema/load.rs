@@ -189,7 +189,7 @@ impl Bundle {
 
     pub(crate) fn text(&self, name: &str) -> Result<&str, FileError> {
         let bytes = self.bytes(name).ok_or_else(|| FileError::whole(self.label(name), "no such file"))?;
-        std::str::from_utf8(bytes).map_err(|_| FileError::whole(self.label(name), "not UTF-8"))
+        simdutf8::basic::from_utf8(bytes).map_err(|_| FileError::whole(self.label(name), "not UTF-8"))
     }
 
     /// The names of the files, in order.

@@ -8,6 +8,7 @@ use super::condition::Term;
 use super::question::{Answers, Question};
 use super::rule::{Rule, Selector};
 use crate::json::JsonView;
+use crate::json::pointer::Pointers;
 
 /// Answers to questions, one bit each.
 type Bits = u128;
@@ -16,6 +17,8 @@ type Bits = u128;
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     places: Vec<Place>,
+    /// The ways to these places, as far as each is one.
+    ways: Pointers,
     pub(super) clauses: Vec<Planned>,
 }
 
@@ -92,22 +95,36 @@ impl Plan {
         }
         let bit = 1_u128.checked_shl(next)?;
         let same = |place: &&mut Place| place.questions[0].0.term().is_at(question.term());
-        match self.places.iter_mut().find(same) {
-            Some(place) => place.questions.push((question.clone(), bit)),
-            None => self.places.push(Place { questions: vec![(question.clone(), bit)] }),
+        if let Some(place) = self.places.iter_mut().find(same) {
+            place.questions.push((question.clone(), bit));
+        } else {
+            if let Some(way) = question.term().single() {
+                self.ways.add(way, self.places.len());
+            }
+            self.places.push(Place { questions: vec![(question.clone(), bit)] });
         }
         Some(bit)
     }
 
     /// Answers for a message what is asked of it.
     pub(super) fn answer(&self, message: JsonView<'_>, answers: &Answers) -> Bits {
-        let mut yes = 0;
-        for Place { questions } in &self.places {
-            let found = questions[0].0.term().single().map(|place| place.get(message));
+        let (mut yes, mut met): (Bits, Bits) = (0, 0);
+        self.ways.visit(message, &mut |place, found| {
+            met |= 1 << place;
+            for (question, bit) in &self.places[place].questions {
+                let holds = question.term().of_found(Some(found));
+                question.answered(holds, answers);
+                yes |= if holds { *bit } else { 0 };
+            }
+        });
+        // What was not met is not there, or several places.
+        for (_, Place { questions }) in
+            self.places.iter().enumerate().filter(|(place, _)| met >> place & 1 == 0)
+        {
             for (question, bit) in questions {
                 let term: &Term = question.term();
-                let holds = match found {
-                    Some(found) => term.of_found(found),
+                let holds = match term.single() {
+                    Some(_) => term.of_found(None),
                     None => term.of_message(message).unwrap_or(true),
                 };
                 question.answered(holds, answers);

@@ -232,6 +232,13 @@ fn a_log_that_was_rotated_is_one_log() {
     let judge = ["judge", "--format", "json", "--contract", "claws-events", "events.jsonl"];
     let whole = ["judge", "--format", "json", "--contract", "claws-events", GOOD];
     assert_eq!(findings(folder.path(), &judge), findings(Path::new(ROOT), &whole));
+    // Also where the folder is named, with another file in it.
+    fs::write(folder.path().join("other.jsonl"), &text).unwrap();
+    let judge = ["judge", "--format", "json", "--contract", "claws-events", "."];
+    let (_, inputs) = said(clawgate(folder.path()).args(judge));
+    assert_eq!(inputs.len(), 2, "{inputs:?}");
+    assert_eq!(inputs[0]["findings"], inputs[1]["findings"]);
+    fs::remove_file(folder.path().join("other.jsonl")).unwrap();
     let watched = |folder: &Path, log: &str| {
         let (code, lines) =
             said(clawgate(folder).args(["events", "watch", log, "--for", "0", "--all", "--format", "json"]));

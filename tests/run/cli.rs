@@ -45,6 +45,30 @@ fn the_events_of_a_run_tell_everything() {
 }
 
 #[test]
+fn timings_tell_what_the_time_of_each_case_went_to() {
+    let folder = TempDir::new().unwrap();
+    let run = |args: &[&str]| {
+        let output = clawgate(folder.path()).args(["run", "claude/answers"]).args(args).output().unwrap();
+        assert!(output.status.success());
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert!(!run(&[]).1.contains("answers      end"), "only who asks is told");
+    let (events, told) = run(&["--timings", "--format", "json"]);
+    let table = told.lines().skip_while(|line| !line.starts_with("time in ms")).skip(1);
+    let rows: Vec<Vec<&str>> = table.map(|line| line.split_whitespace().collect()).collect();
+    let names: Vec<String> = rows.iter().map(|row| row[..row.len() - 5].join(" ")).collect();
+    assert_eq!(names.len(), 4, "{told}");
+    assert_eq!(names[3], "3 cases");
+    let events = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    for case in events.filter(|event| event["type"] == "case-finished") {
+        assert!(names.contains(&format!("{} reference", case["case"].as_str().unwrap())), "{told}");
+        let [first, last, whole] =
+            ["first_request_ms", "answered_ms", "duration_ms"].map(|key| case[key].as_f64().unwrap());
+        assert!(0.0 < first && first <= last && last <= whole, "{case}");
+    }
+}
+
+#[test]
 fn a_recording_is_judged_from_disk_as_it_was_live() {
     let folder = TempDir::new().unwrap();
     let (_, events) = events(folder.path(), &["claw/prompt/answer", "claw/commands/load-session-not-found"]);

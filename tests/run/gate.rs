@@ -192,9 +192,14 @@ fn since_runs_what_a_change_touches_and_everything_in_doubt() {
     assert!(since().is_empty(), "documentation touches nothing");
     fs::write(root.join("scenarios/second.toml"), example.replace("example/", "second/") + "\n").unwrap();
     assert_eq!(since(), ["second/greeting reference"]);
+    let changed = || listed(clawgate(root).args(["run", "--changed"]));
+    assert_eq!(changed(), ["second/greeting reference"], "what is not committed yet");
     git(root, &["checkout", "-qb", "branch"]);
     git(root, &["commit", "-qam", "change"]);
     assert_eq!(since(), ["second/greeting reference"], "also when it is committed");
+    assert!(changed().is_empty(), "what is committed is no change any more");
+    clawgate(root).args(["run", "--changed"]).assert().code(4).stderr(contains("no case is touched"));
+    clawgate(root).args(["run", "--changed", "--since", "main"]).assert().code(2);
     fs::write(root.join("program.rs"), "fn main() {}\n").unwrap();
     assert!(since().len() > 100, "a file of the program touches everything");
     fs::remove_file(root.join("program.rs")).unwrap();

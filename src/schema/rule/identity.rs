@@ -36,7 +36,7 @@ impl Rule for Unique {
     }
 
     fn selectors(&self) -> Option<Vec<&Selector>> {
-        Some(vec![self.0.selector()])
+        Some(vec![self.0.gate()])
     }
 }
 
@@ -50,7 +50,7 @@ impl Rule for Same {
     }
 
     fn selectors(&self) -> Option<Vec<&Selector>> {
-        Some([self.source.selector()].into_iter().chain(&self.until).collect())
+        Some([self.source.gate()].into_iter().chain(&self.until).collect())
     }
 }
 

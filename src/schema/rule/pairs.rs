@@ -63,7 +63,7 @@ impl Rule for Pairs {
 
     fn selectors(&self) -> Option<Vec<&Selector>> {
         let others = self.inside.iter().chain(&self.until);
-        Some([&self.open, &self.close].into_iter().chain(others).map(Source::selector).collect())
+        Some([&self.open, &self.close].into_iter().chain(others).map(Source::gate).collect())
     }
 }
 

@@ -71,7 +71,7 @@ impl Selector {
     }
 
     fn read(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
-        let is_condition = node.is_table() || node.list().is_ok_and(|list| list.iter().any(Item::is_table));
+        let is_condition = node.is_table() || (node.is_list() && node.list()?.iter().any(Item::is_table));
         if is_condition {
             let condition = Condition::load(node, Scope::Message)?;
             return Ok(Self::When(names.selectors.get(condition, |condition| When::new(condition, names))));
@@ -85,6 +85,28 @@ impl Selector {
             kinds[kind] = true;
         }
         Ok(Self::Kinds(kinds))
+    }
+
+    /// The same messages, but those of which the term does not hold.
+    fn narrowed(&self, term: &Term, names: &Names<'_>) -> Self {
+        let question = names.questions.ask(term);
+        let mut left: Vec<Vec<Vec<Question>>> = Vec::new();
+        let by_kind = (0..names.kinds.len()).map(Some).chain([None]).map(|kind| {
+            let mut alternatives = match self {
+                Self::When(when) => when.left(kind).to_vec(),
+                _ if self.takes_all(kind) => vec![Vec::new()],
+                _ => Vec::new(),
+            };
+            for questions in &mut alternatives {
+                questions.push(question.clone());
+            }
+            left.iter().position(|known| *known == alternatives).unwrap_or_else(|| {
+                left.push(alternatives);
+                left.len() - 1
+            })
+        });
+        let by_kind = by_kind.collect();
+        Self::When(Arc::new(When { condition: Condition::always(), left, by_kind }))
     }
 
     pub(crate) fn takes(&self, message: &Message<'_>) -> bool {
@@ -197,6 +219,12 @@ impl Elements {
         Ok(Self { each, filter })
     }
 
+    /// Of the messages of a selector those that may have such an element; none when that cannot be told at once.
+    pub(crate) fn gate(&self, on: &Selector, names: &Names<'_>) -> Option<Selector> {
+        let term = self.filter.of_any_element(self.each.as_ref()?)?;
+        Some(on.narrowed(&term, names))
+    }
+
     /// Shows each element with its name, if it is a member, and its pointer as a function because most are never asked
     /// for.
     pub(crate) fn visit<'m>(&self, value: JsonView<'m>, show: &mut ShowElement<'_, 'm>) {
@@ -225,14 +253,17 @@ impl Elements {
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     on: Selector,
+    /// Those of its messages that may have a value, where it is less than all of them.
+    gate: Option<Selector>,
     elements: Elements,
     at: Pointer,
 }
 
 impl Source {
     pub(crate) fn load(fields: &Table<'_>, names: &Names<'_>) -> Result<Self, FileError> {
-        let elements = Elements::load(fields)?;
-        Ok(Self { on: Selector::load(fields, "on", names)?, elements, at: pointer(&fields.need("at")?)? })
+        let (elements, on) = (Elements::load(fields)?, Selector::load(fields, "on", names)?);
+        let gate = elements.gate(&on, names);
+        Ok(Self { on, gate, elements, at: pointer(&fields.need("at")?)? })
     }
 
     pub(crate) fn from_node(node: &Item<'_>, names: &Names<'_>) -> Result<Self, FileError> {
@@ -248,6 +279,11 @@ impl Source {
 
     pub(crate) fn selector(&self) -> &Selector {
         &self.on
+    }
+
+    /// What takes every message that has a value, and few others.
+    pub(crate) fn gate(&self) -> &Selector {
+        self.gate.as_ref().unwrap_or(&self.on)
     }
 
     pub(crate) fn takes(&self, message: &Message<'_>) -> bool {

@@ -29,6 +29,8 @@ pub(super) struct Values {
 pub(super) struct Part {
     pub(super) origin: Origin,
     pub(super) elements: Elements,
+    /// What takes every message that has a value, and few others; where every message counts, it takes all of them.
+    gate: Option<Selector>,
     pub(super) at: Vec<At>,
     pub(super) key: Option<Key>,
     /// Texts with the same key and the same value here are one text.
@@ -124,7 +126,7 @@ impl Values {
     pub(super) fn selectors(&self) -> impl Iterator<Item = &Selector> {
         self.parts.iter().flat_map(|part| {
             let printed = match &part.origin {
-                Origin::Printed(on) => Some(on),
+                Origin::Printed(on) => Some(part.gate.as_ref().unwrap_or(on)),
                 Origin::Recorded(..) | Origin::Literal(_) => None,
             };
             let latest = match &part.key {
@@ -219,8 +221,16 @@ impl Part {
         };
         let place = fields.need("at")?;
         let switch = |key| fields.get(key).map_or(Ok(false), |node| node.bool());
+        let elements = Elements::load(&fields)?;
+        let pick = fields.get("pick").map_or(Ok(Which::Every), |node| choice(&node, &WHICH))?;
+        // Which of the messages is the first or the last depends on those without a value as well.
+        let gate = match &origin {
+            Origin::Printed(on) if pick == Which::Every => elements.gate(on, names),
+            _ => None,
+        };
         let part = Self {
-            elements: Elements::load(&fields)?,
+            elements,
+            gate,
             at: if place.is_list() {
                 place.list()?.iter().map(at).collect::<Result<_, _>>()?
             } else {
@@ -235,7 +245,7 @@ impl Part {
             reading: Reading::load(&fields)?,
             count: switch("count")?,
             open: switch("open")?,
-            pick: fields.get("pick").map_or(Ok(Which::Every), |node| choice(&node, &WHICH))?,
+            pick,
             origin,
         };
         fields.finish()?;
@@ -246,6 +256,7 @@ impl Part {
         Self {
             origin: Origin::Literal(values),
             elements: Elements::all(),
+            gate: None,
             at: Vec::new(),
             key: None,
             join: None,
