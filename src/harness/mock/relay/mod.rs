@@ -291,7 +291,8 @@ impl Exchange<'_> {
         ended
     }
 
-    /// Passes on whatever comes until the end.
+    /// Passes on what is no answer, until the end of either side. A client that leaves over it has met a connection that broke,
+    /// whether it or the upstream hangs up first.
     async fn relay_bytes(
         &self,
         client: &mut Connection,
@@ -300,14 +301,13 @@ impl Exchange<'_> {
     ) -> Outcome {
         loop {
             if !self.send(client, &buffer).await {
-                return Outcome::ClientLeft;
+                return Outcome::Closed;
             }
             buffer.clear();
             match more(client, remote, &mut buffer).await {
                 Came::Bytes => {}
-                Came::ClientLeft => return Outcome::ClientLeft,
                 Came::Reset => return Outcome::Reset,
-                Came::End => return Outcome::Closed,
+                Came::ClientLeft | Came::End => return Outcome::Closed,
             }
         }
     }
