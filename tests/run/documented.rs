@@ -216,7 +216,7 @@ fn as_many_cases_are_built_in_as_the_readme_says() {
         Process::new(cargo_bin("clawgate")).args(["run", "--list"]).current_dir("/").output().unwrap();
     let cases = String::from_utf8(listed.stdout).unwrap().lines().count();
     let text = fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
-    let counted = Regex::new(r"(\d+) (cases (on reference|are built in)|passed in 10)").unwrap();
+    let counted = Regex::new(r"(\d+) (cases (on reference|are built in)|passed in \d\d)").unwrap();
     let claims: Vec<&str> =
         counted.captures_iter(&text).map(|found| found.get(1).unwrap().as_str()).collect();
     assert_eq!(claims, vec![cases.to_string(); 3]);
