@@ -27,6 +27,10 @@ impl<'t> Touched<'t> {
             return Err(format!("--since {reference}: expected a branch, a tag or a commit"));
         }
         let base = git(&["merge-base", reference, "HEAD"]).map_err(|reason| {
+            // What `--changed` counts from.
+            if reference == "HEAD" {
+                return format!("nothing to count changes from: {reason}; commit once, or run without it");
+            }
             format!("--since {reference}: {reason}; in CI the history has to be fetched too")
         })?;
         let base = base.trim();

@@ -184,6 +184,8 @@ fn since_runs_what_a_change_touches_and_everything_in_doubt() {
     fs::write(root.join("scenarios/second.toml"), example.replace("example/", "second/")).unwrap();
     fs::write(root.join(".gitignore"), "clawgate-out\n").unwrap();
     git(root, &["init", "-q", "-b", "main"]);
+    let says = contains("nothing to count changes from").and(contains("commit once"));
+    clawgate(root).args(["run", "--changed"]).assert().code(2).stderr(says);
     git(root, &["add", "."]);
     git(root, &["commit", "-qm", "start"]);
     let since = || listed(clawgate(root).args(["run", "--since", "main"]));

@@ -128,7 +128,8 @@ impl ProbeArgs {
         let within = Duration::from_millis(self.within);
         let latency = Duration::from_millis(self.latency);
         let bounds = Bounds { reply: within, push: within, latency, speed: self.speed, ..Bounds::default() };
-        if wanted.iter().any(|probe| probe.starts_with("stale")) && self.speed < 10.0 {
+        let is_long = wanted.iter().any(|probe| probe.starts_with("stale")) && self.speed < 10.0;
+        if is_long && self.socket.exists() {
             let seconds = (35.0 / self.speed).ceil();
             tell(format_args!("{FAINT}a worker falls silent: this takes {seconds} seconds{FAINT:#}"));
         }
