@@ -4,111 +4,88 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::hash::{ByHash, TextHash, combined, hash, hash_at, hash_text};
+use super::hash::{ByHash, combined, hash, hash_at, hash_text};
+use super::picked::{Picked, Place};
+use super::spool::Spool;
 use super::values::{Key, Origin, Part, Until, Values, Which};
 use super::{Facts, JsonView, Message, excerpt, shorten};
-use crate::text::head;
 
-/// Values that are followed in one run, and the bytes of their texts; what is beyond is said, and fails.
-const MOST: usize = 1 << 17;
-const MOST_BYTES: usize = 64 << 20;
-/// Of a text that is compared by its hash so many bytes are kept: more characters than anybody is shown.
-const BEGINNING: usize = 1 << 10;
-
-/// A value, with what it belongs to and where it stands.
-#[derive(Debug)]
-pub(super) struct Picked {
-    part: usize,
-    /// Which message or entry of its part it comes from.
-    entry: u64,
-    /// The place of that entry in the list that was recorded.
-    pub(super) index: usize,
-    pub(super) key: Option<u64>,
-    /// The hash of the value; none while the value can still change.
-    hash: Option<u64>,
-    /// The hash of a text that may go on, of which only the beginning is kept.
-    joining: Option<Box<TextHash>>,
-    /// The value, shortened unless texts are kept.
-    pub(super) value: Value,
-    /// What it adds to a total; none when it is no number.
-    pub(super) amount: Option<f64>,
-    /// It stands for any value.
-    pub(super) is_open: bool,
-    pub(super) place: Place,
-}
+/// What is compared at once has so many bytes at most; what is beyond is said, and fails.
+const MOST_BYTES: u64 = 64 << 20;
+/// A text that is put together is kept in pieces of about so many bytes.
+const PIECE: usize = 16 << 10;
+/// So many totals are added up before they are put away; those of one key are added up again at the end.
+const TOTALS: usize = 1 << 12;
 
 /// All values of one run.
-pub(super) struct Collected {
-    pub(super) values: Vec<Picked>,
-    /// Values that were too many to be followed.
-    pub(super) lost: u64,
+pub(super) struct Collected<'v> {
+    values: &'v Values,
+    picked: Spool,
+    /// How many messages and entries each part took.
+    taken: Vec<u64>,
     /// The places in recorded lists of the entries that values were looked for in, whether there were any or not.
     pub(super) entries: BTreeSet<usize>,
-}
-
-/// Where a value stands.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Place {
-    pub(super) line: Option<u64>,
-    pub(super) offset: Option<u64>,
-    pub(super) pointer: Option<String>,
 }
 
 /// Collects the values of one run.
 pub(super) struct Collector<'v> {
     values: &'v Values,
-    picked: Vec<Picked>,
+    picked: Spool,
+    /// What a value is written into before it is put away.
+    scratch: Vec<u8>,
+    /// The number of the next value.
+    next: u64,
     /// For each part the keys that messages named, by what `per` says.
     named: Vec<ByHash<u64>>,
-    /// Texts that are still joined, by part, key and place.
-    joined: ByHash<usize>,
+    /// The latest piece of a text that is put together.
+    piece: Option<Picked>,
     /// How many joined texts were ended, by part.
     ended: Vec<u64>,
-    bytes: usize,
-    /// Its values are only compared with: nobody is told where they stand.
-    is_other: bool,
+    /// Totals, and which is that of a part, key and entry.
+    totals: Vec<Picked>,
+    groups: ByHash<usize>,
+    shown: Shown,
     /// How many messages and entries each part took.
     taken: Vec<u64>,
     /// The place of the recorded entry that is looked at, and of all that were.
     index: usize,
     entries: BTreeSet<usize>,
-    /// Values that were too many to be followed.
-    pub(super) lost: u64,
 }
 
-impl Picked {
-    /// Whether the two values are equal.
-    pub(super) fn equals(&self, other: &Self) -> bool {
-        self.hash == other.hash
-    }
+/// What is kept of values for those who read findings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Where they stand and what they are.
+    Places,
+    /// What they are.
+    Values,
+    /// What the first one is.
+    First,
 }
 
 impl<'v> Collector<'v> {
-    pub(super) fn new(values: &'v Values) -> Self {
+    pub(super) fn new(values: &'v Values, shown: Shown) -> Self {
         let named = values.parts.iter().map(|_| ByHash::default()).collect();
         let taken = vec![0; values.parts.len()];
         Self {
             values,
-            picked: Vec::new(),
+            picked: Spool::default(),
+            scratch: Vec::new(),
+            next: 0,
             named,
-            joined: ByHash::default(),
+            piece: None,
             ended: vec![0; values.parts.len()],
-            bytes: 0,
-            is_other: false,
+            totals: Vec::new(),
+            groups: ByHash::default(),
+            shown,
             taken,
             index: 0,
             entries: BTreeSet::new(),
-            lost: 0,
         }
     }
 
-    /// Collects what others are compared with.
-    pub(super) fn of_others(values: &'v Values) -> Self {
-        Self { is_other: true, ..Self::new(values) }
-    }
-
     pub(super) fn is_empty(&self) -> bool {
-        self.picked.is_empty()
+        self.next == 0
     }
 
     /// Sees the next message.
@@ -152,7 +129,7 @@ impl<'v> Collector<'v> {
                 }
                 if let (Some(joined), Some(at)) = (joined, part.joined_place())
                     && let Some(text) = at.get(element).and_then(JsonView::text)
-                    && self.append(combined([number as u64, key.unwrap_or_default(), joined]), &text)
+                    && self.append(text_of(number, key, joined), &text)
                 {
                     return;
                 }
@@ -165,7 +142,7 @@ impl<'v> Collector<'v> {
     }
 
     /// All values, with those that were recorded; none when a fact that they come from is not known.
-    pub(super) fn finish(mut self, facts: &Facts) -> Option<Collected> {
+    pub(super) fn finish(mut self, facts: &Facts) -> Option<Collected<'v>> {
         let values = self.values;
         for (number, part) in values.parts.iter().enumerate() {
             let (fact, on) = match &part.origin {
@@ -194,71 +171,38 @@ impl<'v> Collector<'v> {
                         self.ended[number] += u64::from(condition.holds(element));
                     }
                     let joined = joined.map(|joined| combined([joined, self.ended[number], 0]));
-                    if let (Some(joined), Some(at)) = (joined, part.joined_place())
-                        && let Some(text) = at.get(element).and_then(JsonView::text)
-                        && self.append(combined([number as u64, key.unwrap_or_default(), joined]), &text)
-                    {
-                        return;
-                    }
                     part.visit(element, name, &mut |value, _| {
                         self.add(number, part, key, value, Place::default(), joined);
                     });
                 });
             }
         }
-        let taken = &self.taken;
-        self.picked.retain(|picked| match values.parts[picked.part].pick {
-            Which::Every => true,
-            Which::First => picked.entry == 1,
-            Which::Last => picked.entry == taken[picked.part],
-            Which::ButLast => picked.entry < taken[picked.part],
-        });
-        for picked in self.picked.iter_mut().filter(|picked| picked.hash.is_none()) {
-            if let Some(hash) = picked.joining.take() {
-                picked.hash = Some(hash.finish());
-                picked.value = excerpt(&picked.value);
-                continue;
-            }
-            let part = &values.parts[picked.part];
-            if let Some(value) = part.reading.read(&picked.value) {
-                picked.value = value;
-            }
-            picked.hash = Some(hash((&picked.value).into()));
-            if !values.keeps_text {
-                picked.value = excerpt(&picked.value);
-            }
-        }
-        Some(Collected { values: self.picked, lost: self.lost, entries: self.entries })
+        Some(self.printed())
     }
 
-    /// Appends to a text that has begun; false when none has.
+    /// All values that were printed.
+    pub(super) fn printed(mut self) -> Collected<'v> {
+        self.end_piece();
+        self.end_totals();
+        let Self { values, picked, taken, entries, .. } = self;
+        Collected { values, picked, taken, entries }
+    }
+
+    /// Appends to the text that came last; false when it is another.
     fn append(&mut self, joined: u64, text: &str) -> bool {
-        let begun = self.joined.get(&joined).copied().filter(|_| !self.values.sums);
-        let is_full = self.picked.len() >= MOST;
-        let Some(Picked { value: Value::String(earlier), joining, .. }) =
-            begun.and_then(|at| self.picked.get_mut(at))
-        else {
-            return false;
-        };
-        if let Some(hash) = joining {
-            hash.push(text);
-            if earlier.len() < BEGINNING {
-                earlier.push_str(head(text, BEGINNING));
-            }
+        if let Some(Picked { joined: Some(known), value: Value::String(earlier), .. }) = &mut self.piece
+            && *known == joined
+            && earlier.len() < PIECE
+        {
+            earlier.push_str(text);
             return true;
         }
-        self.bytes += text.len();
-        if is_full || self.bytes > MOST_BYTES {
-            self.lost += 1;
-        } else {
-            earlier.push_str(text);
-        }
-        true
+        false
     }
 
     /// Where a value of a message stands.
     fn place(&self, message: &Message<'_>, pointer: impl Fn() -> String) -> Place {
-        if self.is_other {
+        if self.shown != Shown::Places {
             return Place::default();
         }
         Place { line: Some(message.line), offset: Some(message.offset), pointer: Some(pointer()) }
@@ -273,29 +217,16 @@ impl<'v> Collector<'v> {
         message: &Message<'_>,
         pointer: impl Fn() -> String,
     ) {
-        if self.picked.len() >= MOST {
-            self.lost += 1;
-            return;
-        }
-        let (hash, shown) = match value.text() {
-            Some(text) => (hash_text(&text), Value::String(shorten(&text))),
-            None => (hash(value), excerpt(value)),
+        let shows = self.shown != Shown::First || self.next == 0;
+        let (hash, value) = match value.text() {
+            Some(text) => (hash_text(&text), if shows { Value::String(shorten(&text)) } else { Value::Null }),
+            None => (hash(value), if shows { excerpt(value) } else { Value::Null }),
         };
         let place = self.place(message, pointer);
         let (entry, index, is_open) = (self.taken[number], self.index, self.values.parts[number].open);
-        let (hash, value) = (Some(hash), shown);
-        self.picked.push(Picked {
-            part: number,
-            entry,
-            index,
-            is_open,
-            key,
-            hash,
-            joining: None,
-            value,
-            amount: None,
-            place,
-        });
+        let (part, joined, amount) = (number, None, None);
+        let number = self.next_number();
+        self.keep(&Picked { number, part, entry, index, key, hash, joined, value, amount, is_open, place });
     }
 
     fn add(
@@ -307,60 +238,164 @@ impl<'v> Collector<'v> {
         place: Place,
         joined: Option<u64>,
     ) {
-        let entry = self.taken[number];
-        let amount = if part.count { Some(1.0) } else { number_of(&value) };
+        let mut picked = Picked {
+            number: 0,
+            part: number,
+            entry: self.taken[number],
+            index: self.index,
+            key,
+            hash: 0,
+            joined: joined.filter(|_| value.is_string()).map(|joined| text_of(number, key, joined)),
+            amount: if part.count { Some(1.0) } else { number_of(&value) },
+            value,
+            is_open: part.open,
+            place,
+        };
         if self.values.sums {
-            let group = if part.pick == Which::Every { 0 } else { entry };
-            let next = self.picked.len();
-            let group = combined([number as u64, key.unwrap_or_default(), group]);
-            let index = *self.joined.entry(group).or_insert(next);
-            if let Some(known) = self.picked.get_mut(index) {
-                known.amount =
-                    known.amount.zip(amount).map(|(sum, more)| sum + more).or(known.amount).or(amount);
-                known.place = place;
-                return;
-            }
+            return self.add_up(picked, part.pick);
         }
-        self.bytes += value.as_str().map_or(64, str::len);
-        if self.picked.len() >= MOST || self.bytes > MOST_BYTES {
-            self.lost += 1;
+        if let (Some(joined), Value::String(text)) = (picked.joined, &picked.value)
+            && self.append(joined, text)
+        {
             return;
         }
-        if let (Some(joined), Value::String(text)) = (joined, &value) {
-            let next = self.picked.len();
-            let joined = combined([number as u64, key.unwrap_or_default(), joined]);
-            let index = *self.joined.entry(joined).or_insert(next);
-            if let Some(Picked { value: Value::String(earlier), .. }) = self.picked.get_mut(index) {
-                earlier.push_str(text);
-                return;
-            }
+        picked.number = self.next_number();
+        if picked.joined.is_some() {
+            self.end_piece();
+            self.piece = Some(picked);
+            return;
         }
-        let is_open = part.open;
-        let (mut value, mut joining) = (value, None);
-        if let Value::String(text) = &mut value
-            && joined.is_some()
-            && part.joined_place().is_some()
-            && part.reading.is_plain()
-            && !self.values.keeps_text
-        {
-            let mut hash = Box::new(TextHash::new());
-            hash.push(text);
-            text.truncate(head(text, BEGINNING).len());
-            joining = Some(hash);
+        settle(self.values, &mut picked);
+        if self.shown == Shown::First && picked.number > 0 {
+            picked.value = Value::Null;
         }
-        self.picked.push(Picked {
-            part: number,
-            entry,
-            index: self.index,
-            is_open,
-            key,
-            hash: None,
-            joining,
-            value,
-            amount,
-            place,
-        });
+        self.keep(&picked);
     }
+
+    fn add_up(&mut self, picked: Picked, pick: Which) {
+        let group = if pick == Which::Every { 0 } else { picked.entry };
+        let group = combined([picked.part as u64, picked.key.unwrap_or_default(), group]);
+        if let Some(known) = self.groups.get(&group).and_then(|index| self.totals.get_mut(*index)) {
+            let sum = known.amount.zip(picked.amount).map(|(sum, more)| sum + more);
+            known.amount = sum.or(known.amount).or(picked.amount);
+            known.place = picked.place;
+            return;
+        }
+        if self.totals.len() >= TOTALS {
+            self.end_totals();
+        }
+        self.groups.insert(group, self.totals.len());
+        let number = self.next_number();
+        self.totals.push(Picked { number, value: Value::Null, joined: None, ..picked });
+    }
+
+    fn next_number(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn end_piece(&mut self) {
+        if let Some(piece) = self.piece.take() {
+            self.keep(&piece);
+        }
+    }
+
+    fn end_totals(&mut self) {
+        self.groups.clear();
+        for total in std::mem::take(&mut self.totals) {
+            self.keep(&total);
+        }
+    }
+
+    fn keep(&mut self, picked: &Picked) {
+        self.scratch.clear();
+        picked.write(&mut self.scratch);
+        self.picked.push(&self.scratch);
+    }
+}
+
+impl Collected<'_> {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.picked.is_empty()
+    }
+
+    /// How much has to be compared.
+    pub(super) fn bytes(&self) -> u64 {
+        self.picked.bytes()
+    }
+
+    /// All of them in their order; none when they are too many to be compared at once.
+    pub(super) fn load(&self) -> Option<Vec<Picked>> {
+        if self.bytes() > MOST_BYTES {
+            return None;
+        }
+        let (mut all, mut texts) = (Vec::<Picked>::new(), ByHash::default());
+        let read = self.picked.each(&mut |record| {
+            let Some(picked) = Picked::read(record).filter(|picked| self.counts(picked)) else { return true };
+            if let Some(joined) = picked.joined {
+                let index = *texts.entry(joined).or_insert(all.len());
+                if let Some(Picked { value: Value::String(earlier), .. }) = all.get_mut(index) {
+                    earlier.push_str(picked.value.as_str().unwrap_or_default());
+                    return true;
+                }
+            }
+            all.push(picked);
+            true
+        });
+        read.ok()?;
+        all.iter_mut().filter(|picked| picked.joined.is_some()).for_each(|text| settle(self.values, text));
+        Some(all)
+    }
+
+    /// The first of them, if there is one; nothing when they cannot be read.
+    pub(super) fn first(&self) -> Option<Option<Picked>> {
+        let mut first = None;
+        let read = self.picked.each(&mut |record| {
+            first = Picked::read(record).filter(|picked| self.counts(picked));
+            first.is_none()
+        });
+        read.ok().map(|()| first)
+    }
+
+    /// Distributes them among so many, by what is said of each; none when they cannot be read.
+    pub(super) fn scatter(self, number: u64, by: impl Fn(&Picked) -> u64) -> Option<Vec<Self>> {
+        if number == 1 {
+            return Some(vec![self]);
+        }
+        let part = |record: &[u8]| Picked::read(record).map_or(0, |picked| by(&picked));
+        let parts = self.picked.scatter(number, part).ok()?.into_iter();
+        let Self { values, taken, entries, .. } = self;
+        let part = |picked| Self { values, picked, taken: taken.clone(), entries: entries.clone() };
+        Some(parts.map(part).collect())
+    }
+
+    /// Whether the message or entry that a value comes from is one of those that are looked at.
+    fn counts(&self, picked: &Picked) -> bool {
+        let taken = self.taken.get(picked.part).copied().unwrap_or_default();
+        match self.values.parts.get(picked.part).map(|part| part.pick) {
+            Some(Which::Every) | None => true,
+            Some(Which::First) => picked.entry == 1,
+            Some(Which::Last) => picked.entry == taken,
+            Some(Which::ButLast) => picked.entry < taken,
+        }
+    }
+}
+
+/// Reads a value that is whole, and keeps of it what is needed.
+fn settle(values: &Values, picked: &mut Picked) {
+    if let Some(value) = values.parts[picked.part].reading.read(&picked.value) {
+        picked.value = value;
+    }
+    picked.hash = hash((&picked.value).into());
+    if !values.keeps_text {
+        picked.value = excerpt(&picked.value);
+    }
+}
+
+/// Which text it is of those that are put together.
+fn text_of(part: usize, key: Option<u64>, joined: u64) -> u64 {
+    combined([part as u64, key.unwrap_or_default(), joined])
 }
 
 /// What a fact lists, or the fact itself.

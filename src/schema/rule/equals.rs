@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::finding::KEPT;
-use super::collector::Collector;
+use super::collector::{Collector, Shown};
 use super::values::Values;
 use super::{
     Evidence, Facts, FileError, Item, JsonView, Loaded, Message, Names, Pick, Rule, Selector, Sink, Source,
@@ -245,8 +245,8 @@ impl Side {
     /// The value that was recorded, if this side is one.
     fn recorded(&self, facts: &Facts) -> Option<Value> {
         let Self::Recorded(values) = self else { return None };
-        let mut collected = Collector::new(values).finish(facts)?;
-        collected.values.pop().map(|value| value.value)
+        let mut collected = Collector::new(values, Shown::Values).finish(facts)?.load()?;
+        collected.pop().map(|value| value.value)
     }
 }
 

@@ -290,6 +290,11 @@ impl Source {
         self.on.takes(message)
     }
 
+    /// The place of its value in every message, where there is only one.
+    pub(crate) fn place(&self) -> Option<&str> {
+        (self.elements.each.is_none() && !self.at.is_many()).then(|| self.at.text())
+    }
+
     /// Shows each value of a message, with its pointer as a function because most are never asked for.
     pub(crate) fn visit<'m>(
         &self,

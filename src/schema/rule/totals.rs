@@ -5,9 +5,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::collector::{Collector, Picked, Place};
+use super::collector::{Collected, Collector, Shown};
+use super::picked::{Picked, Place};
+use super::told::Told;
 use super::values::Values;
 use super::{Evidence, Facts, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
+
+/// So many bytes of totals are compared at once.
+const PART: u64 = 2 << 20;
 
 #[derive(Debug)]
 struct Totals {
@@ -29,7 +34,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 
 impl Rule for Totals {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        let sides = [Collector::new(&self.left), Collector::new(&self.right)];
+        let sides = [&self.left, &self.right].map(|side| Collector::new(side, Shown::Places));
         Box::new(Watching { rule: self, sides: Some(sides) })
     }
 
@@ -68,29 +73,45 @@ impl Watch for Watching<'_> {
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let Some([left, right]) = self.sides.take() else { return };
         let (Some(left), Some(right)) = (left.finish(facts), right.finish(facts)) else { return };
-        if left.lost + right.lost > 0 {
-            let message = format!("{} values are more than can be added up", left.lost + right.lost);
+        let mut told = Told::default();
+        if self.rule.compare(left, right, &mut told).is_none() {
+            let message = "the values are more than can be added up".into();
             return sink.push(Evidence { message, ..Evidence::default() });
         }
-        let rule = self.rule;
-        let parts = sums(&right.values);
-        for (key, (total, place)) in sums(&left.values) {
-            let sum = parts.get(&key).map_or(0.0, |(sum, _)| *sum);
-            let differs = if rule.at_most { total - sum } else { (total - sum).abs() };
-            if differs <= rule.tolerance {
-                continue;
+        told.tell(sink);
+    }
+}
+
+impl Totals {
+    /// Compares the totals of each key; none when they cannot be added up.
+    fn compare(&self, left: Collected<'_>, right: Collected<'_>, told: &mut Told) -> Option<()> {
+        let number = 1 + (left.bytes() + right.bytes()) / PART;
+        let by_key = |picked: &Picked| picked.key.unwrap_or_default();
+        let right = right.scatter(number, by_key)?;
+        for (left, right) in left.scatter(number, by_key)?.into_iter().zip(right) {
+            let parts = sums(&right.load()?);
+            for (key, (total, place)) in sums(&left.load()?) {
+                let sum = parts.get(&key).map_or(0.0, |(sum, _)| *sum);
+                let differs = if self.at_most { total - sum } else { (total - sum).abs() };
+                if differs > self.tolerance {
+                    told.add(place.offset.unwrap_or_default(), || self.evidence(total, sum, place));
+                }
             }
-            let (is, _) = rule.left.words();
-            let (counted, _) = rule.right.words();
-            let than = if rule.at_most { "at most " } else { "" };
-            sink.push(Evidence {
-                message: format!("a total of {total} {is}, but what {counted} adds up to {sum}"),
-                line: place.line,
-                offset: place.offset,
-                pointer: place.pointer,
-                seen: Some(shown(total)),
-                expected: Some(format!("{than}{sum}")),
-            });
+        }
+        Some(())
+    }
+
+    fn evidence(&self, total: f64, sum: f64, place: Place) -> Evidence {
+        let (is, _) = self.left.words();
+        let (counted, _) = self.right.words();
+        let than = if self.at_most { "at most " } else { "" };
+        Evidence {
+            message: format!("a total of {total} {is}, but what {counted} adds up to {sum}"),
+            line: place.line,
+            offset: place.offset,
+            pointer: place.pointer,
+            seen: Some(shown(total)),
+            expected: Some(format!("{than}{sum}")),
         }
     }
 }

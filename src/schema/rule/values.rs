@@ -19,7 +19,7 @@ use crate::text::did_you_mean;
 #[derive(Debug)]
 pub(super) struct Values {
     pub(super) parts: Vec<Part>,
-    /// Whether whole texts are kept, because they are searched or joined.
+    /// Whether whole texts are kept, because they are searched.
     pub(super) keeps_text: bool,
     /// Whether only totals matter: one for each part, key and, where it is picked by that, entry.
     pub(super) sums: bool,
@@ -119,6 +119,16 @@ impl Values {
             let from = matches!(&part.origin, Origin::Printed(on) if on.may_take(kind));
             let ends = matches!(&part.until, Some(Until::Printed(on)) if on.may_take(kind));
             from || ends || matches!(&part.key, Some(Key::Latest { on, .. }) if on.may_take(kind))
+        })
+    }
+
+    /// Whether all that is asked of one message is what that message says.
+    pub(super) fn are_of_one_message(&self) -> bool {
+        self.parts.iter().all(|part| {
+            matches!(part.origin, Origin::Printed(_))
+                && part.pick == Which::Every
+                && part.until.is_none()
+                && !matches!(part.key, Some(Key::Latest { .. }))
         })
     }
 

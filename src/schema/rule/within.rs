@@ -1,12 +1,14 @@
 //! `within`: every one of some values is among others, in the same order if need be. What was printed was served, and
 //! what was served was printed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::collector::{Collected, Collector, Picked};
-use super::values::Values;
+use super::collector::{Collected, Collector, Shown};
+use super::picked::Picked;
+use super::told::Told;
+use super::values::{Values, Which};
 use super::{Evidence, Facts, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch, choice, excerpt};
 
 #[derive(Debug)]
@@ -19,6 +21,8 @@ struct Within {
     first: Option<Side>,
     /// A value is among the others of each entry that was recorded, not of any.
     in_each: bool,
+    /// A value is among the others of its own message.
+    in_message: bool,
     /// Where there is nothing to look in for others, nothing is judged.
     none_is_fine: bool,
     /// A value that belongs to what the others know nothing of is not judged.
@@ -61,6 +65,10 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
     let (values, of) =
         if by == By::Equal { (values, of) } else { (values.keeping_text(), of.keeping_text()) };
     let fine = [("fine", true), ("broken", false)];
+    let in_message = switch("in-message")?;
+    if in_message && !(values.are_of_one_message() && of.are_of_one_message()) {
+        return Err(fields.complain("`in-message` compares what one message says: it has no `from`, no `literal`, no `pick`, no `until` and no key of another message"));
+    }
     Ok(Box::new(Within {
         values,
         of,
@@ -76,15 +84,69 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
             .map(|node| choice(&node, &[("values", Side::Values), ("of", Side::Of)]))
             .transpose()?,
         in_each: switch("in-each")?,
+        in_message,
         none_is_fine: fields.get("none").map_or(Ok(false), |node| choice(&node, &fine))?,
         other_keys_are_fine: fields.get("other-keys").map_or(Ok(false), |node| choice(&node, &fine))?,
     }))
 }
 
+/// So many bytes of values are compared at once.
+const PART: u64 = 2 << 20;
+
+impl Within {
+    fn values(&self) -> Collector<'_> {
+        Collector::new(&self.values, Shown::Places)
+    }
+
+    fn of(&self) -> Collector<'_> {
+        let is_first_shown =
+            self.is_set() && self.of.parts.iter().all(|part| part.key.is_none() && part.pick == Which::Every);
+        Collector::new(&self.of, if is_first_shown { Shown::First } else { Shown::Values })
+    }
+
+    /// Whether a value only has to be equal to any of the others.
+    fn is_set(&self) -> bool {
+        self.by == By::Equal && self.relation != Relation::Ordered && !self.in_each
+    }
+
+    /// Whether which others a value is compared with is told by the value alone: it has no key, and comes in one piece.
+    fn is_told_by_hash(&self) -> bool {
+        let mut parts = self.values.parts.iter().chain(&self.of.parts);
+        self.is_set() && parts.all(|part| part.key.is_none() && part.join.is_none() && !part.open)
+    }
+
+    /// Compares all values with all others; none when they are too many.
+    fn compare(&self, values: Collected<'_>, of: Collected<'_>, told: &mut Told) -> Option<()> {
+        let number = 1 + (values.bytes() + of.bytes()) / PART;
+        if self.in_each {
+            let others = of.load()?;
+            if self.none_is_fine && others.is_empty() && of.entries.is_empty() {
+                return Some(());
+            }
+            for values in values.scatter(number, |value| value.joined.unwrap_or(value.number))? {
+                in_each(self, &values.load()?, &others, &of.entries, told);
+            }
+            return Some(());
+        }
+        let is_told_by_hash = self.is_told_by_hash();
+        let by = |value: &Picked| if is_told_by_hash { value.hash } else { value.key.unwrap_or_default() };
+        let first = of.first()?;
+        // An entry that was looked in and holds nothing is not the same as no entry.
+        if self.none_is_fine && first.is_none() && of.entries.is_empty() {
+            return Some(());
+        }
+        let first = first.filter(|_| is_told_by_hash);
+        let of = of.scatter(number, by)?;
+        for (values, of) in values.scatter(number, by)?.into_iter().zip(of) {
+            Comparison::new(self, &of.load()?, first.as_ref()).judge(&values.load()?, told);
+        }
+        Some(())
+    }
+}
+
 impl Rule for Within {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        let (values, of) = (Collector::new(&self.values), Collector::of_others(&self.of));
-        Box::new(Watching { rule: self, values: Some(values), of: Some(of) })
+        Box::new(Watching { rule: self, values: Some(self.values()), of: Some(self.of()), looked: false })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -108,10 +170,43 @@ struct Watching<'r> {
     rule: &'r Within,
     values: Option<Collector<'r>>,
     of: Option<Collector<'r>>,
+    /// A message had something to compare with what it says itself.
+    looked: bool,
+}
+
+impl Watching<'_> {
+    /// Compares what one message says.
+    fn in_message(&mut self, message: &Message<'_>, sink: &mut Sink) {
+        let rule = self.rule;
+        let Some(values) = &mut self.values else { return };
+        values.message(message);
+        if values.is_empty() {
+            return;
+        }
+        self.looked = true;
+        let mut of = rule.of();
+        of.message(message);
+        let values = std::mem::replace(values, rule.values());
+        self.rule.tell(values.printed(), of.printed(), sink);
+    }
+}
+
+impl Within {
+    fn tell(&self, values: Collected<'_>, of: Collected<'_>, sink: &mut Sink) {
+        let mut told = Told::default();
+        if !values.is_empty() && self.compare(values, of, &mut told).is_none() {
+            let message = "the values are more than can be compared".into();
+            return sink.push(Evidence { message, ..Evidence::default() });
+        }
+        told.tell(sink);
+    }
 }
 
 impl Watch for Watching<'_> {
-    fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
+    fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
+        if self.rule.in_message {
+            return self.in_message(message, sink);
+        }
         let (Some(values), Some(of)) = (&mut self.values, &mut self.of) else { return };
         if self.rule.first != Some(Side::Of) || !of.is_empty() {
             values.message(message);
@@ -122,40 +217,30 @@ impl Watch for Watching<'_> {
     }
 
     fn looked(&self, facts: &Facts) -> bool {
-        self.values.as_ref().is_some_and(|values| !values.is_empty()) || self.rule.values.are_told(facts)
+        let printed = self.values.as_ref().is_some_and(|values| !values.is_empty());
+        self.looked || printed || self.rule.values.are_told(facts)
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let (Some(values), Some(of)) = (self.values.take(), self.of.take()) else { return };
         let (Some(values), Some(of)) = (values.finish(facts), of.finish(facts)) else { return };
-        // An entry that was looked in and holds nothing is not the same as no entry.
-        if self.rule.none_is_fine && of.values.is_empty() && of.entries.is_empty() {
-            return;
-        }
-        if values.lost + of.lost > 0 {
-            let message = format!("{} values are more than can be compared", values.lost + of.lost);
-            sink.push(Evidence { message, ..Evidence::default() });
-            return;
-        }
-        if self.rule.in_each {
-            in_each(self.rule, &values.values, &of, sink);
-        } else {
-            Comparison::new(self.rule, &of.values).judge(&values.values, sink);
-        }
+        self.rule.tell(values, of, sink);
     }
 }
 
 /// Looks for each value in every entry.
-fn in_each(rule: &Within, values: &[Picked], of: &Collected, sink: &mut Sink) {
+fn in_each(rule: &Within, values: &[Picked], of: &[Picked], entries: &BTreeSet<usize>, told: &mut Told) {
     for value in values {
         let is_in = |entry: &usize| {
-            let others = of.values.iter().filter(|other| other.index == *entry && other.key == value.key);
+            let others = of.iter().filter(|other| other.index == *entry && other.key == value.key);
             others.into_iter().any(|other| fits(rule.by, value, other))
         };
-        if let Some(missing) = of.entries.iter().find(|entry| !is_in(entry)) {
-            let evidence = evidence(rule, value, None);
-            let message = format!("{} {}", evidence.message, missing + 1);
-            sink.push(Evidence { message, ..evidence });
+        if let Some(missing) = entries.iter().find(|entry| !is_in(entry)) {
+            told.add(value.number, || {
+                let evidence = evidence(rule, value, None);
+                let message = format!("{} {}", evidence.message, missing + 1);
+                Evidence { message, ..evidence }
+            });
         }
     }
 }
@@ -168,38 +253,66 @@ struct Comparison<'r> {
 
 #[derive(Default)]
 struct Group<'r> {
+    first: Option<&'r Picked>,
     others: Vec<&'r Picked>,
     next: usize,
+    /// Where any of them will do: what they are, and whether one of them stands for anything.
+    hashes: HashSet<u64>,
+    is_open: bool,
 }
 
 impl<'r> Comparison<'r> {
-    fn new(rule: &'r Within, of: &'r [Picked]) -> Self {
+    /// `first` is the first of all others, where these are only some of those that have no key.
+    fn new(rule: &'r Within, of: &'r [Picked], first: Option<&'r Picked>) -> Self {
         let mut by_key: HashMap<_, Group<'r>> = HashMap::new();
-        for other in of {
-            by_key.entry(other.key).or_default().others.push(other);
+        for other in first.into_iter().chain(of) {
+            let group = by_key.entry(other.key).or_default();
+            group.first.get_or_insert(other);
+            if rule.is_set() {
+                group.hashes.insert(other.hash);
+                group.is_open |= other.is_open;
+            } else {
+                group.others.push(other);
+            }
         }
         Self { rule, by_key }
     }
 
-    fn judge(&mut self, values: &[Picked], sink: &mut Sink) {
+    fn judge(&mut self, values: &[Picked], told: &mut Told) {
         let rule = self.rule;
         for value in values {
             let Some(group) = self.by_key.get_mut(&value.key) else {
                 if rule.relation != Relation::Never && !rule.other_keys_are_fine {
-                    sink.push(evidence(rule, value, None));
+                    told.add(value.number, || evidence(rule, value, None));
                 }
                 continue;
             };
-            let from = if rule.relation == Relation::Ordered { group.next } else { 0 };
-            let place = group.others[from..].iter().position(|other| fits(rule.by, value, other));
-            match place {
-                Some(_) if rule.relation == Relation::Never => sink.push(evidence(rule, value, None)),
-                Some(place) if group.others[from + place].is_open => {}
-                Some(place) => group.next = from + place + 1,
-                None if rule.relation == Relation::Never => {}
-                None => sink.push(evidence(rule, value, group.others.get(from).copied())),
+            let other = match rule.relation {
+                Relation::Never => None,
+                Relation::Among => group.first,
+                Relation::Ordered => group.others.get(group.next).copied(),
+            };
+            if group.has(rule, value) == (rule.relation == Relation::Never) {
+                told.add(value.number, || evidence(rule, value, other));
             }
         }
+    }
+}
+
+impl Group<'_> {
+    /// Whether one of them fits a value; in their order, those before it are used up.
+    fn has(&mut self, rule: &Within, value: &Picked) -> bool {
+        if rule.is_set() {
+            return self.is_open || self.hashes.contains(&value.hash);
+        }
+        let from = if rule.relation == Relation::Ordered { self.next } else { 0 };
+        let Some(place) = self.others[from..].iter().position(|other| fits(rule.by, value, other)) else {
+            return false;
+        };
+        if !self.others[from + place].is_open {
+            self.next = from + place + 1;
+        }
+        true
     }
 }
 
@@ -212,7 +325,7 @@ fn fits(by: By, value: &Picked, other: &Picked) -> bool {
     };
     match by {
         _ if other.is_open => true,
-        By::Equal => value.equals(other),
+        By::Equal => value.hash == other.hash,
         By::Part => holds(&other.value, &value.value),
         By::Whole => holds(&value.value, &other.value),
     }
@@ -248,7 +361,70 @@ fn evidence(rule: &Within, value: &Picked, other: Option<&Picked>) -> Evidence {
 mod tests {
     use serde_json::json;
 
-    use super::super::tests::{check_table, recorded};
+    use super::super::tests::{check_table, findings, recorded};
+
+    /// Many lines of a type, with a text of 200 characters that their number begins.
+    fn many(kind: &str, numbers: impl Iterator<Item = u64>) -> String {
+        let line = |number| format!("{{\"type\":\"{kind}\",\"k\":{number},\"n\":\"{number:0200}\"}}\n");
+        numbers.map(line).collect()
+    }
+
+    #[test]
+    fn a_value_finds_its_other_however_far_apart_the_two_are() {
+        let others = many("a", 0..30_000);
+        for key in ["", ", key = \"/k\""] {
+            for (relation, good) in [("", true), (", ordered = true", true), (", never = true", false)] {
+                let check = format!(
+                    r#"{{ rule = "within", values = {{ on = "b", at = "/n"{key} }}, of = {{ on = "a", at = "/n"{key} }}{relation} }}"#
+                );
+                let values = many("b", 0..30_000);
+                let found = findings(&check, &[others.as_str(), &values].concat(), 0, "");
+                if good {
+                    assert_eq!(found, [""; 0], "{check}");
+                } else {
+                    assert_eq!(
+                        (found.len(), found[20].as_str()),
+                        (21, ": and 29980 more of the same"),
+                        "{check}"
+                    );
+                }
+                // One that is not there is found among all that are, and those after it are still compared.
+                let values = many("b", [0, 30_001, 29_999, 30_002].into_iter());
+                let found = findings(&check, &[others.as_str(), &values].concat(), 0, "");
+                let lines: Vec<_> = found.iter().filter_map(|found| found.split('/').next()).collect();
+                assert_eq!(lines, if good { ["30002", "30004"] } else { ["30001", "30003"] }, "{check}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_are_put_together_however_far_apart_their_pieces_are() {
+        let check = r#"{ rule = "within", values = { on = "b", at = "/n", join = "/k", key = "/k" }, of = { on = "a", at = "/n", key = "/k" } }"#;
+        let pieces = |numbers: &[u64]| -> String {
+            let piece = |number: &u64| format!("{{\"type\":\"b\",\"k\":{number},\"n\":\"x{number}\"}}\n");
+            numbers.iter().map(piece).collect()
+        };
+        let all: Vec<u64> = (0..40_000).collect();
+        let whole = |number: u64| format!("{{\"type\":\"a\",\"k\":{number},\"n\":\"x{number}x{number}\"}}\n");
+        let others: String = all.iter().copied().map(whole).collect();
+        let stream = [pieces(&all), pieces(&all), others].concat();
+        assert_eq!(findings(check, &stream, 0, ""), [""; 0]);
+        let stream = [stream, pieces(&[7])].concat();
+        assert_eq!(findings(check, &stream, 0, ""), ["8/n: \"x7x7x7\" is printed, expected \"x7x7\""]);
+    }
+
+    #[test]
+    fn what_a_message_says_is_among_what_it_says_elsewhere() {
+        let check = r#"{ rule = "within", in-message = true, by = "part", values = { on = "a", at = "/n" }, of = { on = "a", each = "/l", at = "" } }"#;
+        let message = |n: &str, l: &str| format!("{{\"type\":\"a\",\"n\":\"{n}\",\"l\":[\"{l}\"]}}\n");
+        check_table(&[(
+            check,
+            &[message("b", "abc"), message("x", "x")].concat(),
+            // What another message says is no help.
+            &[message("b", "x"), message("x", "abc")].concat(),
+            &["1/n: \"b\" is printed, expected \"x\"", "2/n: \"x\" is printed, expected \"abc\""],
+        )]);
+    }
 
     #[test]
     fn every_value_is_among_the_others() {
