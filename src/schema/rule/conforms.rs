@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::finding::KEPT;
+use super::picked::Picked;
+use super::spool::{Spool, UNREADABLE};
 use super::{
-    Evidence, Facts, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Subject, Table, Watch, pointer,
+    Evidence, Facts, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Subject, Table, Watch, excerpt,
+    pointer,
 };
 
 #[derive(Debug)]
@@ -29,7 +31,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 
 impl Rule for Conforms {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, open: Vec::new() })
+        Box::new(Watching { rule: self, open: Spool::default() })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -43,17 +45,18 @@ impl Rule for Conforms {
 
 struct Watching<'r> {
     rule: &'r Conforms,
-    open: Vec<(Value, Evidence)>,
+    /// The values and where they stand: what they have to be like is known at the end.
+    open: Spool,
 }
 
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
-        if self.open.len() < KEPT
-            && self.rule.on.takes(message)
+        if self.rule.on.takes(message)
             && let Some(value) = self.rule.at.get(message.value)
         {
-            let evidence = message.evidence_at(self.rule.at.text(), Some(value), String::new());
-            self.open.push((value.to_value().into_owned(), evidence));
+            let mut record = Vec::new();
+            Picked::of_message(message, value.to_value().into_owned()).write(&mut record);
+            self.open.push(&record);
         }
     }
 
@@ -64,11 +67,22 @@ impl Watch for Watching<'_> {
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         // A schema that is none is the user's mistake, which the target has to refuse.
         let Some(validator) = schema(self.rule, facts) else { return };
-        for (value, evidence) in self.open.drain(..) {
+        let at = self.rule.at.text();
+        let read = self.open.each(&mut |record| {
+            let Some(Picked { value, place, .. }) = Picked::read(record) else { return true };
             if let Some(error) = validator.iter_errors(&value).next() {
-                let message = format!("{} is not as the schema asks: {error}", self.rule.at.text());
-                sink.push(Evidence { message, expected: Some(self.rule.schema.name().into()), ..evidence });
+                sink.add(|| Evidence {
+                    message: format!("{at} is not as the schema asks: {error}"),
+                    expected: Some(self.rule.schema.name().into()),
+                    pointer: Some(at.into()),
+                    seen: Some(excerpt(&value)),
+                    ..place.evidence()
+                });
             }
+            true
+        });
+        if read.is_err() {
+            sink.push(Evidence { message: UNREADABLE.into(), ..Evidence::default() });
         }
     }
 }
@@ -98,6 +112,11 @@ mod tests {
         assert_eq!(
             of(&["--schema", schema], "{\"type\":\"a\",\"n\":{}}\n"),
             ["1/n: /n is not as the schema asks: \"x\" is a required property"]
+        );
+        let many = "{\"type\":\"a\",\"n\":{\"x\":1}}\n".repeat(30) + "{\"type\":\"a\",\"n\":{}}\n";
+        assert_eq!(
+            of(&["--schema", schema], &many),
+            ["31/n: /n is not as the schema asks: \"x\" is a required property"]
         );
         // Of another kind, without the value, without a schema, and with one that is none.
         assert_eq!(of(&["--schema", schema], "{\"type\":\"b\",\"n\":{}}\n{\"type\":\"a\"}\n"), [""; 0]);

@@ -1,6 +1,9 @@
 //! `cost`: what the usage of each model costs by the prices in the target's file.
 
-use super::super::finding::KEPT;
+use serde_json::{Value, json};
+
+use super::picked::{Picked, Place};
+use super::spool::{Spool, UNREADABLE};
 use super::{
     Evidence, Fact, Facts, JsonView, Loaded, Message, Names, Pointer, Rule, Selector, Sink, Table, Watch,
     pointer,
@@ -36,7 +39,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 
 impl Rule for Cost {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, open: Vec::new() })
+        Box::new(Watching { rule: self, open: Spool::default() })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -48,33 +51,26 @@ impl Rule for Cost {
     }
 }
 
-/// What one model costs, and where that stands.
-struct Told {
-    model: String,
-    cost: f64,
-    counts: [f64; 4],
-    evidence: Evidence,
-}
-
 struct Watching<'r> {
     rule: &'r Cost,
-    open: Vec<Told>,
+    /// What each model costs, and where that stands: the prices are known at the end.
+    open: Spool,
 }
 
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
         let rule = self.rule;
-        if self.open.len() >= KEPT || !rule.on.takes(message) {
+        if !rule.on.takes(message) {
             return;
         }
         let Some(models) = rule.models.get(message.value) else { return };
         for (model, usage) in models.members() {
             let number = |name: &String| usage.get(name).and_then(JsonView::float);
             let Some(cost) = number(&rule.amount) else { continue };
-            let place = join(&join(rule.models.text(), &model), &rule.amount);
-            let evidence = message.evidence_at(&place, usage.get(&rule.amount), String::new());
             let counts = rule.counts.each_ref().map(|name| number(name).unwrap_or_default());
-            self.open.push(Told { model: model.into_owned(), cost, counts, evidence });
+            let mut record = Vec::new();
+            Picked::of_message(message, json!([model, cost, counts])).write(&mut record);
+            self.open.push(&record);
         }
     }
 
@@ -84,20 +80,47 @@ impl Watch for Watching<'_> {
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let Some(prices) = facts.get(Fact::Prices) else { return };
-        for Told { model, cost, counts, evidence } in self.open.drain(..) {
-            // A model or a part without a price costs nobody knows what.
-            let price = |part: &str| prices["models"][&model][part].as_f64();
-            let parts = PARTS.iter().zip(counts).map(|(part, count)| match price(part) {
+        let read = self.open.each(&mut |record| {
+            if let Some(Picked { value, place, .. }) = Picked::read(record)
+                && let Some(expected) = self.rule.expected(&value, prices)
+            {
+                sink.add(|| self.rule.evidence(&value, expected, prices, &place));
+            }
+            true
+        });
+        if read.is_err() {
+            sink.push(Evidence { message: UNREADABLE.into(), ..Evidence::default() });
+        }
+    }
+}
+
+impl Cost {
+    /// What a model should have cost, where it did not.
+    fn expected(&self, told: &Value, prices: &Value) -> Option<f64> {
+        let prices = &prices["models"][told[0].as_str()?];
+        let cost = told[1].as_f64()?;
+        // A model or a part without a price costs nobody knows what.
+        let parts = PARTS.iter().enumerate().map(|(index, part)| {
+            let count = told[2][index].as_f64()?;
+            match prices[part].as_f64() {
                 Some(price) => Some(price * count / 1e6),
                 None => (count == 0.0).then_some(0.0),
-            });
-            let Some(expected) = parts.sum::<Option<f64>>() else { continue };
-            if prices["models"][&model].is_null() || (cost - expected).abs() <= 1e-9 + expected * 1e-6 {
-                continue;
             }
-            let day = prices["date"].as_str().unwrap_or_default();
-            let message = format!("{model} costs {cost}, but by the prices of {day} it is {expected}");
-            sink.push(Evidence { message, expected: Some(expected.to_string()), ..evidence });
+        });
+        let expected = parts.sum::<Option<f64>>()?;
+        let differs = (cost - expected).abs() > 1e-9 + expected * 1e-6;
+        (differs && !prices.is_null()).then_some(expected)
+    }
+
+    fn evidence(&self, told: &Value, expected: f64, prices: &Value, place: &Place) -> Evidence {
+        let model = told[0].as_str().unwrap_or_default();
+        let day = prices["date"].as_str().unwrap_or_default();
+        Evidence {
+            message: format!("{model} costs {}, but by the prices of {day} it is {expected}", told[1]),
+            pointer: Some(join(&join(self.models.text(), model), &self.amount)),
+            seen: Some(told[1].clone()),
+            expected: Some(expected.to_string()),
+            ..place.evidence()
         }
     }
 }

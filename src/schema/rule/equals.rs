@@ -106,6 +106,8 @@ struct Open {
     values: [Option<Value>; 2],
     line: u64,
     offset: u64,
+    /// How many more there are like it.
+    more: u64,
 }
 
 /// The latest value of a source. Nearly every one is followed by another before anybody looks at it, so that a text is
@@ -158,12 +160,35 @@ impl Watching<'_> {
         if !late && !self.is_broken(values) {
             return;
         }
-        if self.open.len() < KEPT {
-            let values = values.map(|value| value.map(|value: JsonView<'_>| value.to_value().into_owned()));
-            self.open.push(Open { values, line: message.line, offset: message.offset });
-        } else {
+        let is_full = self.open.len() >= KEPT;
+        if is_full && !late {
             self.more += 1;
+            return;
         }
+        let values = values.map(|value| value.map(|value: JsonView<'_>| value.to_value().into_owned()));
+        if is_full && !self.makes_room(&values) {
+            return;
+        }
+        self.open.push(Open { values, line: message.line, offset: message.offset, more: 0 });
+    }
+
+    /// Makes room for one more that is compared with what is known at the end. Of two that are alike one says as much.
+    fn makes_room(&mut self, values: &[Option<Value>; 2]) -> bool {
+        if let Some(known) = self.open.iter_mut().find(|known| known.values == *values) {
+            known.more += 1;
+            return false;
+        }
+        for later in (1..self.open.len()).rev() {
+            let (before, after) = self.open.split_at_mut(later);
+            if let Some(known) = before.iter_mut().find(|known| known.values == after[0].values) {
+                known.more += 1 + after[0].more;
+                self.open.remove(later);
+                return true;
+            }
+        }
+        // Of so many that are all different one at most is the same as what is known at the end.
+        self.more += u64::from(!self.rule.differ);
+        self.rule.differ
     }
 
     fn is_broken(&self, values: [Option<JsonView<'_>>; 2]) -> bool {
@@ -199,7 +224,7 @@ impl Watch for Watching<'_> {
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let [left, right] = &self.rule.sides;
         let recorded = [left, right].map(|side| side.recorded(facts));
-        for Open { values, line, offset } in std::mem::take(&mut self.open) {
+        for Open { values, line, offset, more } in std::mem::take(&mut self.open) {
             let mut known = values.each_ref().map(|value| value.as_ref().map(JsonView::Built));
             for ((value, side), recorded) in known.iter_mut().zip([left, right]).zip(&recorded) {
                 match side {
@@ -212,6 +237,7 @@ impl Watch for Watching<'_> {
                 }
             }
             if self.is_broken(known) {
+                sink.count(more);
                 let [is, expected] = known.map(excerpted);
                 let but = if self.rule.differ {
                     format!("the same as {}", right.name())
@@ -313,6 +339,18 @@ mod tests {
         assert_eq!(
             recorded(check, &["--model", "x"], &said("y"), &json!({})),
             ["2/w: /w is \"y\", but --model is \"x\""]
+        );
+        // However many there were before it.
+        let many = "{\"type\":\"a\",\"w\":\"x\"}\n".repeat(50);
+        let last = |text: &str| [many.as_str(), &said(text)].concat();
+        assert_eq!(recorded(check, &["--model", "x"], &last("x"), &json!({})), [""; 0]);
+        assert_eq!(
+            recorded(check, &["--model", "x"], &last("y"), &json!({})),
+            ["52/w: /w is \"y\", but --model is \"x\""]
+        );
+        assert_eq!(
+            recorded(check, &["--model", "y"], &last("y"), &json!({})).last().unwrap(),
+            ": and 50 more of the same"
         );
     }
 }

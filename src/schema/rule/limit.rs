@@ -80,7 +80,8 @@ impl Bound {
 
 impl Rule for Limit {
     fn watch(&self) -> Box<dyn Watch + '_> {
-        Box::new(Watching { rule: self, open: Vec::new(), done: false })
+        let open = self.pairs.iter().map(|_| Vec::new()).collect();
+        Box::new(Watching { rule: self, open, looked: false, done: false })
     }
 
     fn wants(&self, kind: Option<usize>) -> bool {
@@ -94,52 +95,69 @@ impl Rule for Limit {
 
 struct Watching<'r> {
     rule: &'r Limit,
-    /// Numbers with their pair, what bounds them, if that is known, and where they stand.
-    open: Vec<(f64, usize, Option<f64>, Evidence)>,
+    /// For each pair the numbers of which the run says what bounds them: those that are the most likely to be broken.
+    open: Vec<Vec<(f64, Evidence)>>,
+    looked: bool,
     done: bool,
 }
 
+impl Limit {
+    /// What is wrong with a number.
+    fn broken(&self, pair: usize, number: f64, bound: f64, evidence: Evidence) -> Option<Evidence> {
+        let (at, most) = &self.pairs[pair];
+        let (fits, word, end) = if self.at_least {
+            (number >= bound - self.plus, "at least", bound - self.plus)
+        } else {
+            (number <= bound + self.plus, "at most", bound + self.plus)
+        };
+        let message = format!("{} is {number}, but {} is {bound}", at.text(), most.name());
+        (!fits).then(|| Evidence { message, expected: Some(format!("{word} {end}")), ..evidence })
+    }
+}
+
 impl Watch for Watching<'_> {
-    fn message(&mut self, message: &Message<'_>, _: &mut Sink) {
+    fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
         let rule = self.rule;
-        if self.done || self.open.len() >= KEPT || !rule.on.takes(message) {
+        if self.done || !rule.on.takes(message) {
             return;
         }
         self.done = rule.first_only;
         for (pair, (at, most)) in rule.pairs.iter().enumerate() {
             let Some(value) = at.get(message.value) else { continue };
             let Some(number) = value.float() else { continue };
-            let bound = most.here(message.value);
-            if matches!(most, Bound::One(Subject::Fact(_))) || bound.is_some() {
-                let evidence = message.evidence_at(at.text(), Some(value), String::new());
-                self.open.push((number, pair, bound, evidence));
+            let evidence = || message.evidence_at(at.text(), Some(value), String::new());
+            if let Some(bound) = most.here(message.value) {
+                self.looked = true;
+                rule.broken(pair, number, bound, evidence()).into_iter().for_each(|broken| sink.push(broken));
+            } else if matches!(most, Bound::One(Subject::Fact(_))) {
+                self.looked = true;
+                let open = &mut self.open[pair];
+                let worse = |known: &(f64, Evidence)| {
+                    if rule.at_least { known.0 <= number } else { known.0 >= number }
+                };
+                let place = open.iter().position(|known| !worse(known)).unwrap_or(open.len());
+                if place < KEPT {
+                    open.insert(place, (number, evidence()));
+                    open.truncate(KEPT);
+                }
             }
         }
     }
 
     fn looked(&self, _: &Facts) -> bool {
-        !self.open.is_empty()
+        self.looked
     }
 
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let rule = self.rule;
-        for (number, pair, bound, evidence) in self.open.drain(..) {
-            let (at, most) = &rule.pairs[pair];
-            let of_run = || match most {
-                Bound::One(Subject::Fact(path)) => number_of(&path.get(facts)?.to_value()),
-                _ => None,
-            };
-            let Some(bound) = bound.or_else(of_run) else { continue };
-            let (fits, word, end) = if rule.at_least {
-                (number >= bound - rule.plus, "at least", bound - rule.plus)
-            } else {
-                (number <= bound + rule.plus, "at most", bound + rule.plus)
-            };
-            if fits {
+        for (pair, open) in self.open.iter_mut().enumerate() {
+            let Bound::One(Subject::Fact(path)) = &rule.pairs[pair].1 else { continue };
+            let Some(bound) = path.get(facts).and_then(|bound| number_of(&bound.to_value())) else {
                 continue;
-            }
-            let message = format!("{} is {number}, but {} is {bound}", at.text(), most.name());
-            sink.push(Evidence { message, expected: Some(format!("{word} {end}")), ..evidence });
+            };
+            let broken =
+                open.drain(..).filter_map(|(number, evidence)| rule.broken(pair, number, bound, evidence));
+            broken.for_each(|broken| sink.push(broken));
         }
     }
 }
@@ -174,6 +192,19 @@ mod tests {
                 "{\"n\":1,\"m\":2}\n",
                 "{\"n\":1,\"m\":3}\n",
                 &["1/n: /n is 1, but /m is 3"],
+            ),
+            // However many there were before it.
+            (
+                r#"{ rule = "limit", at = "/n", most = "/m" }"#,
+                "{\"n\":1,\"m\":1}\n",
+                &["{\"n\":1,\"m\":1}\n".repeat(30).as_str(), "{\"n\":2,\"m\":1}\n"].concat(),
+                &["31/n: /n is 2, but /m is 1"],
+            ),
+            (
+                r#"{ rule = "limit", at = "/n", most = "messages" }"#,
+                &"{\"n\":1}\n".repeat(30),
+                &["{\"n\":1}\n".repeat(30).as_str(), "{\"n\":32}\n"].concat(),
+                &["31/n: /n is 32, but the number of messages is 31"],
             ),
             (
                 r#"{ rule = "limit", at = "/n", most = "messages" }"#,

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::spool::{Fields, put_number};
+use super::{Evidence, Message};
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Picked {
@@ -45,7 +46,19 @@ const TEXT: u8 = 32;
 /// The value is a number with a fraction, which has to be the same again to the last bit.
 const FLOAT: u8 = 64;
 
+impl Place {
+    pub(super) fn evidence(&self) -> Evidence {
+        Evidence { line: self.line, offset: self.offset, ..Evidence::default() }
+    }
+}
+
 impl Picked {
+    /// A value that a message says.
+    pub(super) fn of_message(message: &Message<'_>, value: Value) -> Self {
+        let place = Place { line: Some(message.line), offset: Some(message.offset), pointer: None };
+        Self { value, place, ..Self::default() }
+    }
+
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let flag = |flag: u8, is_set: bool| if is_set { flag } else { 0 };
         let float = self.value.as_f64().filter(|_| self.value.is_f64());

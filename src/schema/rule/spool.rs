@@ -5,6 +5,10 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::sync::{Mutex, PoisonError};
 
+/// What is said when records cannot be read again.
+pub(super) const UNREADABLE: &str =
+    "what was kept in a temporary file cannot be read again, so that this was not judged";
+
 /// So many bytes of a spool are in memory at most.
 const CHUNK: usize = 64 << 10;
 
