@@ -40,6 +40,9 @@ struct ContractState<'c> {
     wants_version: bool,
     /// What was served is known, or will be.
     is_recorded: bool,
+    /// Each clause looks at each message, as if nothing were worked out for all of them together.
+    #[cfg(test)]
+    one_by_one: bool,
 }
 
 struct ClauseState<'c> {
@@ -220,6 +223,8 @@ impl<'c> ContractState<'c> {
             framing: Vec::new(),
             wants_version: contract.version_at.is_some() && facts.get(Fact::Version).is_none(),
             is_recorded: run.is_recorded,
+            #[cfg(test)]
+            one_by_one: false,
             facts,
         }
     }
@@ -251,6 +256,14 @@ impl<'c> ContractState<'c> {
         }
         self.answers.next_message();
         let message = Message { line, offset, value, time: None, kind, answers: &self.answers };
+        #[cfg(test)]
+        if self.one_by_one {
+            for state in self.states.iter_mut().filter(|state| state.open) {
+                let (watch, sink) = state.watch();
+                watch.message(&message, sink);
+            }
+            return;
+        }
         let number = kind.unwrap_or(self.seen_kinds.len());
         let (all, states) = (&self.contract.by_kind[number], &mut self.states);
         let program = self.contract.program(number);
@@ -330,5 +343,154 @@ impl<'c> ContractState<'c> {
             }
         }
         findings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::recording::Recording;
+    use crate::schema::ContractSet;
+    use crate::stream_json::StreamReader;
+
+    /// What is found in an output when all clauses of a kind are one program, and when each looks for itself.
+    fn both_ways(set: &ContractSet, run: &Run, stdout: &[u8], end: &End<'_>) -> [Vec<Finding>; 2] {
+        [false, true].map(|one_by_one| {
+            let mut judge = set.begin(run);
+            judge.contracts.iter_mut().for_each(|contract| contract.one_by_one = one_by_one);
+            match set.protocol() {
+                Protocol::Stream => {
+                    let mut reader = StreamReader::default();
+                    reader.push(stdout, &mut |line| judge.line(line));
+                    let summary = reader.finish(&mut |line| judge.line(line));
+                    judge.end_of_stream(&summary);
+                }
+                _ => judge.document(&Envelope::read(stdout), stdout, end),
+            }
+            judge.finish(end)
+        })
+    }
+
+    fn recordings(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if Recording::is_at(&entry) {
+                found.push(entry);
+            } else if entry.is_dir() {
+                recordings(&entry, found);
+            }
+        }
+    }
+
+    const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
+
+    #[test]
+    fn the_program_of_a_kind_finds_in_the_corpus_what_each_clause_finds_for_itself() {
+        let names = [
+            "claude-stream-json",
+            "claude-json",
+            "codex-exec-json",
+            "gemini-stream-json",
+            "gemini-json",
+            "opencode-json",
+            "copilot-json",
+            "claw-flat",
+            "claw-1.0",
+            "claw-2.0",
+            "claw-head",
+        ];
+        let sets = names.map(|name| ContractSet::open(name).unwrap());
+        let (mut places, mut judged, mut broken) = (Vec::new(), 0, 0);
+        recordings(Path::new(CORPUS), &mut places);
+        for place in places {
+            let recording = Recording::open(&place).unwrap();
+            let stdout = fs::read(place.join("stdout")).unwrap_or_default();
+            let stderr = recording.stderr_head().unwrap();
+            let run = Run::of(&recording.facts);
+            let exit = Some(recording.facts.exit.clone());
+            let end = End::new(exit, Some(&stdout), Some(&stderr)).recorded(Some(&recording));
+            let of_target = |set: &&ContractSet| set.name().starts_with(&recording.facts.target);
+            for set in sets.iter().filter(of_target) {
+                let [together, alone] = both_ways(set, &run, &stdout, &end);
+                assert_eq!(together, alone, "{} by {}", place.display(), set.name());
+                judged += 1;
+                broken += usize::from(!alone.is_empty());
+            }
+        }
+        assert!(judged > 1500 && broken > 500, "{judged} were judged, and {broken} broke something");
+    }
+
+    /// The messages of some recorded sessions.
+    fn messages() -> Vec<Value> {
+        let places = ["plain", "tools", "ask_then_question"]
+            .map(|name| format!("{CORPUS}/claude-2.1.197/{name}/stdout"));
+        let texts = places.iter().filter_map(|place| fs::read_to_string(place).ok());
+        let text: String = texts.chain([fs::read_to_string(SUB_AGENT).unwrap()]).collect();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    const SUB_AGENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/streams/sub-agent.ndjson");
+
+    /// Changes one value somewhere in a message: takes it away, or puts another there.
+    fn change(value: &mut Value, way: &[u8], other: u8) {
+        let (Some((step, rest)), false) = (way.split_first(), matches!(value, Value::Null)) else {
+            *value = match other % 8 {
+                0 => Value::Null,
+                1 => "".into(),
+                2 => "other".into(),
+                3 => Value::from(-1),
+                4 => true.into(),
+                5 => serde_json::json!({}),
+                6 => serde_json::json!([1.5]),
+                _ => return,
+            };
+            return;
+        };
+        match value {
+            Value::Object(members) if !members.is_empty() => {
+                let place = usize::from(*step) % members.len();
+                if rest.is_empty() && other.is_multiple_of(3) {
+                    let name = members.keys().nth(place).cloned().unwrap_or_default();
+                    members.remove(&name);
+                } else if let Some(member) = members.values_mut().nth(place) {
+                    change(member, rest, other);
+                }
+            }
+            Value::Array(items) if !items.is_empty() => {
+                let place = usize::from(*step) % items.len();
+                change(&mut items[place], rest, other);
+            }
+            leaf => change(leaf, &[], other),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        #[test]
+        fn any_stream_is_judged_the_same_by_the_program_and_by_each_clause(
+            chosen in prop::collection::vec(any::<prop::sample::Index>(), 1..60),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), prop::collection::vec(any::<u8>(), 1..4), any::<u8>()), 0..40),
+            version in prop::sample::select(vec!["2.1.197", "2.1.325", "1.0.0"]),
+        ) {
+            thread_local! {
+                static SET: ContractSet = ContractSet::open("claude-stream-json").unwrap();
+                static MESSAGES: Vec<Value> = messages();
+            }
+            let mut stream: Vec<Value> =
+                MESSAGES.with(|known| chosen.iter().map(|index| index.get(known).clone()).collect());
+            for (index, way, other) in changes {
+                let place = index.index(stream.len());
+                change(&mut stream[place], &way, other);
+            }
+            let stdout: String = stream.iter().map(|message| format!("{message}\n")).collect();
+            let run = Run { version: Some(version.into()), ..Run::default() };
+            let [together, alone] = SET.with(|set| both_ways(set, &run, stdout.as_bytes(), &End::new(None, None, None)));
+            prop_assert_eq!(together, alone);
+        }
     }
 }

@@ -23,6 +23,7 @@ mod events_statements;
 mod failures;
 #[path = "../support/files.rs"]
 mod files;
+mod long_streams;
 mod mutations;
 #[path = "../support/schema.rs"]
 mod schema;

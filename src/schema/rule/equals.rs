@@ -350,7 +350,7 @@ mod tests {
         );
         assert_eq!(
             recorded(check, &["--model", "y"], &last("y"), &json!({})).last().unwrap(),
-            ": and 50 more of the same"
+            ": and 32 more of the same"
         );
     }
 }

@@ -61,7 +61,7 @@ impl Rule for Same {
 /// So many values are kept in memory; what came before them is put away, and compared at the end.
 const RECENT: usize = 28_000;
 /// So many bytes of what was put away are compared at once.
-const PART: u64 = 2 << 20;
+const PART: u64 = 1 << 19;
 
 struct UniqueWatching<'r> {
     source: &'r Source,

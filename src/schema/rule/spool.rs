@@ -10,7 +10,7 @@ pub(super) const UNREADABLE: &str =
     "what was kept in a temporary file cannot be read again, so that this was not judged";
 
 /// So many bytes of a spool are in memory at most.
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 16 << 10;
 
 /// Records in the order of their coming.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use super::values::Values;
 use super::{Evidence, Facts, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch};
 
 /// So many bytes of totals are compared at once.
-const PART: u64 = 2 << 20;
+const PART: u64 = 1 << 19;
 
 #[derive(Debug)]
 struct Totals {

@@ -91,7 +91,7 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
 }
 
 /// So many bytes of values are compared at once.
-const PART: u64 = 2 << 20;
+const PART: u64 = 1 << 19;
 
 impl Within {
     fn values(&self) -> Collector<'_> {
@@ -249,6 +249,8 @@ fn in_each(rule: &Within, values: &[Picked], of: &[Picked], entries: &BTreeSet<u
 struct Comparison<'r> {
     rule: &'r Within,
     by_key: HashMap<Option<u64>, Group<'r>>,
+    /// Where any other with its key will do: the hashes of all.
+    known: HashSet<(Option<u64>, u64)>,
 }
 
 #[derive(Default)]
@@ -256,26 +258,25 @@ struct Group<'r> {
     first: Option<&'r Picked>,
     others: Vec<&'r Picked>,
     next: usize,
-    /// Where any of them will do: what they are, and whether one of them stands for anything.
-    hashes: HashSet<u64>,
+    /// One of them stands for anything.
     is_open: bool,
 }
 
 impl<'r> Comparison<'r> {
     /// `first` is the first of all others, where these are only some of those that have no key.
     fn new(rule: &'r Within, of: &'r [Picked], first: Option<&'r Picked>) -> Self {
-        let mut by_key: HashMap<_, Group<'r>> = HashMap::new();
+        let (mut by_key, mut known) = (HashMap::<_, Group<'r>>::new(), HashSet::new());
         for other in first.into_iter().chain(of) {
             let group = by_key.entry(other.key).or_default();
             group.first.get_or_insert(other);
             if rule.is_set() {
-                group.hashes.insert(other.hash);
+                known.insert((other.key, other.hash));
                 group.is_open |= other.is_open;
             } else {
                 group.others.push(other);
             }
         }
-        Self { rule, by_key }
+        Self { rule, by_key, known }
     }
 
     fn judge(&mut self, values: &[Picked], told: &mut Told) {
@@ -292,7 +293,12 @@ impl<'r> Comparison<'r> {
                 Relation::Among => group.first,
                 Relation::Ordered => group.others.get(group.next).copied(),
             };
-            if group.has(rule, value) == (rule.relation == Relation::Never) {
+            let has = if rule.is_set() {
+                group.is_open || self.known.contains(&(value.key, value.hash))
+            } else {
+                group.has(rule, value)
+            };
+            if has == (rule.relation == Relation::Never) {
                 told.add(value.number, || evidence(rule, value, other));
             }
         }
@@ -302,9 +308,6 @@ impl<'r> Comparison<'r> {
 impl Group<'_> {
     /// Whether one of them fits a value; in their order, those before it are used up.
     fn has(&mut self, rule: &Within, value: &Picked) -> bool {
-        if rule.is_set() {
-            return self.is_open || self.hashes.contains(&value.hash);
-        }
         let from = if rule.relation == Relation::Ordered { self.next } else { 0 };
         let Some(place) = self.others[from..].iter().position(|other| fits(rule.by, value, other)) else {
             return false;
