@@ -39,6 +39,10 @@ if exec 3<>"/dev/tcp/${address%:*}/${address#*:}"; then
 fi
 cat STDOUT
 setsid bash -c 'exec -a "sleep --key=$MY_KEY ghp_TOKEN" sleep 20' >/dev/null 2>&1 </dev/null &
+# Where clawgate cuts it short.
+for length in 180 182 184 186; do
+  setsid bash -c 'exec -a "$(printf "%'$length's" "")$MY_KEY and more" sleep 20' >/dev/null 2>&1 </dev/null &
+done
 exit 1
 "#;
 

@@ -12,18 +12,8 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     let mut forms = Vec::new();
     if value.len() >= SHORTEST {
         forms.push(value.as_bytes().to_vec());
-        for padding in 0..3 {
-            let text = base64_inside(padding, value.as_bytes());
-            forms.push(text.iter().map(|byte| url_safe(*byte)).collect());
-            forms.push(text);
-        }
-        let hex = value.bytes().fold(String::new(), |mut hex, byte| {
-            // Writing to a string cannot fail.
-            _ = write!(hex, "{byte:02x}");
-            hex
-        });
-        forms.push(hex.to_ascii_uppercase().into_bytes());
-        forms.push(hex.into_bytes());
+        // Longer ones are found by their parts.
+        forms.extend(encoded(value.as_bytes()).into_iter().filter(|text| text.len() < PART));
     }
     // Lines come one by one; a key in a file of its own has many.
     for line in value.lines().filter(|line| line.len() >= SHORTEST) {
@@ -36,6 +26,51 @@ pub(super) fn forms(value: &str) -> Vec<Vec<u8>> {
     forms.sort_unstable();
     forms.dedup();
     forms
+}
+
+/// Long values are broken into lines where they are written in base64 or hex, and hex is written with a space after each
+/// byte: a part of so many letters is enough to know such a line.
+const PART: usize = 16;
+/// Parts begin at every so many letters.
+const STEP: usize = 4;
+/// Of hex with spaces so many bytes are a part, and one begins with each byte.
+const SPACED_PART: usize = 8;
+/// A longer value is known by the parts of its beginning.
+const MOST_IN_PARTS: usize = 2 << 10;
+
+/// The parts by which a line is known that holds some of a value in base64 or hex.
+pub(super) fn parts(value: &str) -> Vec<Vec<u8>> {
+    let value = &value.as_bytes()[..value.len().min(MOST_IN_PARTS)];
+    if value.len() < SHORTEST {
+        return Vec::new();
+    }
+    let mut parts = Vec::new();
+    for text in encoded(value) {
+        parts.extend(text.windows(PART).step_by(STEP).map(<[u8]>::to_vec));
+    }
+    for bytes in value.windows(SPACED_PART) {
+        let text = hex(bytes, " ");
+        parts.push(text.to_ascii_uppercase().into_bytes());
+        parts.push(text.into_bytes());
+    }
+    parts.sort_unstable();
+    parts.dedup();
+    parts
+}
+
+/// A value in base64, wherever in it, and in hex.
+fn encoded(value: &[u8]) -> Vec<Vec<u8>> {
+    let base64 = (0..3).flat_map(|padding| {
+        let text = base64_inside(padding, value);
+        [text.iter().map(|byte| url_safe(*byte)).collect(), text]
+    });
+    let digits = hex(value, "");
+    base64.chain([digits.to_ascii_uppercase().into_bytes(), digits.into_bytes()]).collect()
+}
+
+fn hex(bytes: &[u8], between: &str) -> String {
+    let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    digits.join(between)
 }
 
 /// The part of a base64 text that depends on `bytes` alone, where so many bytes stand before them.

@@ -53,7 +53,7 @@ pub(crate) struct Masker {
 
 impl Default for Masker {
     fn default() -> Self {
-        static LOOKS: LazyLock<Arc<Known>> = LazyLock::new(|| Arc::new(Known::new(Vec::new())));
+        static LOOKS: LazyLock<Arc<Known>> = LazyLock::new(|| Arc::new(Known::new(Vec::new(), Vec::new())));
         Self::knowing(Arc::clone(&LOOKS))
     }
 }
@@ -62,8 +62,12 @@ impl Masker {
     /// A masker that also knows these values. Short ones are left alone: they would mask ordinary text.
     #[cfg(feature = "testing")]
     pub(crate) fn new<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
-        let forms: Vec<_> = values.into_iter().flat_map(encoding::forms).collect();
-        if forms.is_empty() { Self::default() } else { Self::knowing(known(forms)) }
+        let (mut forms, mut parts) = (Vec::new(), Vec::new());
+        for value in values {
+            forms.extend(encoding::forms(value));
+            parts.extend(encoding::parts(value));
+        }
+        if forms.is_empty() { Self::default() } else { Self::knowing(known(forms, parts)) }
     }
 
     fn knowing(known: Arc<Known>) -> Self {
@@ -101,8 +105,10 @@ impl Masker {
     /// Masks a whole text.
     #[cfg(feature = "testing")]
     pub(crate) fn mask(&self, text: &str) -> String {
+        let mut masked = self.mask_bytes(text.as_bytes().to_vec());
+        self.known.mask_cut(&mut masked);
         // Only whole runs of ASCII and whole values are replaced, so it stays text.
-        String::from_utf8_lossy(&self.mask_bytes(text.as_bytes().to_vec())).into_owned()
+        String::from_utf8_lossy(&masked).into_owned()
     }
 
     /// Masks a whole text, whatever its bytes are.
@@ -204,7 +210,9 @@ impl Masker {
 
     /// The beginning of a line has come, or more of it. One of JSON may hold a piece of a text and waits for its end.
     fn part_of_line(&mut self, out: &mut Vec<u8>) {
-        let may_wait = self.given == 0 && self.held.first() == Some(&b'{') && self.held.len() < MOST_LINE;
+        // Whether it parts two pieces shows with its end.
+        let may_matter = self.held.first() == Some(&b'{') || !self.pieces.is_empty();
+        let may_wait = self.given == 0 && may_matter && self.held.len() < MOST_LINE;
         if self.held.is_empty() || may_wait {
             return;
         }
@@ -253,7 +261,7 @@ impl Masker {
 /// What knows these forms of values. The cases of a run have the same few secrets, and it costs more to make than many a
 /// case: the last ones are kept.
 #[cfg(feature = "testing")]
-fn known(forms: Vec<Vec<u8>>) -> Arc<Known> {
+fn known(forms: Vec<Vec<u8>>, parts: Vec<Vec<u8>>) -> Arc<Known> {
     type ByForms = (Vec<Vec<u8>>, Arc<Known>);
     const MOST: usize = 8;
     static LAST: Mutex<VecDeque<ByForms>> = Mutex::new(VecDeque::new());
@@ -261,7 +269,7 @@ fn known(forms: Vec<Vec<u8>>) -> Arc<Known> {
     if let Some((_, known)) = last.iter().find(|(known, _)| *known == forms) {
         return Arc::clone(known);
     }
-    let known = Arc::new(Known::new(forms.clone()));
+    let known = Arc::new(Known::new(forms.clone(), parts));
     last.truncate(MOST - 1);
     last.push_front((forms, Arc::clone(&known)));
     known
@@ -280,8 +288,8 @@ struct Known {
     beginnings: Option<AhoCorasick>,
     /// What stands after each beginning.
     shapes: Vec<Shape>,
-    /// Beginnings by their first byte, and whether each is a value that is known.
-    by_first: Vec<Vec<(Vec<u8>, bool)>>,
+    /// Beginnings by their first byte.
+    by_first: Vec<Vec<(Vec<u8>, Shape)>>,
     /// For each byte the lengths, one bit each, of the parts of beginnings that end with it; the highest stands for all
     /// that are longer.
     ends: Vec<u64>,
@@ -310,12 +318,13 @@ struct Secrets {
 }
 
 impl Known {
-    fn new(values: Vec<Vec<u8>>) -> Self {
+    fn new(values: Vec<Vec<u8>>, parts: Vec<Vec<u8>>) -> Self {
         let has_values = !values.is_empty();
         let mut shapes = vec![Shape::Known; values.len()];
+        shapes.resize(values.len() + parts.len(), Shape::Part);
         shapes.extend(SHAPES.iter().map(|(_, shape)| *shape));
-        let beginnings: Vec<Vec<u8>> =
-            values.into_iter().chain(SHAPES.iter().map(|(begins, _)| begins.as_bytes().to_vec())).collect();
+        let looks = SHAPES.iter().map(|(begins, _)| begins.as_bytes().to_vec());
+        let beginnings: Vec<Vec<u8>> = values.into_iter().chain(parts).chain(looks).collect();
         // It cannot fail but for more patterns than memory holds.
         let automaton = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&beginnings).ok();
         let longest = beginnings.iter().map(Vec::len).max().unwrap_or_default();
@@ -325,7 +334,7 @@ impl Known {
                 ends[usize::from(*last)] |= length_bit(length);
             }
             if let Some(first) = beginning.first() {
-                by_first[usize::from(*first)].push((beginning, matches!(shape, Shape::Known)));
+                by_first[usize::from(*first)].push((beginning, *shape));
             }
         }
         Self { beginnings: automaton, shapes, by_first, ends, has_values, longest }
@@ -371,6 +380,25 @@ impl Known {
                 }
             }
             from = end;
+        }
+    }
+
+    /// Masks the beginnings of known values that stand where somebody has cut a text short, as `clip` does.
+    #[cfg(feature = "testing")]
+    fn mask_cut(&self, text: &mut [u8]) {
+        /// Less of a value says nothing.
+        const LEAST: usize = 4;
+        const CUT: &[u8] = "…".as_bytes();
+        if !self.has_values {
+            return;
+        }
+        let cuts: Vec<usize> = memchr::memmem::find_iter(text, CUT).collect();
+        for cut in cuts {
+            let is_value =
+                |_: usize, length: usize, shape: Shape| length >= LEAST && matches!(shape, Shape::Known);
+            if let Some(from) = self.beginning(&text[..cut], 0, is_value) {
+                blot(&mut text[from..cut]);
+            }
         }
     }
 
@@ -425,17 +453,28 @@ impl Known {
             return true;
         }
         let starts_word = |at: usize| at == 0 || !piece[at - 1].is_ascii_alphanumeric();
-        self.beginning(piece, 0, |at, is_value| is_value || starts_word(at)).is_some()
+        let may = |at: usize, _: usize, shape: Shape| match shape {
+            Shape::Known => true,
+            // Every word might begin one.
+            Shape::Part => false,
+            _ => starts_word(at),
+        };
+        self.beginning(piece, 0, may).is_some()
             || self.plain_secrets(piece, false).undecided.is_some_and(|at| piece.len() - at >= 3)
     }
 
     /// Where the part begins that may be the beginning of a secret.
     fn undecided(&self, text: &[u8], from: usize) -> Option<usize> {
-        self.beginning(text, from, |_, _| true)
+        self.beginning(text, from, |_, _, _| true)
     }
 
     /// Where the text ends with the beginning of a secret that may begin there.
-    fn beginning(&self, text: &[u8], from: usize, may: impl Fn(usize, bool) -> bool) -> Option<usize> {
+    fn beginning(
+        &self,
+        text: &[u8],
+        from: usize,
+        may: impl Fn(usize, usize, Shape) -> bool,
+    ) -> Option<usize> {
         let from = from.max(text.len().saturating_sub(self.longest.saturating_sub(1)));
         // Hardly any text ends with what a beginning goes on after.
         let lengths = self.ends[usize::from(*text.last()?)];
@@ -445,8 +484,8 @@ impl Known {
                 return false;
             }
             let beginnings = &self.by_first[usize::from(tail[0])];
-            beginnings.iter().any(|(begins, is_value)| {
-                tail.len() < begins.len() && begins.starts_with(tail) && may(*at, *is_value)
+            beginnings.iter().any(|(begins, shape)| {
+                tail.len() < begins.len() && begins.starts_with(tail) && may(*at, tail.len(), *shape)
             })
         })
     }

@@ -1,5 +1,6 @@
 //! A streamed answer comes in pieces, each in a line of its own: a secret may lie over the seam of two.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -21,11 +22,20 @@ static MEMBERS: LazyLock<[Finder<'_>; 5]> = LazyLock::new(|| {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Pieces {
     lines: Vec<u8>,
-    /// Where in them the pieces are.
-    texts: Vec<Range<usize>>,
+    /// Where in them the pieces are, and of which text.
+    texts: Vec<(TextKey, Range<usize>)>,
     /// What of them is secret.
-    secret: Vec<Range<usize>>,
+    secret: Vec<(TextKey, Range<usize>)>,
 }
+
+/// Tells texts apart whose pieces come by turns: blocks of one answer, and answers of agents that work at the same time.
+type TextKey = Vec<u8>;
+
+/// The members that say which text a piece is of.
+static NAMES: LazyLock<[Finder<'_>; 5]> = LazyLock::new(|| {
+    [r#""index""#, r#""output_index""#, r#""content_index""#, r#""item_id""#, r#""parent_tool_use_id""#]
+        .map(Finder::new)
+});
 
 /// Where the first line begins that holds a piece of which the end is not decided.
 pub(super) fn open(known: &Known, lines: &[u8]) -> Option<usize> {
@@ -54,9 +64,11 @@ impl Pieces {
             return false;
         }
         match piece(line) {
-            Some(piece) => self.texts.push(start + piece.start..start + piece.end),
-            // A sign of life between two pieces does not part them.
-            None if !self.is_empty() && memmem::find(line, br#""ping""#).is_some() => {}
+            Some(piece) => {
+                let key = text_key(line, &piece);
+                self.texts.push((key, start + piece.start..start + piece.end));
+            }
+            None if !self.is_empty() && stands_between(line) => {}
             None => return false,
         }
         self.lines.extend_from_slice(line);
@@ -82,32 +94,40 @@ impl Pieces {
         self.give(self.lines.len(), known, out)
     }
 
-    /// Looks for secrets in the text that the pieces are of; where something begins that is not decided.
+    /// Looks for secrets in the texts that the pieces are of; where the first thing begins that is not decided.
     fn look(&mut self, known: &Known, is_whole: bool) -> Option<usize> {
-        let mut text = Unescaped::default();
-        for piece in &self.texts {
-            text.add(&self.lines[piece.clone()], piece.start);
+        let keys: BTreeSet<&TextKey> = self.texts.iter().map(|(key, _)| key).collect();
+        let mut secret = Vec::new();
+        let mut first = None;
+        for key in keys {
+            let mut text = Unescaped::default();
+            for (_, piece) in self.texts.iter().filter(|(of, _)| of == key) {
+                text.add(&self.lines[piece.clone()], piece.start);
+            }
+            if text.bytes.contains(&b'\\') {
+                text = text.json();
+            }
+            let Secrets { found, undecided, .. } = known.secrets(&text.bytes, is_whole);
+            let found =
+                found.iter().map(|Secret { hidden, .. }| text.place(hidden.start)..text.place(hidden.end));
+            secret.extend(found.filter(|secret| !secret.is_empty()).map(|secret| (key.clone(), secret)));
+            let undecided = undecided.map(|at| text.place(at));
+            first = [first, undecided].into_iter().flatten().min();
         }
-        if text.bytes.contains(&b'\\') {
-            text = text.json();
-        }
-        let Secrets { found, undecided, .. } = known.secrets(&text.bytes, is_whole);
-        let secret =
-            found.iter().map(|Secret { hidden, .. }| text.place(hidden.start)..text.place(hidden.end));
-        self.secret = secret.filter(|secret| !secret.is_empty()).collect();
-        undecided.map(|at| text.place(at))
+        self.secret = secret;
+        first
     }
 
     /// Gives out lines up to a place where one ends.
     fn give(&mut self, end: usize, known: &Known, out: &mut Vec<u8>) -> u64 {
         let mut masked = 0;
-        for secret in std::mem::take(&mut self.secret) {
+        for (of, secret) in std::mem::take(&mut self.secret) {
             if secret.start >= end {
                 continue;
             }
             masked += 1;
             // Only the pieces are the text; what stands between them is not.
-            for piece in &self.texts {
+            for (_, piece) in self.texts.iter().filter(|(key, _)| *key == of) {
                 let (from, to) = (secret.start.max(piece.start), secret.end.min(piece.end));
                 if from < to {
                     blot(&mut self.lines[from..to]);
@@ -120,7 +140,7 @@ impl Pieces {
             masked += u64::from(!hidden.is_empty());
             blot(&mut out[base + hidden.start..base + hidden.end]);
         }
-        self.texts.retain_mut(|piece| {
+        self.texts.retain_mut(|(_, piece)| {
             let stays = piece.start >= end;
             if stays {
                 *piece = piece.start - end..piece.end - end;
@@ -129,6 +149,28 @@ impl Pieces {
         });
         masked
     }
+}
+
+/// Whether a line stands between two pieces and does not part them: a sign of life, a word about the state of the program,
+/// nothing at all, or what is no JSON.
+fn stands_between(line: &[u8]) -> bool {
+    line.trim_ascii().first() != Some(&b'{')
+        || [br#""ping""#.as_slice(), br#""system""#].iter().any(|word| memmem::find(line, word).is_some())
+}
+
+/// Which text the piece in a line is of.
+fn text_key(line: &[u8], piece: &Range<usize>) -> TextKey {
+    let mut key = TextKey::new();
+    for name in &*NAMES {
+        let outside = [&line[..piece.start], &line[piece.end..]];
+        let value = outside.into_iter().find_map(|part| {
+            let value = &part[name.find(part)? + name.needle().len()..];
+            Some(&value[..value.iter().position(|byte| b",}".contains(byte)).unwrap_or(value.len())])
+        });
+        key.extend_from_slice(value.unwrap_or_default());
+        key.push(b'\n');
+    }
+    key
 }
 
 /// Where in a line the piece of a text is, without its quotes.

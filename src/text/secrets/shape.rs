@@ -35,6 +35,8 @@ pub(super) enum Shape {
     AwsSecret,
     /// A value that is known to be secret.
     Known,
+    /// A part of one in base64 or hex: all that is written like it after it belongs to it.
+    Part,
 }
 
 const fn token(least: usize) -> Shape {
@@ -107,6 +109,7 @@ impl Shape {
                     Met::Nothing
                 }
             }
+            Self::Part => part(text, &begins, is_whole),
             Self::Jwt => jwt(text, &begins, is_whole),
             Self::Pem => pem(text, begins.end, is_whole),
             Self::AwsSecret => aws_secret(text, begins.end, is_whole),
@@ -117,6 +120,14 @@ impl Shape {
 /// A secret that goes on where the text ends.
 fn unfinished(so_far: Range<usize>, letters: Letters) -> Met {
     if so_far.len() < MOST_HELD { Met::Undecided } else { Met::Secret(so_far, Some(letters)) }
+}
+
+/// From a part of a value to the end of the line, or of the word, that holds it.
+fn part(text: &[u8], found: &Range<usize>, is_whole: bool) -> Met {
+    let letters: Letters = if text[found.clone()].contains(&b' ') { is_spaced_hex } else { is_any_base64 };
+    let end = run(text, found.end, letters);
+    let is_open = end == text.len() && !is_whole;
+    Met::Secret(found.start..end, is_open.then_some(letters))
 }
 
 fn jwt(text: &[u8], begins: &Range<usize>, is_whole: bool) -> Met {
@@ -262,6 +273,14 @@ fn is_bearer(byte: u8) -> bool {
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')
+}
+
+fn is_any_base64(byte: u8) -> bool {
+    is_base64(byte) || b"-_=".contains(&byte)
+}
+
+fn is_spaced_hex(byte: u8) -> bool {
+    byte.is_ascii_hexdigit() || byte == b' '
 }
 
 fn is_pem(byte: u8) -> bool {

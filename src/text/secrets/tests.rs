@@ -127,10 +127,10 @@ fn a_known_value_is_found_in_every_encoding() {
     let masker = Masker::new([VALUE]);
     for (form, length) in [
         ("hunter2+hunter2/x", 17),
-        ("aHVudGVyMitodW50ZXIyL3g", 22),
+        ("aHVudGVyMitodW50ZXIyL3g", 23),
         // After `a:` and after `ab:`.
-        ("YTpodW50ZXIyK2h1bnRlcjIveA==", 22),
-        ("YWI6aHVudGVyMitodW50ZXIyL3g=", 22),
+        ("YTpodW50ZXIyK2h1bnRlcjIveA==", 25),
+        ("YWI6aHVudGVyMitodW50ZXIyL3g=", 24),
         ("68756e746572322b68756e746572322f78", 34),
         ("68756E746572322B68756E746572322F78", 34),
         ("hunter2%2Bhunter2%2fx", 21),
@@ -200,6 +200,80 @@ fn a_secret_in_pieces_is_masked_in_each_of_them() {
                 assert_eq!(counted, count, "{text}");
             }
         }
+    }
+}
+
+#[test]
+fn a_secret_in_pieces_that_come_by_turns_with_others_is_masked() {
+    let masker = Masker::new([VALUE]);
+    let of = |line: String, index: u32, agent: &str| {
+        let line = line.replace("\"index\":0", &format!("\"index\":{index}"));
+        line.replace("\"uuid\"", &format!("\"parent_tool_use_id\":{agent},\"uuid\""))
+    };
+    let status = "{\"type\":\"system\",\"subtype\":\"status\"}\n";
+    for between in [
+        of(delta("hun is no secret"), 1, "null"),
+        of(delta("hun is no secret"), 0, "\"toolu_1\""),
+        format!("{status}\n \nno JSON\n"),
+    ] {
+        let lines = |first: &str, second: &str| {
+            of(delta(first), 0, "null") + &between + &of(delta(second), 0, "null")
+        };
+        let (text, wanted) = (lines("say hunter2", "+hunter2/x now"), lines("say *******", "********** now"));
+        for chunk in [1, 50, 10_000] {
+            let (cut, counted) = in_chunks(&masker, text.as_bytes(), chunk);
+            assert_eq!(String::from_utf8_lossy(&cut), wanted, "{chunk}");
+            assert_eq!(counted, 1, "{text}");
+        }
+    }
+}
+
+/// As long as keys are.
+const LONG: &str = "hunter2+s3cret/Value-that-is-as-long-as-keys-are-0123456789abcdefghijklmnopqrstuvwxyzABC";
+
+#[test]
+fn a_long_value_is_masked_where_base64_or_hex_is_broken_into_lines() {
+    let hex = |bytes: &[u8], between: &str| {
+        let digits: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        digits.join(between)
+    };
+    // What `base64`, `base64 -w 64`, `xxd -p` and `od -An -tx1` print of it.
+    let base64 = "aHVudGVyMitzM2NyZXQvVmFsdWUtdGhhdC1pcy1hcy1sb25nLWFzLWtleXMtYXJlLTAxMjM0NTY3ODlhYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ekFCQwo=";
+    let lines = |letters: &str, most: usize| -> Vec<String> {
+        letters.as_bytes().chunks(most).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+    };
+    for (printed, after) in [
+        (lines(base64, 76), ""),
+        (lines(base64, 64), "\r"),
+        (lines(&hex(LONG.as_bytes(), ""), 60), ""),
+        (LONG.as_bytes().chunks(16).map(|bytes| hex(bytes, " ").to_uppercase()).collect(), ""),
+    ] {
+        let text = format!("begin\n{}{after}\nend of it\n", printed.join(&format!("{after}\n")));
+        for chunk in [1, 7, 10_000] {
+            let (cut, _) = in_chunks(&Masker::new([LONG]), text.as_bytes(), chunk);
+            let cut = String::from_utf8_lossy(&cut);
+            assert_eq!(cut.len(), text.len());
+            assert!(cut.starts_with("begin\n*") && cut.ends_with("\nend of it\n"), "{cut}");
+            let clear =
+                cut.lines().filter(|line| !line.contains(' ')).map(|line| line.trim_matches('*').len());
+            assert!(clear.max() < Some(20), "{chunk}: {cut}");
+        }
+    }
+}
+
+#[test]
+fn a_value_that_was_cut_short_is_masked_as_far_as_it_is_there() {
+    let masker = Masker::new([VALUE]);
+    for (text, masked) in [
+        ("sleep hunter2+hun…", "sleep ***********…"),
+        (
+            "because \"a hunter2+hunter2/…\" is not \"hun…\"",
+            "because \"a ****************…\" is not \"hun…\"",
+        ),
+        ("hunter2+hunter2/x…", "*****************…"),
+        ("hunters…", "hunters…"),
+    ] {
+        assert_eq!(masker.mask(text), masked);
     }
 }
 
