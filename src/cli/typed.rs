@@ -1,11 +1,30 @@
 //! What is wrong with what was typed, where the parser of the command line does not say it all.
 
+use std::borrow::Cow;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::text::nearest;
+use crate::text::{nearest, printable};
 
-/// The same error, saying also which variable a value is from and which command was probably meant.
+/// The same error, saying also which variable a value is from and which command was probably meant. What was typed may come
+/// from anywhere, and neither a terminal nor a CI system obeys it.
 pub(super) fn explained(
+    error: clap::Error,
+    definition: &clap::Command,
+    variable: impl Fn(&str) -> Option<String>,
+) -> clap::Error {
+    let mut error = completed(error, definition, variable);
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand] {
+        if let Some(ContextValue::String(typed)) = error.get(kind)
+            && let Cow::Owned(safe) = printable(typed)
+        {
+            error.insert(kind, ContextValue::String(safe));
+        }
+    }
+    error
+}
+
+fn completed(
     mut error: clap::Error,
     definition: &clap::Command,
     variable: impl Fn(&str) -> Option<String>,

@@ -101,6 +101,7 @@ fn run(root: &Path, args: &[&str]) -> String {
 fn no_command_passes_on_what_a_terminal_or_a_ci_system_obeys() {
     let folder = project();
     let root = folder.path();
+    let evil = hostile();
     let mut shown = String::new();
     for args in [
         &["judge", "a"][..],
@@ -120,6 +121,9 @@ fn no_command_passes_on_what_a_terminal_or_a_ci_system_obeys() {
         &["run", "evil.toml", "--out=out", "--report=markdown=-"],
         &["run", "evil.toml", "--out=out", "--report=html=-"],
         &["run", "evil.toml", "--list"],
+        // What a script passes on of what it found.
+        &["record", "--name", evil.as_str(), "--", "true"],
+        &[evil.as_str()],
     ] {
         shown += &run(root, args);
     }
