@@ -126,6 +126,7 @@ pub fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == supervise::COMMAND) {
         return supervise::main(std::env::args_os().nth(2).as_deref());
     }
+    memory::give_back();
     memory::watch();
     Containment::this_is_clawgate();
     if let Ok(role) = std::env::var(reference::ACT_AS) {

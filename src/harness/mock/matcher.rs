@@ -126,8 +126,8 @@ impl When {
             && ((wanted.is_none() && side.is_none())
                 || visit("auxiliary", wanted == side, &|| (name(wanted), name(side))))
             && [
-                ("prompt", &self.prompt, &facts.prompt),
-                ("user", &self.user, &facts.user),
+                ("prompt", &self.prompt, &*facts.prompt),
+                ("user", &self.user, &*facts.user),
                 ("system", &self.system, &facts.system),
                 ("model", &self.model, &facts.model),
             ]

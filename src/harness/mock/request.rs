@@ -1,5 +1,7 @@
 //! What a request says: the facts that matching, journal and validation look at, derived once.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use super::dialect::conversation::{Conversation, Said, Speaker, joined};
@@ -52,9 +54,9 @@ pub struct Facts {
     /// All system text, also that of `role: "system"` messages.
     pub system: String,
     /// What the user said before the first answer, without what the command line adds to it.
-    pub prompt: String,
+    pub prompt: Arc<String>,
     /// What the user said since the last answer, without what the command line adds to it.
-    pub user: String,
+    pub user: Arc<String>,
     /// The tool results since the last answer.
     pub tool_results: Vec<ToolResult>,
     /// The limit on output.
@@ -213,6 +215,7 @@ impl Facts {
             text: result.text.clone().into_owned(),
             is_error: result.is_error,
         });
+        let user = Arc::new(joined(since.iter().flat_map(|message| message.text.iter().copied())));
         // Some say where they are in a message of the user before the one with the question.
         let prompt = said.iter().take_while(|message| !is_model(message));
         let prompt = prompt.filter(|message| message.by == Speaker::User);
@@ -222,8 +225,13 @@ impl Facts {
             model: conversation.model.to_owned(),
             stream: conversation.stream,
             system: joined(conversation.system.iter().copied()),
-            prompt: joined(prompt.flat_map(|message| message.text.iter().copied())),
-            user: joined(since.iter().flat_map(|message| message.text.iter().copied())),
+            // One text, which may be large, and not two of it.
+            prompt: if said.iter().all(|message| message.by == Speaker::User) {
+                Arc::clone(&user)
+            } else {
+                Arc::new(joined(prompt.flat_map(|message| message.text.iter().copied())))
+            },
+            user,
             tool_results: results.collect(),
             max_tokens: conversation.max_tokens,
             messages: conversation.listed,
@@ -304,7 +312,7 @@ mod tests {
             {"role": "assistant", "content": "Yes?"},
             {"role": "user", "content": "And?"},
         ]});
-        assert_eq!(facts(&body).prompt, "I am in /work.\nHi");
+        assert_eq!(facts(&body).prompt.as_str(), "I am in /work.\nHi");
     }
 
     #[test]

@@ -82,7 +82,7 @@ impl Relay {
     /// The name of the turn that a request asks for, as a script of these requests has it, and which attempt this is.
     fn turn(&self, request: &ApiRequest) -> (String, u64) {
         let facts = &request.facts;
-        let asked = (facts.agent.clone(), facts.prompt.clone(), facts.position);
+        let asked = (facts.agent.clone(), facts.prompt.to_string(), facts.position);
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         let next = turns.len() + 1;
         let (number, attempts) = turns.entry(asked).or_insert((next, 0));
