@@ -792,6 +792,55 @@ fn the_users_terminal_is_not_the_targets() {
 }
 
 #[test]
+fn a_target_that_takes_the_descriptors_of_its_supervisor_hides_nothing() {
+    let folder = TempDir::new().unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    // It is a child of its supervisor, and has the same user.
+    let blinds = format!(
+        "prlimit --pid $PPID --nofile=3:3 || exit 77; touch /tmp/hidden-{name}; setsid sleep 20 & echo '{{}}'"
+    );
+    script(&folder, "blinds", &blinds, "", "");
+    // What it leaves to the next: a niceness, and a limit.
+    script(
+        &folder,
+        "changes",
+        "(chrt --idle -p 0 $PPID; renice -n 19 -p $PPID; prlimit --pid $PPID --fsize=0:0) >&2; echo '{}'",
+        "",
+        "",
+    );
+    script(&folder, "inherits", "ulimit -f; nice; chrt -p $$ | head -n 1; echo '{}'", "", "");
+    for network in ["auto", "off"] {
+        let run = |scenarios: &[&str]| {
+            let mut command = process(&folder);
+            command.args(["run", "--jobs", "1", "--out", "out", "--network", network]).args(scenarios);
+            command.output().unwrap()
+        };
+        let output = run(&["blinds.toml"]);
+        assert_ne!(output.status.code(), Some(0), "{network}: {}", complaint(&output));
+        run(&["inherits.toml"]);
+        let before = stdout(&folder, "inherits");
+        let output = run(&["changes.toml", "inherits.toml"]);
+        assert!(matches!(output.status.code(), Some(0 | 100)), "{network}: {}", complaint(&output));
+        // The third line names the process.
+        let said = stdout(&folder, "inherits");
+        assert!(said.lines().take(2).eq(before.lines().take(2)), "{network}: {said}");
+        assert!(!said.contains("IDLE"), "{network}: {said}");
+    }
+    _ = fs::remove_file(format!("/tmp/hidden-{name}"));
+}
+
+/// Most schedulers share time out among sessions, so that processes of a target that compute hold up nobody else.
+#[test]
+fn a_target_has_a_session_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    script(&folder, "whose", "[ $(cut -d ' ' -f 6 /proc/$$/stat) = $$ ] && echo own; exit", "", "");
+    for network in ["auto", "off"] {
+        run_script(&folder, "whose", &["--network", network]);
+        assert_eq!(stdout(&folder, "whose"), "own\n", "{network}");
+    }
+}
+
+#[test]
 fn memory_that_runs_out_ends_the_target_or_its_supervisor_and_never_clawgate() {
     let folder = TempDir::new().unwrap();
     // A target can take back what it has inherited, and has to find somebody above it who is ended before clawgate is.

@@ -20,7 +20,7 @@ use linux as chosen;
 use portable as chosen;
 
 // What a supervisor makes before its first case, and what it does with what a target started.
-pub(super) use chosen::{Surroundings, ending};
+pub(super) use chosen::{Means, Surroundings, ending};
 // What the harness knows of its supervisors.
 #[cfg(feature = "cli")]
 pub(super) use chosen::this_is_clawgate;

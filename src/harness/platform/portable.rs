@@ -89,7 +89,8 @@ impl Surroundings {
 
     /// Ends what is left of the target's group after its grace, and says that there was something. The dead count until the
     /// system has collected them.
-    pub(in crate::harness) fn sweep(&self, target: Pid, grace: Duration, _: u16) -> Ended {
+    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it may fail")]
+    pub(in crate::harness) fn sweep(&self, target: Pid, grace: Duration, _: u16) -> io::Result<Ended> {
         let is_left = || test_kill_process_group(target).is_ok();
         let patience = Instant::now() + grace;
         while is_left() && Instant::now() < patience {
@@ -111,7 +112,7 @@ impl Surroundings {
             }
             std::thread::sleep(LOOK / 4);
         }
-        ended
+        Ok(ended)
     }
 }
 
@@ -121,6 +122,16 @@ pub(in crate::harness) fn this_is_clawgate() {}
 pub(in crate::harness) fn remember_supervisor(_: Pid) {}
 
 pub(in crate::harness) fn forget_supervisor(_: Pid) {}
+
+/// What this process may use of the machine: here nobody looks.
+#[derive(Debug, PartialEq)]
+pub(in crate::harness) struct Means;
+
+impl Means {
+    pub(in crate::harness) fn now() -> Self {
+        Self
+    }
+}
 
 /// Nobody can see it.
 pub(in crate::harness) fn is_stopped(_: Pid) -> bool {
@@ -186,7 +197,7 @@ mod tests {
         for (script, count) in [("sleep 86501 & exit 0", 1), ("exit 0", 0)] {
             let (mut child, mut held) = started(script);
             child.wait().unwrap();
-            let ended = Surroundings::of_thread().sweep(Pid::from_child(&child), Duration::ZERO, 0);
+            let ended = Surroundings::of_thread().sweep(Pid::from_child(&child), Duration::ZERO, 0).unwrap();
             assert_eq!((ended.leftovers.len(), ended.survivors), (count, false), "{script}");
             // Nobody writes to it any more.
             io::copy(&mut held, &mut io::sink()).unwrap();

@@ -68,10 +68,17 @@ struct Server {
 impl Server {
     /// One case after the other, until the harness hangs up.
     fn serve(&mut self) -> io::Result<()> {
+        let means = platform::Means::now();
         while let Some(order) = self.channel.receive()? {
             match order {
                 Order::Prepare { room, most_bytes } => self.prepare(room, most_bytes)?,
-                Order::Start(start) => self.case(&start)?,
+                Order::Start(start) => {
+                    self.case(&start)?;
+                    if means != platform::Means::now() {
+                        // The next target would inherit what this one has changed.
+                        return Err(io::Error::other("the target has changed what its supervisor may use"));
+                    }
+                }
                 // For a target that ended meanwhile.
                 Order::Signal(_) | Order::Terminate | Order::Kill => {}
                 Order::Leave => return Ok(()),
@@ -136,7 +143,7 @@ impl Server {
         });
         let grace = if self.channel.has_ended() { 0 } else { start.leftover_grace_ms };
         let grace = Duration::from_millis(grace);
-        let ended = self.surroundings.sweep(Pid::from_child(&child), grace, start.api_port);
+        let ended = self.surroundings.sweep(Pid::from_child(&child), grace, start.api_port)?;
         self.tell(&Report::Over(ended));
         Ok(())
     }

@@ -7,7 +7,6 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use rustix::fs::{Mode, OFlags};
 use rustix::process::{Resource, Rlimit};
 
 use super::message::Start;
@@ -21,7 +20,7 @@ pub(super) struct Stdios {
     pub(super) stderr: Stdio,
 }
 
-/// Starts the target in a process group of its own.
+/// Starts the target in a session of its own.
 pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> {
     let cwd = Path::new(&start.cwd);
     // The kernel answers a missing directory and a missing program with the same number.
@@ -41,10 +40,8 @@ pub(super) fn spawn(start: &Start, stdios: Stdios) -> Result<Child, SpawnError> 
         .stderr(stdios.stderr);
     if start.terminal {
         take_terminal(&mut command);
-    } else if has_terminal() {
-        leave_terminal(&mut command);
     } else {
-        command.process_group(0);
+        begin_session(&mut command);
     }
     if let Some(most) = start.descriptors {
         limit_descriptors(&mut command, most);
@@ -63,18 +60,15 @@ fn limit_descriptors(command: &mut Command, most: u64) {
     }
 }
 
-/// Whether this process has the user's terminal, which every child may write to and read from, whatever its streams are.
-fn has_terminal() -> bool {
-    rustix::fs::open("/dev/tty", OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).is_ok()
-}
-
-/// Makes the target the leader of a session, and so of a process group, without a terminal.
+/// Makes the target the leader of a session, and so of a process group. It has no terminal there: the user's could be written
+/// to, whatever the target's streams are. And many schedulers share time out among sessions: a target whose processes all
+/// compute keeps nobody but itself from it, neither the supervisor nor the clock of the harness.
 #[expect(unsafe_code, reason = "only the child itself can begin its session")]
-fn leave_terminal(command: &mut Command) {
-    let leave = || Ok(rustix::process::setsid().map(drop)?);
+fn begin_session(command: &mut Command) {
+    let begin = || Ok(rustix::process::setsid().map(drop)?);
     // SAFETY: between fork and exec there is one system call, no allocation and no lock.
     unsafe {
-        command.pre_exec(leave);
+        command.pre_exec(begin);
     }
 }
 

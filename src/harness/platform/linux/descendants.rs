@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process};
 
+use super::system::found;
 use crate::harness::supervise::Leftover;
 use crate::text::clip;
 
@@ -48,14 +49,14 @@ fn with_descendants(found: &mut Vec<Pid>) {
 
 fn children(pid: Pid) -> Vec<Pid> {
     let folder = format!("/proc/{}/task", pid.as_raw_nonzero());
-    let tasks = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found = Vec::new();
+    let tasks = found(fs::read_dir(folder)).into_iter().flatten().flatten();
+    let mut children = Vec::new();
     for task in tasks {
-        let list = fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let list = found(fs::read_to_string(task.path().join("children"))).unwrap_or_default();
         let pids = list.split_ascii_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?));
-        found.extend(pids);
+        children.extend(pids);
     }
-    found
+    children
 }
 
 /// Whether the process has exited and only waits to be noticed. One that is gone counts as such.
@@ -69,7 +70,7 @@ pub(in crate::harness) fn is_stopped(pid: Pid) -> bool {
 }
 
 fn state(pid: Pid) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    let stat = found(fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()))).unwrap_or_default();
     // The state follows the name, which is in brackets and may hold anything.
     stat.rsplit(") ").next().and_then(|rest| rest.chars().next())
 }
@@ -77,7 +78,7 @@ fn state(pid: Pid) -> Option<char> {
 /// The memory that these processes use, in bytes; what they share is counted for each.
 pub(super) fn memory(pids: &[Pid]) -> u64 {
     let kilobytes = |pid: &Pid| -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())).ok()?;
+        let status = found(fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero())))?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         line.trim().strip_suffix("kB")?.trim().parse().ok()
     };
@@ -87,7 +88,7 @@ pub(super) fn memory(pids: &[Pid]) -> u64 {
 /// What the process is, for people.
 pub(super) fn describe(pid: Pid) -> Leftover {
     let number = pid.as_raw_nonzero();
-    let line = fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+    let line = found(fs::read(format!("/proc/{number}/cmdline"))).unwrap_or_default();
     let mut command = String::from_utf8_lossy(&line).trim_end_matches('\0').replace('\0', " ");
     if command.is_empty() {
         let name = fs::read_to_string(format!("/proc/{number}/comm")).unwrap_or_default();

@@ -16,5 +16,5 @@ pub(in crate::harness) use surroundings::{Surroundings, ending};
 #[cfg(feature = "cli")]
 pub(crate) use system::end_with_us;
 pub(in crate::harness) use system::{
-    OPEN_TERMINAL, RECEIVE, SEND, enlarge_pipe, make_mutable, memory, memory_limit, path_of,
+    Means, OPEN_TERMINAL, RECEIVE, SEND, enlarge_pipe, make_mutable, memory, memory_limit, path_of,
 };

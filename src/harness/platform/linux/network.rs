@@ -7,6 +7,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType};
 use rustix::thread::CapabilitySet;
 
+use super::system::found;
+
 /// The port of the mock in a network of its own: always the same, so that recordings are.
 const PORT: u16 = 8787;
 
@@ -65,7 +67,7 @@ pub(super) fn listening(api_port: u16) -> Vec<u16> {
     const LISTEN: &str = "0A";
     let mut ports = Vec::new();
     for table in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
-        let text = fs::read_to_string(table).unwrap_or_default();
+        let text = found(fs::read_to_string(table)).unwrap_or_default();
         for line in text.lines().skip(1) {
             let mut words = line.split_ascii_whitespace().skip(1);
             let (local, state) = (words.next(), words.nth(1));

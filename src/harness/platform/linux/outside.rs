@@ -20,7 +20,7 @@ use rustix::mount::{
 };
 
 use super::protect;
-use super::system::path_of;
+use super::system::{found, path_of};
 
 const PLACES: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 /// More names say no more.
@@ -196,7 +196,7 @@ fn take_mode(path: &Path, of: &fs::Metadata) -> io::Result<()> {
 }
 
 fn walk(folder: &Path, shown: &str, depth: usize, names: &mut Vec<String>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let Some(entries) = found(fs::read_dir(folder)) else { return };
     for entry in entries.flatten() {
         if names.len() >= MOST_NAMES {
             return;

@@ -92,8 +92,8 @@ pub(super) fn sockets() -> Vec<PathBuf> {
 
 fn listening(list: &str) -> Vec<PathBuf> {
     const COVERED: [&str; 5] = ["/run", "/var/run", "/tmp", "/var/tmp", "/dev"];
-    /// More are not hidden.
-    const MOST: usize = 256;
+    /// More are not hidden; as many fit into a command line.
+    const MOST: usize = 4096;
     let path = |line: &str| line.find(" /").map(|at| PathBuf::from(&line[at + 1..]));
     let is_seen = |path: &PathBuf| !COVERED.iter().any(|place| path.starts_with(place));
     let mut paths: Vec<PathBuf> = list.lines().skip(1).filter_map(path).filter(is_seen).collect();
@@ -192,6 +192,9 @@ mod tests {
                     ffff: 00000003 00000000 00000000 0001 03 20 /home/me/.ssh/agent/a b\n\
                     ffff: 00000002 00000000 00010000 0001 01 21 /run/docker.sock\n";
         assert_eq!(listening(list), [PathBuf::from("/home/me/.ssh/agent/a b")]);
+        let line = |number| format!("ffff: 00000002 00000000 00010000 0001 01 {number} /srv/{number}.sock\n");
+        let many: String = (0..1000).map(line).collect();
+        assert_eq!(listening(&format!("Num Path\n{many}")).len(), 1000);
     }
 
     #[test]

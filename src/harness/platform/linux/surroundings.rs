@@ -14,6 +14,7 @@ use rustix::process::{
 
 use super::outside::Outside;
 use super::protect::{self, Before};
+use super::system::check_sight;
 use super::{descendants, namespaces, network};
 use crate::harness::remove;
 use crate::harness::supervise::view::{Network, View};
@@ -206,18 +207,19 @@ impl Surroundings {
         }
     }
 
-    /// Ends what outlived the target by more than its grace, and says what it was.
-    pub(in crate::harness) fn sweep(&self, target: Pid, grace: Duration, api_port: u16) -> Ended {
+    /// Ends what outlived the target by more than its grace, and says what it was. Fails where that cannot be seen.
+    pub(in crate::harness) fn sweep(&self, target: Pid, grace: Duration, api_port: u16) -> io::Result<Ended> {
         let mut ended = Ended::default();
         if matches!(self.kind, Kind::Shared(_, Reach::Group)) {
             _ = kill_process_group(target, Signal::KILL);
-            return ended;
+            return Ok(ended);
         }
         let patience = Instant::now() + grace;
         while descendants::reap() && descendants::are_living() && Instant::now() < patience {
             std::thread::sleep(LOOK);
         }
         ended.leftovers = descendants::living().into_iter().map(descendants::describe).collect();
+        check_sight()?;
         // A socket lives as long as somebody holds it, and the kernel's list of them takes long to read.
         let has_network = matches!(self.kind, Kind::Own { network: Network::Own, .. });
         if has_network && !ended.leftovers.is_empty() {
@@ -235,6 +237,7 @@ impl Surroundings {
         }
         // Only now is nobody left who could write.
         ended.outside = self.outside.as_ref().map(Outside::written);
-        ended
+        check_sight()?;
+        Ok(ended)
     }
 }

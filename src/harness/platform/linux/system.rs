@@ -1,6 +1,7 @@
 //! Small things that Linux can do and others cannot, or do otherwise.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 #[cfg(feature = "cli")]
@@ -8,11 +9,15 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "cli")]
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Access, IFlags, OFlags, StatVfsMountFlags, ioctl_getflags, ioctl_setflags};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::pipe::fcntl_setpipe_size;
+use rustix::process::{Resource, Rlimit, getrlimit};
 use rustix::pty::OpenptFlags;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 /// A reader who is gone is an error and no signal.
 pub(in crate::harness) const SEND: SendFlags = SendFlags::NOSIGNAL;
@@ -25,6 +30,67 @@ pub(in crate::harness) const OPEN_TERMINAL: OpenptFlags =
 /// Lets a pipe hold so many bytes. A user whose pipes use up their allowance gets a smaller one.
 pub(in crate::harness) fn enlarge_pipe(pipe: impl AsFd, bytes: usize) {
     _ = fcntl_setpipe_size(pipe, bytes);
+}
+
+/// Whether something could not be looked at for want of descriptors or memory.
+static BLIND: AtomicBool = AtomicBool::new(false);
+
+/// What was found of a target; none where it is gone. A target can lower the limits of whoever has its user, and would not be
+/// seen by one that cannot open anything: that is remembered.
+pub(super) fn found<T>(looked: io::Result<T>) -> Option<T> {
+    let blinding = [Errno::MFILE, Errno::NFILE, Errno::NOMEM].map(Errno::raw_os_error);
+    if let Err(error) = &looked
+        && error.raw_os_error().is_some_and(|code| blinding.contains(&code))
+    {
+        BLIND.store(true, Ordering::Relaxed);
+    }
+    looked.ok()
+}
+
+/// Fails where anything could not be looked at since this was last asked.
+pub(super) fn check_sight() -> io::Result<()> {
+    if BLIND.swap(false, Ordering::Relaxed) {
+        return Err(io::Error::other("nothing can be opened any more"));
+    }
+    Ok(())
+}
+
+fn turns(stat: &str) -> Option<(String, String)> {
+    // What follows the name, which is in brackets and may hold anything.
+    let mut fields = stat.rsplit(") ").next()?.split_ascii_whitespace().skip(16);
+    Some((fields.next()?.to_owned(), fields.nth(21)?.to_owned()))
+}
+
+/// What this process may use of the machine, and what it starts inherits. A target can change it for whoever has its user.
+#[derive(Debug, PartialEq)]
+pub(in crate::harness) struct Means {
+    limits: Vec<Rlimit>,
+    /// Niceness and policy, by which the scheduler goes.
+    turns: Option<(String, String)>,
+    processors: Option<CpuSet>,
+}
+
+impl Means {
+    pub(in crate::harness) fn now() -> Self {
+        const LIMITS: [Resource; 11] = [
+            Resource::As,
+            Resource::Core,
+            Resource::Cpu,
+            Resource::Data,
+            Resource::Fsize,
+            Resource::Memlock,
+            Resource::Msgqueue,
+            Resource::Nofile,
+            Resource::Nproc,
+            Resource::Sigpending,
+            Resource::Stack,
+        ];
+        Self {
+            limits: LIMITS.map(getrlimit).into(),
+            turns: found(fs::read_to_string("/proc/self/stat")).and_then(|stat| turns(&stat)),
+            processors: sched_getaffinity(None).ok(),
+        }
+    }
 }
 
 /// A path by which this process reaches what it holds open.
@@ -118,6 +184,14 @@ mod tests {
         assert_eq!(group("1:name=x:/a\n0::/user.slice/b\n"), Some("/user.slice/b"));
         assert_eq!(old_group("9:cpu:/c\n4:cpuset,memory:/a/b\n0::/x\n"), Some("/a/b"));
         assert_eq!((number("max\n"), number("17\n")), (None, Some(17)));
+    }
+
+    #[test]
+    fn niceness_and_policy_stand_behind_a_name_that_may_hold_anything() {
+        let numbers: Vec<String> = (4..53).map(|number| number.to_string()).collect();
+        let stat = format!("17 (a) S b) S {}\n", numbers.join(" "));
+        assert_eq!(turns(&stat), Some(("19".into(), "41".into())));
+        assert_eq!(Means::now(), Means::now());
     }
 
     #[test]
