@@ -1,8 +1,9 @@
 //! How fast streams are judged: as a user's command (`clawgate judge --format json FILE`) beside clauditor, where a Python has
 //! it, and parts of it beside parsing each line into a `serde_json::Value` and beside a bare line scan.
 //!
-//! `cargo bench --bench judge`; the size of each stream in megabytes can be given as an argument. The Python is `python3`, or
-//! what `CLAWGATE_BENCH_PYTHON` names (`pip install clauditor-eval==0.1.3`). Every figure is of CPU time.
+//! `cargo bench --bench judge`; the size of each stream in megabytes can be given as an argument. clauditor is what `CLAUDITOR`
+//! names or what is on `PATH` (`pip install clauditor-eval==0.1.3`); without it there is no column of it. Every figure is of CPU
+//! time.
 //!
 //! `cargo bench --bench judge -- growth` shows how the command's cost grows instead: streams of 1 to 1,000 MB of each kind,
 //! and 1 to 10,000 recordings, with the time on the clock, on one processor and on all, and the most memory that it held.
@@ -17,7 +18,7 @@
 mod support;
 
 use std::hint::black_box;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use std::{env, fs};
@@ -129,8 +130,17 @@ fn growth(directory: &Path) {
     }
 }
 
+/// The Python that runs clauditor: its command names it in the first line.
+fn python() -> Option<String> {
+    let named = env::var_os("CLAUDITOR").map(PathBuf::from);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let found = || env::split_paths(&path).map(|folder| folder.join("clauditor")).find(|file| file.is_file());
+    let command = fs::read_to_string(named.or_else(found)?).ok()?;
+    Some(command.lines().next()?.strip_prefix("#!")?.trim().to_owned())
+}
+
 fn clauditor(path: &Path) -> Option<Duration> {
-    let python = env::var("CLAWGATE_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
+    let python = python()?;
     let output = Command::new(python).args(["-c", CLAUDITOR]).arg(path).output().ok()?;
     Some(Duration::from_secs_f64(String::from_utf8_lossy(&output.stdout).trim().parse().ok()?))
 }

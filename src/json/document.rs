@@ -1,7 +1,13 @@
 //! The result of a scan: a flat list of values with views into the text.
 
 use std::borrow::Cow;
+#[cfg(feature = "contracts")]
+use std::num::NonZeroU32;
 
+#[cfg(feature = "contracts")]
+use super::JsonView;
+#[cfg(feature = "contracts")]
+use super::layout::{Reads, Slots};
 use super::{Kind, Oddity, text};
 
 /// One value of the flat list. Members of an object stand as key, value, key, value.
@@ -26,6 +32,19 @@ pub struct Document<'a> {
     pub(super) odd_count: usize,
     pub(super) depth: usize,
     pub(super) end: usize,
+    #[cfg(feature = "contracts")]
+    pub(super) look: Look<'a>,
+}
+
+/// How a document is looked at.
+#[cfg(feature = "contracts")]
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Look<'a> {
+    Plain,
+    /// It is noted what is read of its values.
+    Noting(&'a Reads),
+    /// It is known where pointers lead to.
+    Knowing(&'a Slots),
 }
 
 impl<'a> Document<'a> {
@@ -47,6 +66,12 @@ impl<'a> Document<'a> {
     /// How deep the nesting goes: 0 for a scalar, 1 for a flat object.
     pub fn depth(self) -> usize {
         self.depth
+    }
+
+    /// The text that was scanned.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn text(&self) -> &'a str {
+        self.text
     }
 
     /// Where the value ends in the text, in bytes.
@@ -157,13 +182,36 @@ impl<'a> Node<'a> {
     }
 
     /// The value as it stands in the text; a string with its quotes.
+    #[inline]
     pub fn raw(self) -> &'a str {
+        self.note_text();
+        self.written()
+    }
+
+    /// Notes that the text is read, where that is noted.
+    #[inline]
+    fn note_text(self) {
+        #[cfg(feature = "contracts")]
+        if let Look::Noting(reads) = self.document.look {
+            reads.text(self.index, self.written());
+        }
+    }
+
+    /// As [`raw`](Self::raw), without a note.
+    #[inline]
+    pub(super) fn written(self) -> &'a str {
         let entry = self.entry();
         self.document.text.get(entry.start as usize..entry.end as usize).unwrap_or_default()
     }
 
     /// The decoded string, if this is one.
     pub fn text(self) -> Option<Cow<'a, str>> {
+        self.note_text();
+        self.decoded()
+    }
+
+    /// As [`text`](Self::text), without a note.
+    fn decoded(self) -> Option<Cow<'a, str>> {
         let entry = self.entry();
         if entry.kind != Kind::String {
             return None;
@@ -176,6 +224,17 @@ impl<'a> Node<'a> {
     /// Whether this is a string that equals `expected`.
     #[inline]
     pub fn is_text(self, expected: &str) -> bool {
+        let holds = self.has_text(expected);
+        #[cfg(feature = "contracts")]
+        if let Look::Noting(reads) = self.document.look {
+            if holds { reads.text(self.index, self.written()) } else { reads.not(self.index, expected) }
+        }
+        holds
+    }
+
+    /// As [`is_text`](Self::is_text), without a note.
+    #[inline]
+    pub(super) fn has_text(self, expected: &str) -> bool {
         let entry = self.entry();
         if entry.kind != Kind::String {
             return false;
@@ -193,7 +252,7 @@ impl<'a> Node<'a> {
 
     #[cold]
     fn is_decoded(self, expected: &str) -> bool {
-        self.text().is_some_and(|text| text == expected)
+        self.decoded().is_some_and(|text| text == expected)
     }
 
     /// The boolean, if this is one.
@@ -275,7 +334,7 @@ impl<'a> Node<'a> {
         let hash = self.entry().next;
         let is_it = |item: &T| {
             let name = name(item);
-            name.hash == hash && self.is_text(&name.text)
+            name.hash == hash && self.has_text(&name.text)
         };
         let (before, after) = list.split_at(cursor.min(list.len()));
         match after.first() {
@@ -285,6 +344,98 @@ impl<'a> Node<'a> {
                 None => before.iter().position(is_it),
             },
         }
+    }
+
+    /// Lets a value be looked at while it is noted what is read of its document.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn noting<T>(self, reads: &Reads, look: impl FnOnce(Node<'_>) -> T) -> T {
+        let document = Document { look: Look::Noting(reads), ..*self.document };
+        look(Node { document: &document, index: self.index })
+    }
+
+    /// Lets a value be looked at of whose document it is known where pointers lead to.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn knowing<T>(self, slots: &Slots, look: impl FnOnce(Node<'_>) -> T) -> T {
+        let document = Document { look: Look::Knowing(slots), ..*self.document };
+        look(Node { document: &document, index: self.index })
+    }
+
+    /// What a pointer leads to from here; `find` follows it.
+    #[cfg(feature = "contracts")]
+    #[inline]
+    pub(super) fn led(self, pointer: NonZeroU32, find: impl FnOnce() -> Option<Self>) -> Option<Self> {
+        match self.document.look {
+            Look::Knowing(slots) => {
+                slots.get(pointer, self.index, || find().map(|found| found.index)).map(|index| self.at(index))
+            }
+            Look::Plain | Look::Noting(_) => find(),
+        }
+    }
+
+    /// What a test says of this value; it is noted as that, and not what the test reads.
+    #[cfg(feature = "contracts")]
+    #[inline]
+    pub(crate) fn tested<T: Clone + 'static>(self, with: &T, test: fn(&T, JsonView<'_>) -> bool) -> bool {
+        match self.document.look {
+            Look::Noting(reads) => self.tested_noting(reads, with, test),
+            Look::Plain | Look::Knowing(_) => test(with, JsonView::Scanned(self)),
+        }
+    }
+
+    #[cfg(feature = "contracts")]
+    #[cold]
+    fn tested_noting<T: Clone + 'static>(
+        self,
+        reads: &Reads,
+        with: &T,
+        test: fn(&T, JsonView<'_>) -> bool,
+    ) -> bool {
+        let document = Document { look: Look::Plain, ..*self.document };
+        let holds = test(with, JsonView::Scanned(Node { document: &document, index: self.index }));
+        let with = with.clone();
+        reads.tested(self.index, Box::new(move |value| test(&with, value)), holds);
+        holds
+    }
+
+    /// What the values of the whole document are, without their texts: of every value its type and where it ends, of every
+    /// key the hash.
+    #[cfg(feature = "contracts")]
+    #[inline]
+    pub(super) fn forms(self) -> impl ExactSizeIterator<Item = u64> + 'a {
+        self.document.entries.iter().map(|entry| {
+            u64::from(entry.next) | u64::from(entry.kind as u8) << 32 | u64::from(entry.opaque) << 40
+        })
+    }
+
+    /// Which value of the document this is.
+    #[cfg(feature = "contracts")]
+    #[inline]
+    pub(super) fn place(self) -> u32 {
+        self.index
+    }
+
+    /// Another value or key of the document.
+    #[cfg(feature = "contracts")]
+    #[inline]
+    pub(super) fn entry_at(self, index: u32) -> Self {
+        self.at(index)
+    }
+
+    /// Whether it stands in the text like this.
+    #[cfg(feature = "contracts")]
+    #[inline]
+    pub(super) fn is_written(self, expected: &[u8]) -> bool {
+        are_equal(self.written().as_bytes(), expected)
+    }
+
+    /// Shows all keys inside, as they stand in the text, in their order.
+    #[cfg(feature = "contracts")]
+    pub(super) fn each_key(self, show: &mut impl FnMut(u32, &str)) {
+        for (key, value) in self.members() {
+            show(key.index, key.written());
+            value.each_key(show);
+        }
+        self.items().for_each(|item| item.each_key(show));
     }
 
     /// Tells this value from every other of the same document.
@@ -308,7 +459,7 @@ impl<'a> Node<'a> {
 
     #[inline]
     fn is_key(self, text: &str, hash: u32) -> bool {
-        self.entry().next == hash && self.is_text(text)
+        self.entry().next == hash && self.has_text(text)
     }
 
     /// The value that a chain of keys leads to.

@@ -15,7 +15,11 @@
 //! ```
 
 mod document;
+#[cfg(feature = "contracts")]
+mod kept;
 mod kind;
+#[cfg(feature = "contracts")]
+mod layout;
 mod lines;
 mod members;
 #[cfg(feature = "contracts")]
@@ -29,7 +33,11 @@ mod text;
 pub(crate) mod view;
 
 pub use document::{Document, Items, Key, Members, Name, Node};
+#[cfg(feature = "contracts")]
+pub(crate) use kept::{Documents, KeptDocument};
 pub use kind::Kind;
+#[cfg(feature = "contracts")]
+pub(crate) use layout::{Form, Found, Layouts, Reads};
 pub(crate) use lines::{RawLine, Splitter};
 pub(crate) use members::members;
 #[cfg(feature = "contracts")]

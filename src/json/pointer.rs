@@ -1,13 +1,18 @@
 //! JSON pointers (RFC 6901) with two additions: a segment `*` stands for every element of an array or object, and `-1`
 //! for the last element of an array.
 
+use std::fmt;
 use std::hash::{Hash as _, Hasher};
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Name;
 use super::{JsonView, Kind};
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct Pointer {
+    /// Tells it from all others, but not from what was made of it.
+    number: NonZeroU32,
     text: String,
     segments: Vec<Segment>,
     many: bool,
@@ -121,6 +126,23 @@ impl Place<'_> {
     }
 }
 
+/// The number of the next pointer.
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
+impl fmt::Debug for Pointer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pointer").field(&self.text).finish()
+    }
+}
+
+impl PartialEq for Pointer {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pointer {}
+
 impl Pointer {
     /// Compiles a pointer; the error says what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
@@ -144,7 +166,9 @@ impl Pointer {
             })
             .collect();
         let many = segments.contains(&Segment::Any);
-        Ok(Self { text: text.to_string(), segments, many })
+        let number =
+            NonZeroU32::new(NEXT.fetch_add(1, Ordering::Relaxed)).ok_or("there are too many pointers")?;
+        Ok(Self { number, text: text.to_string(), segments, many })
     }
 
     /// Whether the pointer can lead to several values.
@@ -161,7 +185,13 @@ impl Pointer {
     #[inline]
     pub(crate) fn get<'v>(&self, value: JsonView<'v>) -> Option<JsonView<'v>> {
         if !self.many {
-            return self.segments.iter().try_fold(value, |value, segment| segment.of(value));
+            let follow = || self.segments.iter().try_fold(value, |value, segment| segment.of(value));
+            let JsonView::Scanned(node) = value else { return follow() };
+            let find = || match follow()? {
+                JsonView::Scanned(found) => Some(found),
+                JsonView::Built(_) => None,
+            };
+            return node.led(self.number, find).map(JsonView::Scanned);
         }
         let mut found = None;
         self.visit(value, &mut |value, _| {

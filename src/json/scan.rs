@@ -105,6 +105,8 @@ impl Scanner {
             odd_count: self.odd_count,
             depth,
             end,
+            #[cfg(feature = "contracts")]
+            look: super::document::Look::Plain,
         }
     }
 

@@ -68,6 +68,15 @@ impl<'v> JsonView<'v> {
         }
     }
 
+    /// Whether this is a string that equals `expected`.
+    #[inline]
+    pub(crate) fn is_text(self, expected: &str) -> bool {
+        match self {
+            Self::Scanned(node) => node.is_text(expected),
+            Self::Built(value) => value.as_str() == Some(expected),
+        }
+    }
+
     /// Whether this is a string without any characters.
     pub(crate) fn is_empty_text(self) -> bool {
         match self {
@@ -101,8 +110,21 @@ impl<'v> JsonView<'v> {
         }
     }
 
+    /// What a test says of this value, which looks at nothing else.
+    #[inline]
+    pub(crate) fn tested<T: Clone + 'static>(self, with: &T, test: fn(&T, JsonView<'_>) -> bool) -> bool {
+        match self {
+            Self::Scanned(node) => node.tested(with, test),
+            Self::Built(_) => test(with, self),
+        }
+    }
+
     /// Whether this is a number without a fraction, however it is written.
     pub(crate) fn is_integer(self) -> bool {
+        self.tested(&(), |(), value| value.has_no_fraction())
+    }
+
+    fn has_no_fraction(self) -> bool {
         match self {
             Self::Scanned(node)
                 if node.kind() == Kind::Number
@@ -117,6 +139,10 @@ impl<'v> JsonView<'v> {
     /// Whether this is a number that is not below zero.
     #[inline]
     pub(crate) fn is_not_negative(self) -> bool {
+        self.tested(&(), |(), value| value.has_no_sign())
+    }
+
+    fn has_no_sign(self) -> bool {
         match self {
             // Only a number that a double can hold is judged in its text; one below zero has its sign.
             Self::Scanned(node) if !node.raw().starts_with('-') => true,
@@ -160,7 +186,9 @@ impl<'v> JsonView<'v> {
             (_, Value::String(text)) => self.text().is_some_and(|own| own == *text),
             (_, Value::Null) => self.kind() == Kind::Null,
             (_, Value::Bool(wanted)) => self.boolean() == Some(*wanted),
-            (_, Value::Number(wanted)) => self.number().is_some_and(|own| equal_numbers(&own, wanted)),
+            (_, Value::Number(wanted)) => self.tested(wanted, |wanted, value| {
+                value.number().is_some_and(|own| equal_numbers(&own, wanted))
+            }),
             (_, Value::Array(wanted)) => {
                 self.kind() == Kind::Array
                     && self.items().count() == wanted.len()

@@ -1,8 +1,10 @@
 //! The judge: it chooses how an output is read and which contract it is held against, sees its bytes once, and
 //! concludes.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
 use serde_json::Value;
 
@@ -14,7 +16,7 @@ use crate::outcome::{self, Signs};
 use crate::recording::{Exit, Facts, Recording, STDERR_HEAD};
 use crate::schema::{self, ContractSet, End, EventJudge, Family, FileError, Finding};
 use crate::stream_json::documented::{self, Run};
-use crate::stream_json::{Limits, Line, Session, StreamReader, Summary};
+use crate::stream_json::{Batch, Limits, Line, Session, StreamReader, Summary};
 
 use super::contracts::{Choice, WEAKEST_CONTRACT};
 use super::guess::{self, Guess};
@@ -265,6 +267,22 @@ impl<'c> Judge<'c> {
         self.body.push(chunk, watch);
     }
 
+    /// Reads all that is left of the output, ahead of the judging and on a thread of its own where it is a stream.
+    pub(super) fn push_ahead(
+        &mut self,
+        mut output: impl Read + Send,
+        watch: &mut dyn FnMut(&Line<'_>),
+    ) -> io::Result<()> {
+        if let Body::Stream(stream) = &mut self.body {
+            return stream.push_ahead(output, watch);
+        }
+        let mut chunk = vec![0; CHUNK];
+        while let Some(read) = read_more(&mut output, &mut chunk)? {
+            self.push(read, watch);
+        }
+        Ok(())
+    }
+
     /// Decides what a bare output is. `stderr` is what came with an output that is over.
     fn recognise(&mut self, stderr: Option<&[u8]>, watch: &mut dyn FnMut(&Line<'_>)) {
         let Body::Unknown(name, start) = &mut self.body else { return };
@@ -491,7 +509,64 @@ impl<'c> Listener<'c> {
     }
 }
 
+/// So much is read at once.
+pub(super) const CHUNK: usize = 256 << 10;
+
+/// Reads the next bytes into a chunk; none at the end.
+pub(super) fn read_more<'c>(output: &mut impl Read, chunk: &'c mut [u8]) -> io::Result<Option<&'c [u8]>> {
+    loop {
+        match output.read(chunk) {
+            Ok(0) => return Ok(None),
+            Ok(read) => return Ok(Some(&chunk[..read])),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 impl Stream<'_> {
+    /// Another thread reads and scans the lines, and this one judges them, in their order.
+    fn push_ahead(
+        &mut self,
+        mut output: impl Read + Send,
+        watch: &mut dyn FnMut(&Line<'_>),
+    ) -> io::Result<()> {
+        let Self { reader, listener, contract } = self;
+        let mut ahead = std::mem::take(reader);
+        // One batch is read, one waits and one is judged: lines may be long.
+        let (full, ready) = mpsc::sync_channel::<Batch>(1);
+        let (emptied, used) = mpsc::channel::<Batch>();
+        let read = move || {
+            let (mut chunk, mut batch) = (vec![0; CHUNK / 4], Batch::default());
+            let end = loop {
+                match read_more(&mut output, &mut chunk) {
+                    Ok(Some(read)) => ahead.push(read, &mut |line| batch.push(line)),
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+                if batch.is_full() {
+                    let next = used.try_recv().unwrap_or_default();
+                    if full.send(std::mem::replace(&mut batch, next)).is_err() {
+                        break Ok(());
+                    }
+                }
+            };
+            // Nobody waits for it only when the judging broke off.
+            _ = full.send(batch);
+            (ahead, end)
+        };
+        let (ahead, end) = thread::scope(|scope| {
+            let reads = scope.spawn(read);
+            for batch in ready {
+                batch.replay(&mut |line| hear(line, listener, contract, watch));
+                _ = emptied.send(batch.emptied());
+            }
+            reads.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        *reader = ahead;
+        end
+    }
+
     /// Ends the stream; `is_unclear` says that its first lines look like nobody's.
     fn finish(
         self,

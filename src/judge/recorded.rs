@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::Path;
 #[cfg(feature = "cli")]
 use std::path::PathBuf;
+use std::thread;
 
 use crate::document;
 use crate::recording::Recording;
@@ -13,6 +14,7 @@ use crate::schema::Finding;
 use crate::stream_json::Line;
 use crate::text::{Masked, Masker};
 
+use super::judge::{CHUNK, read_more};
 use super::{Contracts, Ending, Input, InputError, Judge, Judgement, Options};
 #[cfg(feature = "cli")]
 use super::{Protocol, Source};
@@ -97,7 +99,12 @@ impl Input {
                 let file = document::open(path).map_err(at(path))?;
                 bare(Some(path), file, contracts, options, watch)
             }
-            Source::Stdin => bare(None, io::stdin().lock(), contracts, options, watch),
+            Source::Stdin => {
+                let mut judge = Judge::of_output(None, contracts, options);
+                let mut output = Masked::new(io::stdin().lock());
+                push_as_it_comes(&mut judge, &mut output, watch).map_err(at(Path::new("-")))?;
+                Ok(judge.finish(Ending::default(), watch)?)
+            }
             Source::Segments(paths) => segments(paths, contracts, options),
         }
     }
@@ -105,7 +112,7 @@ impl Input {
 
 fn bare(
     name: Option<&Path>,
-    reader: impl Read,
+    reader: impl Read + Send,
     contracts: &Contracts,
     options: &Options,
     watch: &mut dyn FnMut(&Line<'_>),
@@ -149,20 +156,34 @@ fn at(path: &Path) -> impl Fn(io::Error) -> InputError {
     move |source| InputError::Io { path: path.clone(), source }
 }
 
+/// So much of an input is read and judged on one thread; what is longer is worth a second one.
+const SHORT: u64 = 2 << 20;
+
+/// Shows a judge what lies there whole.
 fn push_all(
     judge: &mut Judge<'_>,
-    mut reader: impl Read,
+    mut reader: impl Read + Send,
     watch: &mut dyn FnMut(&Line<'_>),
 ) -> io::Result<()> {
-    let mut chunk = vec![0; 256 << 10];
-    loop {
-        match reader.read(&mut chunk) {
-            Ok(0) => return Ok(()),
-            Ok(read) => judge.push(&chunk[..read], watch),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+    if thread::available_parallelism().is_ok_and(|processors| processors.get() > 1) {
+        let mut start = reader.by_ref().take(SHORT);
+        push_as_it_comes(judge, &mut start, watch)?;
+        return if start.limit() > 0 { Ok(()) } else { judge.push_ahead(reader, watch) };
     }
+    push_as_it_comes(judge, &mut reader, watch)
+}
+
+/// Shows a judge what may still be written.
+fn push_as_it_comes(
+    judge: &mut Judge<'_>,
+    reader: &mut impl Read,
+    watch: &mut dyn FnMut(&Line<'_>),
+) -> io::Result<()> {
+    let mut chunk = vec![0; CHUNK];
+    while let Some(read) = read_more(reader, &mut chunk)? {
+        judge.push(read, watch);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -195,6 +216,59 @@ mod tests {
         // Whoever names the contract gets the same.
         let named = judged(&log, &Contracts::only("claws-events").unwrap());
         assert_eq!(format!("{:?}", named.findings), format!("{:?}", judgement.findings));
+    }
+
+    type Push<'p> = &'p dyn Fn(&mut Judge<'_>, &mut dyn FnMut(&Line<'_>)) -> io::Result<()>;
+
+    #[test]
+    fn a_long_stream_is_judged_as_a_short_one() {
+        let lines: Vec<&[u8]> = [
+            include_bytes!("../../examples/streams/sub-agent.ndjson").as_slice(),
+            include_bytes!("../../examples/streams/rate-limit.ndjson"),
+        ]
+        .into_iter()
+        .flat_map(|stream| stream.split_inclusive(|byte| *byte == b'\n'))
+        .collect();
+        let mut stream = Vec::new();
+        for (number, line) in lines.iter().cycle().enumerate() {
+            stream.extend_from_slice(if number % 97 == 0 { b"no message\n" } else { line });
+            if stream.len() > SHORT as usize * 2 {
+                break;
+            }
+        }
+        stream.extend_from_slice(b"{\"type\":\"resu");
+        let contracts = Contracts::built_in();
+        let judged = |push: Push<'_>| {
+            let (mut judge, mut seen) = (Judge::of_output(None, &contracts, &Options::default()), 0);
+            let mut watch = |line: &Line<'_>| seen += line.number();
+            push(&mut judge, &mut watch).unwrap();
+            let judgement = judge.finish(Ending::default(), &mut watch).unwrap();
+            let Judgement { verdict, run, findings, summary, .. } = judgement;
+            (seen, format!("{verdict:?} {run:?} {findings:?} {summary:?}"))
+        };
+        let at_once = judged(&|judge, watch| {
+            judge.push(&stream, watch);
+            Ok(())
+        });
+        let ahead = judged(&|judge, watch| {
+            judge.push(&stream[..100_000], watch);
+            judge.push_ahead(&stream[100_000..], watch)
+        });
+        assert!(at_once == ahead);
+        assert!(at_once == judged(&|judge, watch| push_all(judge, stream.as_slice(), watch)));
+        // What cannot be read is said.
+        let broken = stream[..1 << 20].chain(Broken);
+        let mut judge = Judge::of_output(None, &contracts, &Options::default());
+        judge.push(&stream[..100_000], &mut |_| {});
+        assert!(judge.push_ahead(broken, &mut |_| {}).is_err());
+    }
+
+    struct Broken;
+
+    impl Read for Broken {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(io::Error::other("gone"))
+        }
     }
 
     #[test]

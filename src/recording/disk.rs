@@ -31,7 +31,7 @@ enum Output {
 }
 
 impl Output {
-    fn open(&self) -> io::Result<Box<dyn Read + '_>> {
+    fn open(&self) -> io::Result<Box<dyn Read + Send + '_>> {
         match self {
             Self::Memory(bytes) => Ok(Box::new(Cursor::new(bytes))),
             Self::File(path) => match open(path) {
@@ -120,12 +120,12 @@ impl Recording {
     }
 
     /// What the target wrote to its standard output. Whoever recorded it, what looks like a credential is masked.
-    pub fn stdout(&self) -> io::Result<Box<dyn Read + '_>> {
+    pub fn stdout(&self) -> io::Result<Box<dyn Read + Send + '_>> {
         self.stdout.open()
     }
 
     /// What the target wrote to its standard error, masked as standard output is.
-    pub fn stderr(&self) -> io::Result<Box<dyn Read + '_>> {
+    pub fn stderr(&self) -> io::Result<Box<dyn Read + Send + '_>> {
         self.stderr.open()
     }
 

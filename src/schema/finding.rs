@@ -137,6 +137,11 @@ impl Sink {
         self.kept.is_empty()
     }
 
+    /// How much evidence there is in all.
+    pub(crate) fn amount(&self) -> u64 {
+        self.kept.len() as u64 + self.more
+    }
+
     /// Whether further evidence would only be counted.
     pub(crate) fn is_full(&self) -> bool {
         self.kept.len() >= KEPT

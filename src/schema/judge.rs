@@ -13,7 +13,7 @@ use super::plan::Plan;
 use super::question::Answers;
 use super::rule::{Message, Watch};
 use crate::envelope::Envelope;
-use crate::json::{JsonView, Problem};
+use crate::json::{Form, Found, JsonView, Layouts, Node, Problem, Reads};
 use crate::stream_json::{Line, Summary};
 
 /// An observer of one run.
@@ -33,6 +33,9 @@ struct ContractState<'c> {
     /// first such message comes.
     plans: Vec<Option<Plan>>,
     answers: Answers,
+    /// What was concluded of messages, for those that are like them.
+    layouts: Layouts<Concluded>,
+    concluded: Concluded,
     seen_kinds: Vec<bool>,
     messages: u64,
     /// What its bytes had, in the words of contracts.
@@ -203,6 +206,37 @@ fn can_apply(clause: &Clause, facts: &Facts, is_recorded: bool) -> bool {
     (is_recorded || !needs_recording) && clause.applies.of_run(facts) != Truth::Fails
 }
 
+/// What is to be done with a message, and with every other like it.
+#[derive(Debug, Default, Clone)]
+struct Concluded {
+    kind: Option<usize>,
+    /// The clauses that have to see it, and whether it breaks them for certain.
+    calls: Vec<(usize, bool)>,
+    /// What was asked of it.
+    answers: Vec<(usize, bool)>,
+}
+
+/// Shows a message to a clause, and answers whether it kept nothing of it.
+fn tell_noting(state: &mut ClauseState<'_>, message: &Message<'_>, call: (usize, bool)) -> bool {
+    let before = (state.watch().0.kept(), state.sink.amount());
+    tell(std::slice::from_mut(state), message, &[(0, call.1)]);
+    before.0.is_some() && before == (state.watch().0.kept(), state.sink.amount())
+}
+
+/// Shows a message to the clauses that it concerns.
+fn tell(states: &mut [ClauseState<'_>], message: &Message<'_>, calls: &[(usize, bool)]) {
+    for (clause, is_broken) in calls {
+        let state = &mut states[*clause];
+        if *is_broken && state.sink.is_full() {
+            // That it is broken is known, and nobody will read why.
+            state.sink.count(1);
+            continue;
+        }
+        let (watch, sink) = state.watch();
+        watch.message(message, sink);
+    }
+}
+
 impl<'c> ContractState<'c> {
     fn new(contract: &'c Contract, run: &Run) -> Self {
         let mut facts = Facts::at_start(run, &contract.invocation);
@@ -218,6 +252,8 @@ impl<'c> ContractState<'c> {
             states: contract.clauses.iter().map(state).collect(),
             plans: contract.by_kind.iter().map(|_| None).collect(),
             answers: Answers::new(contract.questions),
+            layouts: Layouts::default(),
+            concluded: Concluded::default(),
             seen_kinds: vec![false; contract.kinds.names.len()],
             messages: 0,
             framing: Vec::new(),
@@ -242,27 +278,92 @@ impl<'c> ContractState<'c> {
                 state.open = can_apply(state.clause, &self.facts, self.is_recorded);
             }
             self.plans.fill_with(|| None);
+            self.layouts.clear();
         }
         if self.facts.get(Fact::Command).is_none()
             && let Some((command, known)) = self.contract.invocation.named_by(value)
         {
             self.facts.set(Fact::Command, command);
             self.facts.set(Fact::CommandKnown, known);
+            self.layouts.clear();
         }
-        let kind = self.contract.kinds.of(value, &self.facts);
         self.messages += 1;
-        if let Some(kind) = kind {
-            self.seen_kinds[kind] = true;
-        }
         self.answers.next_message();
-        let message = Message { line, offset, value, time: None, kind, answers: &self.answers };
         #[cfg(test)]
         if self.one_by_one {
+            let kind = self.contract.kinds.of(value, &self.facts);
+            if let Some(kind) = kind {
+                self.seen_kinds[kind] = true;
+            }
+            let message = Message { line, offset, value, time: None, kind, answers: &self.answers };
             for state in self.states.iter_mut().filter(|state| state.open) {
                 let (watch, sink) = state.watch();
                 watch.message(&message, sink);
             }
             return;
+        }
+        let known = match value {
+            JsonView::Scanned(root) => self.layouts.find(root),
+            JsonView::Built(_) => Found::Unkept,
+        };
+        let form = match known {
+            Found::Known(concluded, slots) => {
+                self.answers.note_all(&concluded.answers);
+                let (kind, answers) = (concluded.kind, &self.answers);
+                let JsonView::Scanned(root) = value else { return };
+                return root.knowing(slots, |root| {
+                    let value = JsonView::Scanned(root);
+                    let message = Message { line, offset, value, time: None, kind, answers };
+                    tell(&mut self.states, &message, &concluded.calls);
+                });
+            }
+            Found::New(form) => Some(form),
+            Found::Unkept => None,
+        };
+        let mut concluded = std::mem::take(&mut self.concluded);
+        if let (Some(form), JsonView::Scanned(root)) = (form, value) {
+            self.tell_anew(line, offset, root, form, &mut concluded);
+        } else {
+            self.conclude(value, &mut concluded);
+            let (kind, answers) = (concluded.kind, &self.answers);
+            let message = Message { line, offset, value, time: None, kind, answers };
+            tell(&mut self.states, &message, &concluded.calls);
+        }
+        self.concluded = concluded;
+    }
+
+    /// Tells of a message whose form is known, and keeps what it comes to for those that are like it.
+    fn tell_anew(&mut self, line: u64, offset: u64, root: Node<'_>, form: Form, concluded: &mut Concluded) {
+        let reads = Reads::default();
+        root.noting(&reads, |root| self.conclude(JsonView::Scanned(root), concluded));
+        let Concluded { kind, calls, answers: known } = &mut *concluded;
+        let (kind, value) = (*kind, JsonView::Scanned(root));
+        if form.is_plain {
+            let answers = &self.answers;
+            tell(&mut self.states, &Message { line, offset, value, time: None, kind, answers }, calls);
+        } else {
+            // Those that had nothing to say of it have nothing to say of any that is like it.
+            calls.retain(|call| {
+                // What another has asked, this one asks again, so that it is noted.
+                self.answers.next_message();
+                self.answers.note_all(known);
+                let (answers, told) = (&self.answers, Reads::default());
+                let is_done = root.noting(&told, |root| {
+                    let value = JsonView::Scanned(root);
+                    let message = Message { line, offset, value, time: None, kind, answers };
+                    tell_noting(&mut self.states[call.0], &message, *call)
+                });
+                !is_done || !reads.add(told)
+            });
+        }
+        self.layouts.keep(form, root, reads, concluded.clone());
+    }
+
+    /// Tells which clauses a message concerns. Of the message nothing else is looked at than what is read in here.
+    fn conclude(&mut self, value: JsonView<'_>, concluded: &mut Concluded) {
+        let kind = self.contract.kinds.of(value, &self.facts);
+        if let Some(kind) = kind {
+            self.seen_kinds[kind] = true;
         }
         let number = kind.unwrap_or(self.seen_kinds.len());
         let (all, states) = (&self.contract.by_kind[number], &mut self.states);
@@ -281,19 +382,15 @@ impl<'c> ContractState<'c> {
         });
         let doubts = program.doubts(value);
         let answers = plan.answer(value, &self.answers);
+        concluded.kind = kind;
+        concluded.answers.clear();
+        concluded.answers.extend(plan.asked(answers).map(|(question, holds)| (question.number(), holds)));
+        concluded.calls.clear();
         for planned in &plan.clauses {
             let is_cleared = planned.bit != 0 && doubts.maybe & planned.bit == 0;
-            if is_cleared || !planned.concerns(answers) {
-                continue;
+            if !is_cleared && planned.concerns(answers) {
+                concluded.calls.push((planned.clause, doubts.broken & planned.bit != 0));
             }
-            let state = &mut states[planned.clause];
-            if doubts.broken & planned.bit != 0 && state.sink.is_full() {
-                // That it is broken is known, and nobody will read why.
-                state.sink.count(1);
-                continue;
-            }
-            let (watch, sink) = state.watch();
-            watch.message(&message, sink);
         }
     }
 
@@ -345,6 +442,9 @@ impl<'c> ContractState<'c> {
         findings
     }
 }
+
+#[cfg(test)]
+mod alike;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use crate::json::JsonView;
 use crate::json::pointer::Pointers;
 
 /// Answers to questions, one bit each.
-type Bits = u128;
+pub(super) type Bits = u128;
 
 /// The clauses that look at messages of one kind, and what their selectors ask.
 #[derive(Debug, Default)]
@@ -104,6 +104,12 @@ impl Plan {
             self.places.push(Place { questions: vec![(question.clone(), bit)] });
         }
         Some(bit)
+    }
+
+    /// What is asked of a message, with what these answers say.
+    pub(super) fn asked(&self, answers: Bits) -> impl Iterator<Item = (&Question, bool)> {
+        let all = self.places.iter().flat_map(|place| &place.questions);
+        all.map(move |(question, bit)| (question, answers & bit != 0))
     }
 
     /// Answers for a message what is asked of it.

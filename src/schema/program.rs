@@ -20,7 +20,7 @@ pub(crate) struct Program {
 }
 
 /// What clauses ask of one value, each with the clauses that do.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 struct Merged {
     /// All that ask for anything here or inside.
     all: Clauses,
@@ -39,6 +39,8 @@ struct Merged {
     required_places: u128,
     /// What depends on the value of one member, by its name.
     cases: Vec<Cases>,
+    /// All of the above for each text that one member can be, where cases depend on it: it is looked at instead.
+    branches: Option<Box<Branches>>,
     when: Vec<When>,
     /// What is asked that cannot be put together.
     apart: Vec<(Check, Clauses)>,
@@ -60,12 +62,26 @@ impl Doubts {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Member {
     name: Name,
     required: Clauses,
     inside: Merged,
 }
+
+/// Everything that is asked of a value, by the text that one of its members is.
+#[derive(Debug, Clone)]
+struct Branches {
+    name: Name,
+    texts: Vec<(String, Merged)>,
+    /// The member is something else.
+    other: Merged,
+    /// An object does not have it.
+    missing: Merged,
+}
+
+/// So many parts of a program are made of one that has branches; what is beyond is looked at case by case.
+const MOST_PARTS: usize = 4_000;
 
 /// Types of values, one bit each.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -85,14 +101,14 @@ impl Types {
 }
 
 /// What depends on the value of one member.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Cases {
     name: Name,
     all: Vec<Case>,
 }
 
 /// What is asked when a member is one of some values, and what when it is not.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Case {
     values: Vec<Value>,
     /// Where it is missing, it is not one of them.
@@ -101,7 +117,7 @@ struct Case {
     otherwise: Merged,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct When {
     clause: Clauses,
     condition: Check,
@@ -117,6 +133,8 @@ impl Program {
             program.root.add(schema.check(), 1 << program.clauses.len());
             program.clauses.push(place);
         }
+        let mut left = MOST_PARTS;
+        program.root.branch(&mut left);
         program
     }
 
@@ -148,21 +166,11 @@ impl Merged {
             self.items.get_or_insert_default().add(items, clause);
         }
         for asked in &check.members {
-            let known = self.members.iter().position(|known| known.name == asked.name);
-            let index = known.unwrap_or_else(|| {
-                let name = asked.name.clone();
-                self.members.push(Member { name, required: 0, inside: Self::default() });
-                self.members.len() - 1
-            });
-            let member = &mut self.members[index];
-            member.required |= if_asked(asked.is_required);
-            self.required |= member.required;
-            if member.required != 0 {
-                self.required_places |= 1_u128.checked_shl(index as u32).unwrap_or(0);
-            }
+            let member = self.member(&asked.name);
             if let Some(check) = &asked.check {
-                member.inside.add(check, clause);
+                self.members[member].inside.add(check, clause);
             }
+            self.require(member, if_asked(asked.is_required));
         }
         self.apart.extend(check.apart().map(|check| (check, clause)));
         for check in &check.also {
@@ -185,10 +193,107 @@ impl Merged {
         }
     }
 
+    /// Adds all that others ask of the same value.
+    fn absorb(&mut self, other: &Self) {
+        self.all |= other.all;
+        self.open |= other.open;
+        self.some_text |= other.some_text;
+        self.uuid |= other.uuid;
+        self.not_negative |= other.not_negative;
+        self.some_items |= other.some_items;
+        other.types.iter().for_each(|(types, clauses)| put(&mut self.types, Some(types), *clauses));
+        other.values.iter().for_each(|(values, clauses)| put(&mut self.values, Some(values), *clauses));
+        if let Some(items) = &other.items {
+            self.items.get_or_insert_default().absorb(items);
+        }
+        for Member { name, required, inside } in &other.members {
+            let member = self.member(name);
+            self.members[member].inside.absorb(inside);
+            self.require(member, *required);
+        }
+        for cases in &other.cases {
+            match self.cases.iter_mut().find(|known| known.name == cases.name) {
+                Some(known) => known.all.extend_from_slice(&cases.all),
+                None => self.cases.push(cases.clone()),
+            }
+        }
+        self.when.extend_from_slice(&other.when);
+        self.apart.extend_from_slice(&other.apart);
+    }
+
+    /// The place of a member, which is made if there is none.
+    fn member(&mut self, name: &Name) -> usize {
+        let known = self.members.iter().position(|known| known.name == *name);
+        known.unwrap_or_else(|| {
+            self.members.push(Member { name: name.clone(), required: 0, inside: Self::default() });
+            self.members.len() - 1
+        })
+    }
+
+    /// These clauses ask for a member.
+    fn require(&mut self, member: usize, clauses: Clauses) {
+        let required = &mut self.members[member].required;
+        *required |= clauses;
+        self.required |= *required;
+        if *required != 0 {
+            self.required_places |= 1_u128.checked_shl(member as u32).unwrap_or(0);
+        }
+    }
+
+    /// Puts together what is asked for each text that decides it, here and inside.
+    fn branch(&mut self, left: &mut usize) {
+        let is_text = |case: &Case| case.values.iter().all(Value::is_string);
+        // One member decides most; what depends on others stays as it is.
+        let most = self.cases.iter().enumerate().filter(|(_, cases)| cases.all.iter().all(is_text));
+        if let Some((place, _)) = most.max_by_key(|(_, cases)| cases.all.len())
+            && *left > 0
+        {
+            let Cases { name, all } = self.cases.swap_remove(place);
+            let made = |holds: &dyn Fn(&Case) -> bool, left: &mut usize| {
+                *left = left.saturating_sub(1);
+                let mut made = self.clone();
+                for case in &all {
+                    made.absorb(if holds(case) { &case.then } else { &case.otherwise });
+                }
+                made.branch(left);
+                made
+            };
+            let mut texts: Vec<&str> =
+                all.iter().flat_map(|case| &case.values).filter_map(Value::as_str).collect();
+            texts.sort_unstable();
+            texts.dedup();
+            let is = |case: &Case, text: &str| case.values.iter().any(|value| value == text);
+            let texts = texts.into_iter().map(|text| (text.to_owned(), made(&|case| is(case, text), left)));
+            let branches = Branches {
+                texts: texts.collect(),
+                other: made(&|_| false, left),
+                missing: made(&|case| !case.is_required, left),
+                name: name.clone(),
+            };
+            // What is no object is looked at case by case.
+            self.cases.push(Cases { name, all });
+            self.branches = Some(Box::new(branches));
+            return;
+        }
+        if let Some(items) = &mut self.items {
+            items.branch(left);
+        }
+        self.members.iter_mut().for_each(|member| member.inside.branch(left));
+    }
+
     /// Adds the clauses that a value may break.
     fn look(&self, value: JsonView<'_>, doubts: &mut Doubts) {
         if self.all & !doubts.maybe == 0 {
             return;
+        }
+        if let Some(branches) = &self.branches
+            && value.kind() == Kind::Object
+        {
+            let Some(member) = value.member(&branches.name) else {
+                return branches.missing.look(value, doubts);
+            };
+            let found = branches.texts.iter().find(|(text, _)| member.is_text(text));
+            return found.map_or(&branches.other, |(_, branch)| branch).look(value, doubts);
         }
         doubts.maybe |= self.open;
         for (types, clauses) in &self.types {

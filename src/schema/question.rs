@@ -51,7 +51,12 @@ impl Question {
     /// Notes the answer for a message.
     #[inline]
     pub(crate) fn answered(&self, holds: bool, answers: &Answers) {
-        answers.latest[self.number].set(answers.message << 1 | u64::from(holds));
+        answers.note(self.number, holds);
+    }
+
+    /// Its number among those of its contract.
+    pub(crate) fn number(&self) -> usize {
+        self.number
     }
 
     /// The answer for a message.
@@ -79,6 +84,18 @@ impl Answers {
     /// Forgets what was answered for the message before.
     pub(crate) fn next_message(&mut self) {
         self.message += 1;
+    }
+
+    /// Notes the answers to questions by their numbers.
+    pub(crate) fn note_all(&self, answers: &[(usize, bool)]) {
+        for (question, holds) in answers {
+            self.note(*question, *holds);
+        }
+    }
+
+    #[inline]
+    fn note(&self, question: usize, holds: bool) {
+        self.latest[question].set(self.message << 1 | u64::from(holds));
     }
 
     #[inline]

@@ -232,15 +232,22 @@ impl Check {
                 if self.some_text && value.is_empty_text() {
                     return Some(false);
                 }
-                let has_form = |form: &Form| value.text().is_some_and(|text| form.has(&text));
+                let has_form = |form: &Form| {
+                    value.tested(form, |form, value| value.text().is_some_and(|text| form.has(&text)))
+                };
                 all.is_open |= self.form.as_ref().is_some_and(|form| !has_form(form));
                 // Who writes UUIDs in another way is judged by the validator.
                 all.is_open |= self.uuid && !is_uuid(value);
             }
-            Kind::Number if self.bounds_numbers() => match value.float() {
-                Some(number) if !self.bounds_hold(number) => return Some(false),
-                number => all.is_open |= number.is_none(),
-            },
+            Kind::Number if self.bounds_numbers() => {
+                let bounds = self.bounds();
+                if value
+                    .tested(&bounds, |bounds, value| value.float().is_some_and(|number| !bounds.hold(number)))
+                {
+                    return Some(false);
+                }
+                all.is_open |= !value.tested(&(), |(), value| value.float().is_some());
+            }
             Kind::Array => {
                 if self.some_items && value.items().next().is_none() {
                     return Some(false);
@@ -288,11 +295,9 @@ impl Check {
         self.not_negative || self.at_least.is_some() || self.at_most.is_some() || self.more_than.is_some()
     }
 
-    fn bounds_hold(&self, number: f64) -> bool {
-        !(self.not_negative && number < 0.0)
-            && self.at_least.is_none_or(|least| number >= least)
-            && self.at_most.is_none_or(|most| number <= most)
-            && self.more_than.is_none_or(|bound| number > bound)
+    fn bounds(&self) -> Bounds {
+        let zero = self.not_negative.then_some(0.0);
+        Bounds { zero, at_least: self.at_least, at_most: self.at_most, more_than: self.more_than }
     }
 
     /// Whether the members that `properties` does not name are as they have to be.
@@ -391,6 +396,24 @@ const EXACT: i64 = 1 << 53;
 fn bound(value: &Value, into: &mut Option<f64>) -> bool {
     *into = value.as_i64().filter(|number| number.abs() < EXACT).map(|number| number as f64);
     into.is_some()
+}
+
+/// What bounds a number.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    zero: Option<f64>,
+    at_least: Option<f64>,
+    at_most: Option<f64>,
+    more_than: Option<f64>,
+}
+
+impl Bounds {
+    fn hold(self, number: f64) -> bool {
+        self.zero.is_none_or(|zero| number >= zero)
+            && self.at_least.is_none_or(|least| number >= least)
+            && self.at_most.is_none_or(|most| number <= most)
+            && self.more_than.is_none_or(|bound| number > bound)
+    }
 }
 
 /// A pattern of plain parts. What it finds is found; what it does not find may be there all the same.
@@ -511,6 +534,10 @@ const HEX: [bool; 256] = {
 
 /// Whether a value is an UUID in its usual form.
 pub(super) fn is_uuid(value: JsonView<'_>) -> bool {
+    value.tested(&(), |(), value| is_written_as_uuid(value))
+}
+
+fn is_written_as_uuid(value: JsonView<'_>) -> bool {
     let raw = match value {
         JsonView::Scanned(node) => node.raw().as_bytes().get(1..).and_then(|raw| raw.strip_suffix(b"\"")),
         JsonView::Built(value) => value.as_str().map(str::as_bytes),

@@ -21,6 +21,8 @@
 //! assert_eq!(kinds, ["init of m", "line 2: expected a value at byte 0"]);
 //! ```
 
+#[cfg(feature = "contracts")]
+mod batch;
 mod count;
 pub mod documented;
 mod kept_text;
@@ -31,6 +33,8 @@ mod reader;
 mod session;
 mod tally;
 
+#[cfg(feature = "contracts")]
+pub(crate) use batch::Batch;
 pub use count::Count;
 pub use kept_text::KeptText;
 pub use limits::Limits;

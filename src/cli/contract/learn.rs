@@ -77,7 +77,7 @@ fn read(name: &str, source: &Source) -> Result<(String, Sample), CommandError> {
     match source {
         Source::Recording(path) => {
             let recording = Recording::open(path)?;
-            let take = |reader: io::Result<Box<dyn Read + '_>>| {
+            let take = |reader: io::Result<Box<dyn Read + Send + '_>>| {
                 let mut bytes = Vec::new();
                 reader?.take(MAX_BYTES).read_to_end(&mut bytes)?;
                 Ok(bytes)

@@ -221,6 +221,11 @@ impl Watch for Watching<'_> {
         }
     }
 
+    fn kept(&self) -> Option<u64> {
+        let is_here = self.rule.sides.iter().all(|side| matches!(side, Side::Now(Subject::Message(_))));
+        (is_here && self.rule.pick == Pick::Every).then_some(self.open.len() as u64 + self.more)
+    }
+
     fn finish(&mut self, facts: &Facts, sink: &mut Sink) {
         let [left, right] = &self.rule.sides;
         let recorded = [left, right].map(|side| side.recorded(facts));

@@ -105,6 +105,11 @@ impl Watch for Watching<'_> {
         }
     }
 
+    fn kept(&self) -> Option<u64> {
+        let kept = self.open.iter().map(|open| open.evidence.len() as u64 + open.more).sum();
+        (self.rule.pick == Pick::Every).then_some(kept)
+    }
+
     fn looked(&self, facts: &Facts) -> bool {
         let premise = &self.rule.premise;
         if self.rule.of_run {

@@ -34,7 +34,7 @@ impl Watch for &Integers {
         }
         for pointer in &self.at {
             pointer.visit(message.value, &mut |value, path| {
-                if has_fraction(value) {
+                if value.tested(&(), |(), value| has_fraction(value)) {
                     sink.add(|| {
                         let place = path.render();
                         let text = format!("{place} is written with a fraction");
@@ -44,6 +44,10 @@ impl Watch for &Integers {
                 true
             });
         }
+    }
+
+    fn kept(&self) -> Option<u64> {
+        Some(0)
     }
 }
 

@@ -95,6 +95,10 @@ impl Watch for FieldsWatching<'_> {
             }
         });
     }
+
+    fn kept(&self) -> Option<u64> {
+        Some(0)
+    }
 }
 
 #[cfg(test)]

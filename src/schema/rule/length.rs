@@ -52,6 +52,10 @@ impl Watch for &Length {
             sink.push(Evidence { expected: Some(length.to_string()), ..evidence });
         }
     }
+
+    fn kept(&self) -> Option<u64> {
+        Some(0)
+    }
 }
 
 #[cfg(test)]

@@ -136,6 +136,12 @@ pub(crate) trait Watch {
         let _ = (message, sink);
     }
 
+    /// How much of the messages it keeps, where another message like one that it has seen, and of which it kept nothing,
+    /// changes nothing; none where every message does.
+    fn kept(&self) -> Option<u64> {
+        None
+    }
+
     /// Sees something odd about the bytes.
     fn oddity(&mut self, oddity: &FramingProblem, sink: &mut Sink) {
         let _ = (oddity, sink);

@@ -1,6 +1,9 @@
 //! `first`, `last`, `before`, `never-after` and `nothing-after`: rules about the order of messages.
 
+use std::sync::LazyLock;
+
 use super::{Evidence, Facts, JsonView, Loaded, Message, Names, Rule, Selector, Sink, Table, Watch, titled};
+use crate::json::Name;
 
 #[derive(Debug)]
 struct Order {
@@ -82,13 +85,16 @@ struct Last {
     names: [Option<String>; 2],
 }
 
+/// What a message is called by.
+static KEYS: LazyLock<[Name; 2]> = LazyLock::new(|| ["type", "subtype"].map(Name::new));
+
 impl Last {
     /// Takes the place of the one before, and its memory: this happens at nearly every message.
     fn replace(last: &mut Option<Self>, message: &Message<'_>) {
         let Self { line, offset, names } = last.get_or_insert_default();
         (*line, *offset) = (message.line, message.offset);
-        for (name, key) in names.iter_mut().zip(["type", "subtype"]) {
-            let field = message.value.get(key).and_then(JsonView::text);
+        for (name, key) in names.iter_mut().zip(&*KEYS) {
+            let field = message.value.member(key).and_then(JsonView::text);
             *name = field.map(|text| {
                 let mut name = name.take().unwrap_or_default();
                 name.clear();
