@@ -65,6 +65,13 @@ pub(super) fn share(folder: &Path) -> Result<(), CommandError> {
             shell_word(&mark)
         )));
     }
+    // A repository can hold such a folder, with links to files of whoever runs this.
+    if let Some(link) = TRACES.map(|name| folder.join(name)).into_iter().find(|path| path.is_symlink()) {
+        let link = link.display();
+        return Err(CommandError::Usage(format!(
+            "{link}: is a link, which nothing is written through: remove it"
+        )));
+    }
     let path = folder.join(MARK);
     let mark = File::options().create(true).append(true).open(&path);
     mark.map(drop).map_err(unwritable(&path))

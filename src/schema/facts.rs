@@ -261,7 +261,15 @@ fn conversation(served: &Value) -> Option<f64> {
 /// The requests of a recording, each with its body as `json`; none where a body was not kept, because nothing can be
 /// said then of what they hold together.
 fn with_bodies(recording: &Recording) -> Option<Value> {
-    let mut requests = recording.facts.other.get("requests")?.as_array()?.clone();
+    let listed = recording.facts.other.get("requests")?.as_array()?;
+    // They may be many megabytes: none is read where another is missing.
+    let is_missing = |request: &Value| {
+        !request["body"].is_null() && request.get("json").is_none() && request["body_file"].is_null()
+    };
+    if listed.iter().any(is_missing) {
+        return None;
+    }
+    let mut requests = listed.clone();
     for (number, request) in requests.iter_mut().enumerate() {
         // A fixture has the body in its place.
         if request["body"].is_null() || request.get("json").is_some() {

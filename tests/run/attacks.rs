@@ -460,6 +460,23 @@ fn a_folder_of_somebody_else_is_not_written_into() {
 }
 
 #[test]
+fn nothing_of_a_run_is_written_through_a_link() {
+    let folder = TempDir::new().unwrap();
+    quick(&folder);
+    let (out, notes) = (folder.path().join("out"), folder.path().join("notes"));
+    fs::create_dir(&out).unwrap();
+    for name in [".clawgate", "events.ndjson"] {
+        fs::write(&notes, "mine").unwrap();
+        std::os::unix::fs::symlink("../notes", out.join(name)).unwrap();
+        let output = process(&folder).args(["run", "quick.toml", "--out", "out"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{name}: {}", complaint(&output));
+        assert!(complaint(&output).contains(&format!("out/{name}: is a link")), "{}", complaint(&output));
+        assert_eq!(fs::read_to_string(&notes).unwrap(), "mine", "{name}");
+        fs::remove_file(out.join(name)).unwrap();
+    }
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_one_line_before_the_first_case() {
     let folder = TempDir::new().unwrap();
     quick(&folder);
