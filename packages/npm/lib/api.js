@@ -72,7 +72,14 @@ class Api {
 
   async listening() {
     this.baseUrl = (await this.#next("listening")).base_url;
-    this.env = { ANTHROPIC_BASE_URL: this.baseUrl, ANTHROPIC_API_KEY: "dummy-key" };
+    this.env = {
+      ANTHROPIC_BASE_URL: this.baseUrl,
+      ANTHROPIC_API_KEY: "dummy-key",
+      OPENAI_BASE_URL: `${this.baseUrl}/v1`,
+      OPENAI_API_KEY: "dummy-key",
+      GOOGLE_GEMINI_BASE_URL: this.baseUrl,
+      GEMINI_API_KEY: "dummy-key",
+    };
   }
 
   async summary() {

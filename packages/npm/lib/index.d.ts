@@ -16,8 +16,13 @@ export interface ApiOptions {
 export interface Api {
   /** What a client is given as the address of the API. */
   readonly baseUrl: string;
-  /** The settings by which a command line such as Claude's finds the API. */
-  readonly env: { ANTHROPIC_BASE_URL: string; ANTHROPIC_API_KEY: string };
+  /**
+   * The settings by which the clients of Anthropic, OpenAI and Gemini, and command lines such as Claude's and Gemini's, find
+   * the API. The Codex CLI has a file of its own for it, `config.toml`.
+   */
+  readonly env: Readonly<
+    Record<`${"ANTHROPIC" | "OPENAI" | "GOOGLE_GEMINI"}_BASE_URL` | `${"ANTHROPIC" | "OPENAI" | "GEMINI"}_API_KEY`, string>
+  >;
   /** The requests so far, in their order; each has its body as `content`. Waits for answers under way. */
   requests(): Promise<Json[]>;
   /** How many requests came, and which turns nobody has asked for so far. */

@@ -1,9 +1,10 @@
-"""The published Python client and the Claude CLI, each against a scripted API."""
+"""The published Python client and the Claude, Codex and Gemini CLIs, each against a scripted API."""
 
 import os
 import subprocess
 
 import anthropic
+import pytest
 
 MODEL = "claude-sonnet-4-6"
 
@@ -59,3 +60,53 @@ def test_the_claude_cli_runs_a_case(clawgate_run):
     }
     run = clawgate_run(scenario, target=f"claude={os.environ['CLAWGATE_CLAUDE_BIN']}")
     assert [(case["case"], case["status"]) for case in run.cases] == [("mine/hello", "pass")]
+
+
+def codex(api, prompt, home):
+    (home / ".codex").mkdir()
+    (home / ".codex/config.toml").write_text(f"""
+        model = "gpt-5.5"
+        model_provider = "scripted"
+        features = {{ plugin_discovery_prefetch = false, shell_snapshot = false }}
+        [model_providers.scripted]
+        name = "scripted"
+        base_url = "{api.env["OPENAI_BASE_URL"]}"
+        wire_api = "responses"
+        env_key = "OPENAI_API_KEY"
+    """)
+    return ["codex", "exec", "--json", "--skip-git-repo-check", prompt]
+
+
+def gemini(api, prompt, home):
+    (home / ".gemini").mkdir()
+    (home / ".gemini/settings.json").write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}')
+    model = ["--model", "gemini-2.5-flash", "--skip-trust"]
+    return ["gemini", "--prompt", prompt, "--output-format", "stream-json", *model]
+
+
+@pytest.mark.parametrize(
+    ("agent", "target", "contract"),
+    [(codex, "codex@0.166.0", "codex-exec-json"), (gemini, "gemini@0.61.0", "gemini-stream-json")],
+)
+def test_another_agent_answers_as_scripted(clawgate_api, judge, tmp_path, agent, target, contract):
+    api = clawgate_api(["Hello from the script."])
+    program, *arguments = agent(api, "Say hello.", tmp_path)
+    command = [f"{os.environ['CLAWGATE_CACHE']}/targets/{target}/{program}", *arguments]
+    settings = {"HOME": str(tmp_path), "PATH": "/usr/local/bin:/usr/bin:/bin", "GEMINI_CLI_NO_RELAUNCH": "true", **api.env}
+    done = subprocess.run(command, env=settings, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
+    judgement = judge(done)
+    assert (judgement["contract"], judgement["contract_detected"]) == (contract, True)
+    assert judgement["session"]["final_text"] == "Hello from the script."
+    [asked] = [request for request in api.requests if request["kind"] == "turn"]
+    assert "Say hello." in str(asked["content"])
+
+
+def test_one_case_on_two_other_agents(clawgate_run):
+    scenario = {
+        "scenario": {"name": "mine/hello", "contract": "any"},
+        "run": {"prompt": "Say hello."},
+        "expect": {"verdict": "ok", "exit": 0},
+        "api": {"turns": [{"text": "Hello."}]},
+    }
+    run = clawgate_run(scenario, target="codex@0.166.0", args=["--target", "gemini@0.61.0"])
+    assert [(case["verdict"]["class"], case["status"]) for case in run.cases] == [("ok", "pass")] * 2

@@ -1,4 +1,4 @@
-// The published JavaScript client and the Claude CLI, each against a scripted API, from node:test.
+// The published JavaScript client and the Claude, Codex and Gemini CLIs, each against a scripted API, from node:test.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -54,4 +54,26 @@ test("the Claude CLI runs a case", async (t) => {
   };
   const { cases } = await fixtures(t).clawgateRun(scenario, { target: `claude=${process.env.CLAWGATE_CLAUDE_BIN}` });
   assert.deepEqual(cases.map(({ case: name, status }) => [name, status]), [["mine/hello", "pass"]]);
+});
+
+test("one case on two other agents, whose API has a bad moment", async (t) => {
+  const scenario = {
+    scenario: { name: "mine/limited", contract: "any" },
+    run: { prompt: "Say hello." },
+    expect: { verdict: "rate_limit" },
+    api: { turns: [{ text: "Hello.", faults: ["http:status=429"] }] },
+  };
+  const options = { target: "codex@0.166.0", args: ["--target", "gemini@0.61.0"], check: false };
+  const { cases } = await fixtures(t).clawgateRun(scenario, options);
+  assert.deepEqual(cases.map(({ verdict, status }) => [verdict.class, status]), [
+    ["rate_limit", "pass"],
+    // Its exit code is the status modulo 256, which its documentation does not have.
+    ["rate_limit", "fail"],
+  ]);
+});
+
+test("what another agent printed is judged by its own contract", async (t) => {
+  const cut = '{"type":"thread.started","thread_id":"t"}\n{"type":"turn.started"}\n';
+  const { contract, contract_detected, verdict } = await fixtures(t).judge({ stdout: cut, exitCode: 0, check: false });
+  assert.deepEqual([contract, contract_detected, verdict.class], ["codex-exec-json", true, "truncated"]);
 });

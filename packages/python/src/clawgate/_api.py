@@ -41,8 +41,16 @@ class Api:
 
     @property
     def env(self):
-        """The settings by which a command line such as Claude's finds the API."""
-        return {"ANTHROPIC_BASE_URL": self.base_url, "ANTHROPIC_API_KEY": "dummy-key"}
+        """The settings by which the clients of Anthropic, OpenAI and Gemini, and command lines such as Claude's and Gemini's,
+        find the API. The Codex CLI has a file of its own for it, ``config.toml``."""
+        return {
+            "ANTHROPIC_BASE_URL": self.base_url,
+            "ANTHROPIC_API_KEY": "dummy-key",
+            "OPENAI_BASE_URL": f"{self.base_url}/v1",
+            "OPENAI_API_KEY": "dummy-key",
+            "GOOGLE_GEMINI_BASE_URL": self.base_url,
+            "GEMINI_API_KEY": "dummy-key",
+        }
 
     @property
     def requests(self):
