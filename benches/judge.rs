@@ -8,6 +8,10 @@
 //! `cargo bench --bench judge -- growth` shows how the command's cost grows instead: streams of 1 to 1,000 MB of each kind,
 //! and 1 to 10,000 recordings, with the time on the clock, on one processor and on all, and the most memory that it held.
 
+//!
+//! `cargo bench --bench judge -- outcomes` shows what it costs that a contract says as data what messages mean: streams of other
+//! agents held to their contract, and to a copy of it whose `[outcome]` has the session alone.
+
 #![expect(
     clippy::expect_used,
     clippy::print_stdout,
@@ -139,6 +143,49 @@ fn python() -> Option<String> {
     Some(command.lines().next()?.strip_prefix("#!")?.trim().to_owned())
 }
 
+/// A copy of a built-in contract, with its `[outcome]` or with the session alone.
+fn contract(directory: &Path, name: &str, is_whole: bool) -> PathBuf {
+    let copy = directory.join(if is_whole { "whole" } else { "session" }).join(name);
+    fs::create_dir_all(&copy).expect("a directory can be made");
+    let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas").join(name));
+    for file in files.expect("it is built in").flatten().filter(|file| file.path().is_file()) {
+        let mut text = fs::read_to_string(file.path()).expect("a contract is text");
+        if !is_whole && let Some((before, rest)) = text.split_once("[outcome]\n") {
+            let (outcome, after) = rest.split_once("\n[[kind]]").expect("kinds follow");
+            let session = outcome.lines().find(|line| line.starts_with("session")).expect("it has a session");
+            text = format!("{before}[outcome]\n{session}\n\n[[kind]]{after}");
+        }
+        fs::write(copy.join(file.file_name()), text).expect("a file can be written");
+    }
+    copy
+}
+
+/// What a contract's `[outcome]` costs: CPU seconds of the command, best of several and in turns.
+fn outcomes(directory: &Path, megabytes: u64) {
+    println!("{:<20}{:>8}{:>14}{:>8}", "contract", "outcome", "session only", "cost");
+    for (agent, name) in [("codex", "codex-exec-json"), ("gemini", "gemini-stream-json")] {
+        let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/agents").join(agent);
+        let capture = fs::read_to_string(capture.join("tool/stdout")).expect("the capture is there");
+        let lines: Vec<&str> = capture.split_inclusive('\n').collect();
+        let (start, end) = (lines[..2].concat(), lines[lines.len() - 1]);
+        let work = lines[2..lines.len() - 1].concat();
+        let stream = start + &work.repeat((megabytes << 20) as usize / work.len()) + end;
+        let path = directory.join(name);
+        fs::write(&path, stream).expect("a file can be written");
+        let contracts = [true, false].map(|is_whole| contract(directory, name, is_whole));
+        let mut best = [Duration::MAX; 2];
+        for _ in 0..ROUNDS {
+            for (contract, best) in contracts.iter().zip(&mut best) {
+                let before = children_time();
+                run(Command::new(CLAWGATE).args(["judge", "--contract"]).args([contract, &path]));
+                *best = (*best).min(children_time().saturating_sub(before));
+            }
+        }
+        let [whole, session] = best.map(|time| time.as_secs_f64());
+        println!("{name:<20}{whole:>8.2}{session:>14.2}{:>7.1}%", (whole / session - 1.0) * 100.0);
+    }
+}
+
 fn clauditor(path: &Path) -> Option<Duration> {
     let python = python()?;
     let output = Command::new(python).args(["-c", CLAUDITOR]).arg(path).output().ok()?;
@@ -176,6 +223,9 @@ fn main() {
     let directory = tempfile::tempdir().expect("a temporary directory can be made");
     if env::args().any(|word| word == "growth") {
         return growth(directory.path());
+    }
+    if env::args().any(|word| word == "outcomes") {
+        return outcomes(directory.path(), megabytes);
     }
     let mut streams = Vec::new();
     println!("streams of {megabytes} MB, MB per CPU second (best of {ROUNDS}, interleaved)\n");

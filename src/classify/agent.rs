@@ -42,17 +42,20 @@ pub(crate) fn classify(
     verdict
 }
 
-/// The verdict on a speaker of another dialect that a timer ended: what its own table says that it was waiting for.
+/// The verdict on a speaker of the Claude dialect that a timer ended: what its own table says that it was waiting for.
 pub(crate) fn cause(table: &Table, told: &Told, process: &Process<'_>, verdict: Verdict) -> Verdict {
     let case = Case { table, told, process, lines: 0, heuristics: false };
-    if verdict.class == Class::Timeout { case.of_timeout(verdict) } else { verdict }
+    let cause = || ended_without_result(process, || case.waited_for());
+    if verdict.class == Class::Timeout { cause().unwrap_or(verdict) } else { verdict }
 }
 
 /// A stream of an agent that nobody knows: nothing tells whether it is whole, let alone what it means.
-pub(crate) fn unknown_agent(kinds: &[&str], process: &Process<'_>) -> Verdict {
-    let by_process = before_output(process).or_else(|| ended_without_result(process));
+pub(crate) fn unknown_agent(kinds: &[&str], process: &Process<'_>, lines: u64) -> Verdict {
+    let ended = || ended_without_result(process, || process.failing_provider());
+    let by_process = before_output(process).or_else(ended).or_else(|| refused_to_start(process, lines));
     by_process.unwrap_or_else(|| {
         let words = match kinds {
+            [] if lines == 0 => "nothing was printed".to_owned(),
             [] => "messages of no agent that is known".to_owned(),
             kinds => format!("messages of type {}", kinds.join(", ")),
         };
@@ -72,10 +75,10 @@ impl Case<'_> {
         if self.told.end.is_some() {
             return None;
         }
-        let ended = match ended_without_result(self.process) {
-            Some(verdict) if verdict.class == Class::Timeout => return Some(self.of_timeout(verdict)),
-            ended => ended,
-        };
+        let ended = ended_without_result(self.process, || self.waited_for());
+        if self.process.timed_out().is_some() {
+            return ended;
+        }
         // A contract that knows an exit code or what stderr says knows better than a trace on stderr.
         let is_killed = self.process.exit.signal.is_some();
         let by_process = || self.by_row(Row::needs_process).filter(|_| !is_killed);
@@ -103,14 +106,13 @@ impl Case<'_> {
         Some(Verdict::by(Class::Truncated, None, Evidence::field("no-end", count)))
     }
 
-    /// If a timer ended it while the provider was failing, the provider is the cause.
-    fn of_timeout(&self, verdict: Verdict) -> Verdict {
+    /// The failure of the provider that a run was waiting out when a timer ended it: what the messages tell of it, or what the
+    /// scripted API does.
+    fn waited_for(&self) -> Option<Verdict> {
         let failing = |row: &Row| (Class::RateLimit..=Class::Api).contains(&class(row));
-        let Some(mut cause) = self.by_row(failing).or_else(|| self.by_told_failure()) else { return verdict };
-        cause.evidence.extend(verdict.evidence);
-        cause.advisories.push(Advisory::TimedOut);
-        cause.advisories.extend(verdict.advisories);
-        cause
+        let waits_for_tool = self.told.session.tools.any_open();
+        let seen = || self.process.failing_provider().filter(|_| !waits_for_tool);
+        self.by_row(failing).or_else(seen).or_else(|| self.by_told_failure())
     }
 
     /// The exit code is all that says how it ended.

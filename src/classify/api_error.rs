@@ -1,11 +1,14 @@
 //! Naming a failed API request: rate limit, credentials, or another error of the provider.
 
+use serde_json::Value;
+
 use crate::stream_json::{ResultFacts, Session};
 
 use super::api_words::{
     AUTH, BILLING, CONNECTION, CONTENT_FILTER, CONTEXT_WINDOW, DISABLED, INVALID, MAX_OUTPUT, MISCONFIGURED,
     MODEL, NO_CREDIT, OVERLOADED, RATE_LIMIT, REFUSAL, SERVER, UNREACHABLE,
 };
+use super::run_facts::RequestFailure;
 use super::{Basis, Blame, Class, Evidence, Verdict};
 
 /// Names the failure of one result; `None` if the result is no failure.
@@ -34,10 +37,11 @@ pub(super) fn by_words(text: &str) -> Verdict {
     verdict
 }
 
-/// Names the failure of which the last retry tells, when no model has answered since.
-pub(super) fn of_retries(session: &Session) -> Option<Verdict> {
+/// Names the failure of which the last retry tells, when no model has answered since; a result that a timer brought about
+/// (`late`) is no answer.
+pub(super) fn of_retries(session: &Session, late: Option<&ResultFacts>) -> Option<Verdict> {
     let retries = &session.retries;
-    if !retries.pending {
+    if !retries.pending && !late.is_some_and(|late| late.retried.is_some()) {
         return None;
     }
     let error = retries.last_error.as_deref().filter(|error| !matches!(*error, "unknown" | ""));
@@ -55,6 +59,34 @@ pub(super) fn of_retries(session: &Session) -> Option<Verdict> {
         // Without a status nothing came back.
         (_, None) => api("connection", evidence),
     })
+}
+
+/// Names the failure of a request that the scripted API tells of.
+pub(super) fn of_request(failure: &RequestFailure) -> Verdict {
+    let (RequestFailure { status, kind, message, .. }, number) = (failure, failure.request);
+    let seen = |what: &str, value: Value| {
+        Evidence::field("request-failed", value)
+            .in_document(&format!("recording.json/served/{number}/{what}"))
+    };
+    let evidence = match (status, kind) {
+        (Some(status), _) => seen("status", (*status).into()),
+        (None, Some(kind)) => seen("error/type", kind.as_str().into()),
+        (None, None) => seen("complete", false.into()),
+    };
+    let told = ResultFacts {
+        is_error: Some(true),
+        api_error_status: *status,
+        api_error_type: kind.clone(),
+        text: message.clone(),
+        ..ResultFacts::default()
+    };
+    let none = &Session::default();
+    let mut verdict = match (status, kind) {
+        (None, None) => api("connection", evidence.clone()),
+        _ => by_structure(&told, none).unwrap_or_else(|| by_keywords(&told, none)),
+    };
+    verdict.evidence = vec![evidence];
+    verdict
 }
 
 /// Says whose fault a failed connection is: `text` tells why it failed, `requests` how many requests the API saw.

@@ -15,7 +15,8 @@ pub(crate) use stream::classify;
 
 /// Decides the verdict on a run in text mode, from its exit code and the text alone.
 pub fn classify_text(text: &str, process: &Process<'_>, heuristics: bool) -> Verdict {
-    let by_process = before_output(process).or_else(|| ended_without_result(process));
+    let ended = || ended_without_result(process, || process.failing_provider());
+    let by_process = before_output(process).or_else(ended);
     by_process.unwrap_or_else(|| {
         let exit = process.exit_evidence("exit-code");
         let nothing_said = text.trim().is_empty();

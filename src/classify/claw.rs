@@ -36,6 +36,13 @@ fn decide(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     let object = envelope.value.as_ref().filter(|_| envelope.is_one_object());
     let Some(object) = object else { return no_envelope(envelope, process) };
     let failure = Failure::of(object);
+    // What a timer brought about is no success, nor is an envelope without a word.
+    let is_empty = failure.is_none() && is_silent(object);
+    if process.in_time().is_late(process.output_end, is_empty)
+        && let Some(verdict) = ended(process)
+    {
+        return verdict;
+    }
     if process.exits_outside_contract() {
         let code = process.exit.code;
         let crashed =
@@ -78,7 +85,7 @@ pub fn classify_text(envelope: &Envelope, text: &str, process: &Process<'_>) -> 
         return classify_json(envelope, process);
     }
     let by_code = |class, detail| Verdict::of(class, detail, vec![process.exit_evidence("exit-code")]);
-    let ended = || before_output(process).or_else(|| ended_without_result(process));
+    let ended = || before_output(process).or_else(|| ended(process));
     let mut verdict =
         ended().or_else(|| told_in_text(text, process)).unwrap_or_else(|| match process.exit.code {
             Some(0) => by_code(Class::Ok, None),
@@ -117,10 +124,15 @@ pub fn unknown_shape() -> Verdict {
     Verdict::of(Class::Protocol, Some("unknown-shape"), vec![evidence.in_document("")])
 }
 
+/// The process ended, or was ended, before it said how the run went.
+fn ended(process: &Process<'_>) -> Option<Verdict> {
+    ended_without_result(process, || process.failing_provider())
+}
+
 /// The output is not one JSON object.
 fn no_envelope(envelope: &Envelope, process: &Process<'_>) -> Verdict {
     if envelope.documents == 0
-        && let Some(verdict) = ended_without_result(process)
+        && let Some(verdict) = ended(process)
     {
         return verdict;
     }

@@ -1,9 +1,10 @@
 //! The rows that are decided by the process alone, whatever it speaks.
 
-use crate::recording::{Exit, Timer};
+use crate::recording::{Exit, InTime, Timer};
 
+use super::api_error;
 use super::trace::is_trace;
-use super::{Basis, Class, Evidence, RunFacts, Verdict};
+use super::{Advisory, Basis, Class, Evidence, RunFacts, Verdict};
 use crate::text::{clip, tail};
 
 /// So much of the end of the standard error is evidence.
@@ -23,12 +24,14 @@ pub struct Process<'a> {
     pub exit_known: bool,
     /// What else was recorded of the run.
     pub facts: RunFacts,
+    /// Where the document ends that it printed.
+    pub(crate) output_end: u64,
 }
 
 impl<'a> Process<'a> {
     /// A process whose end was observed.
     pub fn new(exit: &'a Exit, stderr: &'a str) -> Self {
-        Self { exit, stderr, exit_known: true, facts: RunFacts::default() }
+        Self { exit, stderr, exit_known: true, facts: RunFacts::default(), output_end: 0 }
     }
 
     /// Whether a timer other than the one after the result fired, or `timeout(1)` ended the process.
@@ -37,6 +40,21 @@ impl<'a> Process<'a> {
             Some(Timer::AfterResult) | None => (self.exit.code == Some(124)).then(|| "wall".into()),
             Some(timer) => Some(timer.name().into()),
         }
+    }
+
+    /// How much of the output came before a timer ended the run.
+    pub(crate) fn in_time(&self) -> InTime {
+        match self.timed_out() {
+            None => InTime::All,
+            Some(_) => self.facts.printed_in_time.map_or(InTime::Unknown, InTime::Until),
+        }
+    }
+
+    /// How the provider failed the last request, where the scripted API was there to see it.
+    pub(super) fn failing_provider(&self) -> Option<Verdict> {
+        let failure = self.facts.last_failure.as_ref()?;
+        let verdict = api_error::of_request(failure);
+        Some(api_error::blame_connection(verdict, "", self.facts.requests))
     }
 
     pub(super) fn says_something(&self) -> bool {
@@ -122,11 +140,20 @@ fn unscripted(process: &Process<'_>) -> Option<Verdict> {
     Some(Verdict::of(Class::Harness, Some("unmatched-request"), evidence))
 }
 
-/// The rows for a process that ended without its result.
-pub(super) fn ended_without_result(process: &Process<'_>) -> Option<Verdict> {
+/// The rows for a process that ended without its result. Where a timer ended it, `waited_for` says what the provider's failure
+/// was that it was waiting out, if it was.
+pub(super) fn ended_without_result(
+    process: &Process<'_>,
+    waited_for: impl FnOnce() -> Option<Verdict>,
+) -> Option<Verdict> {
     if let Some(timer) = process.timed_out() {
-        let evidence = vec![Evidence::new("timer", Basis::Process, timer.clone())];
-        return Some(Verdict::of(Class::Timeout, Some(&timer), evidence));
+        let fired = Evidence::new("timer", Basis::Process, timer.clone());
+        let Some(mut cause) = waited_for() else {
+            return Some(Verdict::by(Class::Timeout, Some(&timer), fired));
+        };
+        cause.evidence.push(fired);
+        cause.advisories.push(Advisory::TimedOut);
+        return Some(cause);
     }
     let failed = process.exit.code.is_some_and(|code| code != 0);
     let (rule, detail) = if process.exit.fatal_signal().is_some() {
@@ -158,7 +185,8 @@ pub(super) fn failed_after_success(process: &Process<'_>) -> Option<Verdict> {
 /// Decides the verdict on a run whose protocol is not known here, from its process alone; its contract says the rest.
 #[cfg(feature = "contracts")]
 pub(crate) fn classify_foreign(process: &Process<'_>, lines: u64) -> Verdict {
-    let by_process = before_output(process).or_else(|| ended_without_result(process));
+    let ended = || ended_without_result(process, || process.failing_provider());
+    let by_process = before_output(process).or_else(ended);
     by_process.unwrap_or_else(|| {
         let exit = vec![process.exit_evidence("exit-code")];
         match process.exit.code {

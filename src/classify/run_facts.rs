@@ -23,6 +23,23 @@ pub struct RunFacts {
     pub wrote_files: bool,
     /// Milliseconds from the last byte of output to the end of the process.
     pub exit_delay_ms: Option<f64>,
+    /// How many bytes it had printed when a timer ended it, where that was noted.
+    pub(crate) printed_in_time: Option<u64>,
+    /// How the API failed the last request for an answer, if it did.
+    pub(crate) last_failure: Option<RequestFailure>,
+}
+
+/// How the API failed a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RequestFailure {
+    /// Which request it was, counted from 0.
+    pub(crate) request: usize,
+    /// The HTTP status; none when the connection broke before one was sent.
+    pub(crate) status: Option<i64>,
+    /// The type of the error that was answered, also of one in a stream.
+    pub(crate) kind: Option<String>,
+    /// What the error said.
+    pub(crate) message: Option<String>,
 }
 
 /// A request that no turn of the script answers.
@@ -53,7 +70,34 @@ impl RunFacts {
             unmatched: requests.into_iter().flatten().find_map(UnmatchedRequest::of),
             wrote_files: files.into_iter().flatten().any(is_work),
             exit_delay_ms: exit_delay_ms(facts),
+            printed_in_time: facts.other.get("timed_out_at").and_then(|at| at.get(0)?.as_u64()),
+            last_failure: requests.and_then(|requests| RequestFailure::of_last(requests, facts)),
         }
+    }
+}
+
+impl RequestFailure {
+    /// The failure of the last request that asked for an answer, if it failed.
+    fn of_last(requests: &[Value], facts: &Facts) -> Option<Self> {
+        let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+        let asks = |request: &Value| {
+            let kind = request.get("kind").and_then(Value::as_str).unwrap_or_default();
+            matches!(kind, "turn" | "mounted")
+        };
+        let (at, last) = requests.iter().enumerate().rev().find(|(_, request)| asks(request))?;
+        let status = last.get("status").and_then(Value::as_i64);
+        let served = facts.other.get("served").and_then(Value::as_array);
+        let is_of_it = |served: &&Value| served.get("request").and_then(Value::as_u64) == Some(at as u64);
+        let error = served.into_iter().flatten().find(is_of_it).and_then(|served| served.get("error"));
+        let error = error.filter(|error| error.is_object());
+        let broke = matches!(text(last, "outcome").as_deref(), Some("closed" | "reset"));
+        let failed = broke || error.is_some() || status.is_some_and(|status| status >= 400);
+        failed.then(|| Self {
+            request: at,
+            status: status.filter(|status| *status >= 400),
+            kind: error.and_then(|error| text(error, "type")),
+            message: error.and_then(|error| text(error, "message")),
+        })
     }
 }
 

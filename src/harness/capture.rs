@@ -130,6 +130,8 @@ pub(crate) struct Captured {
     pub duration: Duration,
     /// Offset and time of the chunks of standard output.
     pub arrivals: Vec<(u64, Duration)>,
+    /// How much it had printed when a timer ended it, and when that was.
+    pub timed_out_at: Option<(u64, Duration)>,
     /// What the user sent while it ran.
     pub sent: Sent,
     /// What the user was to say, and could not.
@@ -161,6 +163,7 @@ pub(crate) fn watch(
         looked_at: None,
         cancelled: false,
         arrivals: Vec::new(),
+        timed_out_at: None,
         printed: 0,
         user: User::new(watch.steps, watch.stdin, watch.terminal, watch.relay, started),
         started,
@@ -233,6 +236,7 @@ pub(crate) fn watch(
         // On a busy machine the target may have been at work before it was watched.
         duration: exited_at - state.target_started.map_or(started, |target| target.min(started)),
         arrivals: state.arrivals,
+        timed_out_at: state.timed_out_at,
         sent,
         unsaid,
         ended: state.ended.unwrap_or_default(),
@@ -317,6 +321,7 @@ struct State {
     looked_at: Option<Instant>,
     cancelled: bool,
     arrivals: Vec<(u64, Duration)>,
+    timed_out_at: Option<(u64, Duration)>,
     printed: u64,
     user: User,
     started: Instant,
@@ -424,6 +429,7 @@ impl State {
             return Ok(());
         }
         self.exit.timed_out = Some(timer);
+        self.timed_out_at = Some((self.printed, now.saturating_duration_since(self.started)));
         Ok(self.end(supervisor, &Order::Terminate)?)
     }
 

@@ -464,6 +464,9 @@ impl Ran<'_> {
         if let Some(error) = &mut facts.exit.spawn_error {
             error.message = masker.mask(&error.message);
         }
+        if let Some(at) = &captured.timed_out_at {
+            facts.other.insert("timed_out_at".into(), arrival(at));
+        }
         if is_scripted {
             facts.other.insert("served".into(), exchanges.served.into());
         }

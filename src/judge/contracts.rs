@@ -102,7 +102,7 @@ impl Contracts {
     }
 
     /// What the messages of a run mean that is none of the Claude dialect.
-    #[cfg(feature = "cli")]
+    #[cfg(feature = "testing")]
     pub(crate) fn outcome_of(&self, facts: &Facts) -> Result<Option<&Table>, FileError> {
         let set = self.named(facts)?.filter(|set| set.family() != Family::Claude);
         Ok(set.and_then(ContractSet::outcome).map(|(_, table)| table))

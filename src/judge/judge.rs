@@ -257,10 +257,7 @@ impl<'c> Judge<'c> {
             let step = (SNIFF_STEP - start.len() % SNIFF_STEP).min(chunk.len());
             start.extend_from_slice(&chunk[..step]);
             chunk = &chunk[step..];
-            // A live stream is not held back: the first line is enough, unless it only opens a document.
-            let mut lines = start.trim_ascii_start().split(|byte| matches!(byte, b'\n' | b'\r'));
-            let opens = matches!(lines.next().unwrap_or_default().trim_ascii_end(), b"{" | b"[");
-            if (lines.next().is_some() && !opens) || start.len() >= SNIFF {
+            if guess::is_enough(start) || start.len() >= SNIFF {
                 self.recognise(None, watch);
             }
         }
@@ -307,8 +304,13 @@ impl<'c> Judge<'c> {
                     (self.is_guessed, self.origin) = (true, Origin::Guessed);
                     protocol = protocol.fitting(self.contracts.promised_by(&self.run)?);
                 }
-                Guess::Nobody if self.fallback.is_none() => self.origin = Origin::Unclear,
-                Guess::Nobody | Guess::Ours => {}
+                Guess::Nobody { is_stream } if self.fallback.is_none() => {
+                    self.origin = Origin::Unclear;
+                    if is_stream && protocol == Protocol::ClawJson {
+                        protocol = Protocol::ClaudeStream;
+                    }
+                }
+                Guess::Nobody { .. } | Guess::Ours => {}
             }
         }
         Body::new(protocol, self.contracts, &self.options, &self.run)
@@ -333,23 +335,29 @@ impl<'c> Judge<'c> {
         ending.stderr.truncate(STDERR_HEAD);
         self.recognise(Some(&ending.stderr), watch);
         let Self { contracts, options, run, is_guessed, origin, body, .. } = self;
+        let is_named = contracts.chosen().is_some();
         match body {
             Body::Stream(stream) => {
-                let mut judgement = stream.finish(&options, &ending, origin == Origin::Unclear, watch);
-                judgement.contract_detected = origin == Origin::Guessed;
+                let is_claude = is_guessed && !is_named && origin != Origin::Guessed;
+                let doubt = is_claude.then_some(origin == Origin::Unclear);
+                let mut judgement = stream.finish(&options, &ending, doubt, watch);
+                judgement.contract_detected = judgement.contract.is_some() && is_guessed && !is_named;
                 Ok(judgement)
+            }
+            Body::Document(Protocol::ClaudeJson, bytes) if origin == Origin::Unclear => {
+                Ok(judge_strange_document(&bytes, &ending))
             }
             Body::Document(protocol, bytes) => {
                 let mut judgement =
                     judge_document(protocol, &bytes, contracts, &options, &run, &ending, is_guessed)?;
-                judgement.contract_detected |= origin == Origin::Guessed;
+                judgement.contract_detected |= judgement.contract.is_some() && is_guessed && !is_named;
                 Ok(judgement)
             }
             Body::Log(set, profile, judge) => {
                 let (findings, summary) = judge.finish(&mut ());
                 Ok(Judgement {
                     contract: Some(set.name().to_owned()),
-                    contract_detected: is_guessed && contracts.chosen().is_none(),
+                    contract_detected: is_guessed && !is_named,
                     verdict: None,
                     run: None,
                     findings,
@@ -434,12 +442,12 @@ fn hear(
 }
 
 /// What a verdict may know of the process; its exit is taken for 0 where nobody saw it.
-fn with_process<T>(ending: &Ending<'_>, exit: &Exit, decide: impl FnOnce(&Process<'_>) -> T) -> T {
+fn with_process<T>(ending: &Ending<'_>, exit: &Exit, decide: impl FnOnce(&mut Process<'_>) -> T) -> T {
     let stderr = String::from_utf8_lossy(&ending.stderr);
     let mut process = Process::new(exit, &stderr);
     process.exit_known = ending.exit.is_some();
     process.facts = ending.recording.map(|known| RunFacts::of(&known.facts)).unwrap_or_default();
-    decide(&process)
+    decide(&mut process)
 }
 
 impl<'c> Listener<'c> {
@@ -479,9 +487,9 @@ impl<'c> Listener<'c> {
         let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
         match self {
             Self::Agent(table, reader) => {
-                let told = reader.finish();
-                let verdict = with_process(ending, &exit, |process| {
-                    agent::classify(table, &told, process, lines, options.heuristics)
+                let (verdict, told) = with_process(ending, &exit, |process| {
+                    let told = reader.finish(process.in_time());
+                    (agent::classify(table, &told, process, lines, options.heuristics), told)
                 });
                 (verdict, None, told.session)
             }
@@ -497,7 +505,9 @@ impl<'c> Listener<'c> {
                     } else {
                         let verdict = claude::classify(&session, rows, process, lines, options.heuristics);
                         match own {
-                            Some((table, reader)) => agent::cause(table, &reader.finish(), process, verdict),
+                            Some((table, reader)) => {
+                                agent::cause(table, &reader.finish(process.in_time()), process, verdict)
+                            }
                             None => verdict,
                         }
                     }
@@ -567,25 +577,27 @@ impl Stream<'_> {
         end
     }
 
-    /// Ends the stream; `is_unclear` says that its first lines look like nobody's.
+    /// Ends the stream. `doubt` is there where it was only guessed that it is one of a Claude CLI, and says whether its first
+    /// lines look like nobody's.
     fn finish(
         self,
         options: &Options,
         ending: &Ending<'_>,
-        is_unclear: bool,
+        doubt: Option<bool>,
         watch: &mut dyn FnMut(&Line<'_>),
     ) -> Judgement {
         let Self { reader, mut listener, mut contract } = self;
         let summary = reader.finish(&mut |line| hear(line, &mut listener, &mut contract, watch));
         let is_foreign = contract.as_ref().is_some_and(|((set, _), _)| set.family() != Family::Claude);
-        let (mut verdict, mut run, session) = listener.conclude(is_foreign, options, ending, summary.lines);
+        let lines = summary.lines;
+        let (mut verdict, mut run, session) = listener.conclude(is_foreign, options, ending, lines);
         let (mut name, mut findings) = (None, Vec::new());
-        let strange = if is_unclear { guess::strange_kinds(&session) } else { None };
+        let strange = doubt.and_then(|is_unclear| guess::strange_kinds(&session, lines, is_unclear));
         if let Some(strange) = strange {
             // Nothing that a Claude CLI promises can be asked of it.
             let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
-            verdict = with_process(ending, &exit, |process| agent::unknown_agent(&strange, process));
-            run = None;
+            verdict = with_process(ending, &exit, |process| agent::unknown_agent(&strange, process, lines));
+            run = run.filter(|_| lines == 0);
         } else if let Some(((set, _), mut judge)) = contract {
             judge.end_of_stream(&summary);
             findings = judge.finish(&ending.of_contract(None));
@@ -624,11 +636,12 @@ fn judge_document(
         }
         _ => None,
     };
+    let output_end = end_of(bytes);
     // The verdict on a claw carries whole texts of its document; that on a Claude CLI has them from its session.
     let longest = if session.is_some() { 1 << 10 } else { usize::MAX };
     let envelope = Envelope::outline(bytes, longest, &mut |root| {
         if let Some(session) = &mut session {
-            see_messages(root, session, signs.as_mut());
+            see_messages(root, output_end, session, signs.as_mut());
         }
     });
     if let Some(session) = &mut session {
@@ -648,11 +661,15 @@ fn judge_document(
     let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
     let seen = signs.map(Signs::finish);
     let rows = seen.as_ref().map(|(table, hits)| Rows { table, hits });
-    let mut verdict = with_process(ending, &exit, |process| match (protocol, session.as_ref().zip(rows)) {
-        (_, Some((session, rows))) => claude::classify(session, rows, process, lines, options.heuristics),
-        (Protocol::ClawText, _) => claw::classify_text(&envelope, &String::from_utf8_lossy(bytes), process),
-        (Protocol::ClawJson, _) => claw::classify_json(&envelope, process),
-        _ => claude::classify_text(&String::from_utf8_lossy(bytes), process, options.heuristics),
+    let mut verdict = with_process(ending, &exit, |process| {
+        let text = || String::from_utf8_lossy(bytes);
+        process.output_end = output_end;
+        match (protocol, session.as_ref().zip(rows)) {
+            (_, Some((session, rows))) => claude::classify(session, rows, process, lines, options.heuristics),
+            (Protocol::ClawText, _) => claw::classify_text(&envelope, &text(), process),
+            (Protocol::ClawJson, _) => claw::classify_json(&envelope, process),
+            _ => claude::classify_text(&text(), process, options.heuristics),
+        }
     });
     let choice = contracts.choose(protocol, run, envelope.value.as_ref())?;
     let mut findings = Vec::new();
@@ -678,6 +695,24 @@ fn judge_document(
     })
 }
 
+/// Judges a document that is called as one of a Claude CLI, and is none.
+fn judge_strange_document(bytes: &[u8], ending: &Ending<'_>) -> Judgement {
+    let document: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let items = document.as_array().map_or(std::slice::from_ref(&document), Vec::as_slice);
+    let kinds: Vec<&str> = items.iter().filter_map(|item| item.get("type")?.as_str()).take(8).collect();
+    let exit = ending.exit.clone().unwrap_or_else(|| Exit::with_code(0));
+    Judgement {
+        contract: None,
+        contract_detected: false,
+        verdict: Some(with_process(ending, &exit, |process| agent::unknown_agent(&kinds, process, 1))),
+        run: None,
+        findings: Vec::new(),
+        session: None,
+        summary: None,
+        log: None,
+    }
+}
+
 /// Judges the document of an agent whose contract says what it means.
 fn judge_agent_document(
     bytes: &[u8],
@@ -693,21 +728,21 @@ fn judge_agent_document(
     let lines = u64::from(!bytes.trim_ascii().is_empty());
     let mut told = None;
     let mut reader = set.outcome().map(|(_, table)| (table, outcome::Reader::new(table, options.limits)));
-    let mut read = |bytes: &[u8]| {
+    let mut read = |bytes: &[u8], end: u64| {
         Envelope::outline(bytes, usize::MAX, &mut |root| {
             if let Some((_, reader)) = &mut reader {
-                reader.message(JsonView::Scanned(root), 1);
+                reader.message(JsonView::Scanned(root), 1, end);
             }
         })
     };
-    let envelope = read(bytes);
+    let envelope = read(bytes, end_of(bytes));
     // One that was printed to the wrong place says what became of the run all the same.
     if let Some(misplaced) = misplaced_document(&ending.stderr).filter(|_| lines == 0) {
-        read(misplaced);
+        read(misplaced, 0);
     }
     let verdict = with_process(ending, &exit, |process| match reader.take() {
         Some((table, reader)) => {
-            let told = told.insert(reader.finish());
+            let told = told.insert(reader.finish(process.in_time()));
             told.session.cut = envelope.flaws.iter().any(|flaw| flaw.kind == Problem::Truncated);
             agent::classify(table, told, process, lines, options.heuristics)
         }
@@ -762,10 +797,15 @@ fn listed_messages(
     Ok(findings)
 }
 
+/// Where the last byte of a document stands.
+fn end_of(document: &[u8]) -> u64 {
+    document.trim_ascii_end().len().saturating_sub(1) as u64
+}
+
 /// Shows a session the result document that it printed: one result, or an array of messages.
-fn see_messages(root: Node<'_>, session: &mut Session, mut signs: Option<&mut Signs<'_>>) {
+fn see_messages(root: Node<'_>, end: u64, session: &mut Session, mut signs: Option<&mut Signs<'_>>) {
     let mut see = |message| {
-        session.nested_message(message, 1);
+        session.nested_message(message, 1, end);
         if let Some(signs) = &mut signs {
             signs.message(JsonView::Scanned(message), 1);
         }

@@ -5,11 +5,11 @@
 //! Neither knows a contract: `schema` makes the table, and `judge` hands it on.
 
 mod reader;
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 mod steps;
 mod table;
 
 pub(crate) use reader::{Hit, Reader, Signs, Told, Words};
-#[cfg(feature = "cli")]
+#[cfg(feature = "testing")]
 pub(crate) use steps::Step;
-pub(crate) use table::{Entry, Join, Row, Selector, Table, Take, Tokens};
+pub(crate) use table::{Entry, Join, MessageTest, Row, Selector, Table, Take, Tokens};

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::table::{Join, Table, Take, Tokens};
 use crate::json::{JsonView, Pointer};
+use crate::recording::InTime;
 use crate::stream_json::{Limits, Line, ResultFacts, Session, TokenUsage};
 use crate::text::{clip, head, tail};
 use crate::time;
@@ -38,6 +39,8 @@ pub(crate) struct Hit {
 #[derive(Debug, Clone)]
 pub(crate) struct End {
     pub(crate) line: u64,
+    /// Where the message begins in the output.
+    offset: u64,
     pub(crate) failed: bool,
     /// Why it failed, where it says so.
     pub(crate) message: Option<Words>,
@@ -48,12 +51,14 @@ pub(crate) struct End {
 pub(crate) struct Told {
     /// The answer, the tokens and all else that a session has.
     pub(crate) session: Session,
-    /// The first end that is a failure, else the last end.
+    /// The first end that is a failure, else the last end that came in time.
     pub(crate) end: Option<End>,
     /// What was last told of a failure, unless the run went on.
     pub(crate) failure: Option<Words>,
     /// What rows ask for, the first of each row.
     pub(crate) hits: Vec<Hit>,
+    /// The failure and the hits as they were before the last success took them back.
+    before_success: (Option<Words>, Vec<Hit>),
     /// Messages that the table knows.
     pub(crate) known: u64,
 }
@@ -68,6 +73,8 @@ pub(crate) struct Reader<'t> {
     cost: Option<f64>,
     /// The last text is one whose next piece may come.
     is_open: bool,
+    /// Where the message that is read begins.
+    offset: u64,
 }
 
 impl<'t> Reader<'t> {
@@ -81,6 +88,7 @@ impl<'t> Reader<'t> {
             has_usage: false,
             cost: None,
             is_open: false,
+            offset: 0,
         }
     }
 
@@ -93,15 +101,16 @@ impl<'t> Reader<'t> {
     /// Takes the next line of a stream.
     pub(crate) fn line(&mut self, line: &Line<'_>) {
         if let Some(message) = line.message() {
-            self.message(JsonView::Scanned(message.root()), message.line);
+            self.message(JsonView::Scanned(message.root()), message.line, message.offset);
         } else if let Line::Malformed { error, terminated: false, .. } = line {
             self.told.session.cut |= error.breaks_off();
         }
     }
 
-    /// Takes a message.
-    pub(crate) fn message(&mut self, message: JsonView<'_>, line: u64) {
+    /// Takes a message that begins at this offset of the output.
+    pub(crate) fn message(&mut self, message: JsonView<'_>, line: u64, offset: u64) {
         self.told.session.messages += 1;
+        self.offset = offset;
         let mut known = false;
         let table = self.table;
         for take in table.of(message) {
@@ -124,9 +133,9 @@ impl<'t> Reader<'t> {
         let session = &mut self.told.session;
         match take {
             Take::End { failed, message: places } => {
-                let failed = failed.as_ref().is_some_and(|failed| (failed.test)(message));
+                let failed = failed.as_ref().is_some_and(|failed| failed.holds(message));
                 let words = places.iter().find_map(|at| words(at, message, line)).filter(|_| failed);
-                self.end(End { line, failed, message: words });
+                self.end(End { line, offset: self.offset, failed, message: words });
             }
             Take::Failure(at) => {
                 if let Some(words) = words(at, message, line) {
@@ -152,7 +161,7 @@ impl<'t> Reader<'t> {
             }
             Take::Answer { id, name, failed, .. } => {
                 let id = text(id).unwrap_or_default();
-                let is_error = failed.as_ref().is_some_and(|failed| (failed.test)(message));
+                let is_error = failed.as_ref().is_some_and(|failed| failed.holds(message));
                 if let Some(name) = name.as_ref().and_then(text)
                     && !session.tools.is_open(&id)
                 {
@@ -223,19 +232,27 @@ impl<'t> Reader<'t> {
     }
 
     fn end(&mut self, end: End) {
-        if !end.failed {
+        let keeps = self.told.end.as_ref().is_some_and(|known| known.failed);
+        if !end.failed && !keeps {
+            self.told.before_success = (self.told.failure.clone(), self.told.hits.clone());
             self.recovered(end.line);
         }
         self.is_open = false;
-        let keeps = self.told.end.as_ref().is_some_and(|known| known.failed);
         self.told.session.result_count += 1;
         if !keeps {
             self.told.end = Some(end);
         }
     }
 
-    /// Ends the run.
-    pub(crate) fn finish(mut self) -> Told {
+    /// Ends the run. `in_time` is how much of the output came before a timer ended it.
+    pub(crate) fn finish(mut self, in_time: InTime) -> Told {
+        let is_empty = self.told.session.final_text.is_none();
+        let is_late = |end: &End| in_time.is_late(end.offset, is_empty && !end.failed);
+        if let Some(end) = self.told.end.take_if(|end| is_late(end))
+            && !end.failed
+        {
+            (self.told.failure, self.told.hits) = std::mem::take(&mut self.told.before_success);
+        }
         let session = &mut self.told.session;
         session.typed = self.told.known;
         if let Some(text) = &mut session.final_text

@@ -43,7 +43,7 @@ impl Table {
                 }
                 Take::Answer { id, failed, output, .. } => see(Step::Answer {
                     id: text(id).unwrap_or_default(),
-                    failed: failed.as_ref().is_some_and(|failed| (failed.test)(message)),
+                    failed: failed.as_ref().is_some_and(|failed| failed.holds(message)),
                     output: output.as_ref().and_then(text).unwrap_or_default(),
                 }),
                 _ => {}

@@ -7,17 +7,31 @@ use serde_json::Value;
 
 use crate::json::{JsonView, Name, Pointer};
 
-/// Which messages are meant.
-pub(crate) struct Selector {
-    /// The `/type` that all of them have, where they have one in common.
-    pub(crate) kind: Option<String>,
-    pub(crate) test: Box<dyn Fn(JsonView<'_>) -> bool + Send + Sync>,
+/// What is asked of a message.
+pub(crate) struct MessageTest(Box<dyn Fn(JsonView<'_>) -> bool + Send + Sync>);
+
+impl MessageTest {
+    pub(crate) fn new(test: impl Fn(JsonView<'_>) -> bool + Send + Sync + 'static) -> Self {
+        Self(Box::new(test))
+    }
+
+    pub(crate) fn holds(&self, message: JsonView<'_>) -> bool {
+        (self.0)(message)
+    }
 }
 
-impl fmt::Debug for Selector {
+impl fmt::Debug for MessageTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Selector").field("kind", &self.kind).finish_non_exhaustive()
+        f.write_str("MessageTest")
     }
+}
+
+/// Which messages are meant.
+#[derive(Debug)]
+pub(crate) struct Selector {
+    /// The `/type`s that they have; none where they may have any. `test` need not ask for it again.
+    pub(crate) kinds: Vec<String>,
+    pub(crate) test: MessageTest,
 }
 
 /// What is taken from the messages that are meant.
@@ -29,11 +43,11 @@ pub(crate) struct Entry {
 
 /// What a message says of its run.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the command line alone reads some fields"))]
+#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "who shows the work reads some fields"))]
 pub(crate) enum Take {
     /// The run ends; `failed` are the ends that are failures, and `message` is where such an end says why.
     End {
-        failed: Option<Selector>,
+        failed: Option<MessageTest>,
         message: Vec<Pointer>,
     },
     /// Something failed, and this text says what; the run may go on.
@@ -59,7 +73,7 @@ pub(crate) enum Take {
     Answer {
         id: Pointer,
         name: Option<Pointer>,
-        failed: Option<Selector>,
+        failed: Option<MessageTest>,
         output: Option<Pointer>,
     },
     /// What it used up.
@@ -148,12 +162,14 @@ impl Table {
         let mut by_type: Vec<(String, Vec<usize>)> = Vec::new();
         let mut untyped = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
-            if let Some(kind) = &entry.on.kind {
+            for kind in &entry.on.kinds {
                 match by_type.iter_mut().find(|(known, _)| known == kind) {
+                    Some((_, list)) if list.last() == Some(&index) => {}
                     Some((_, list)) => list.push(index),
                     None => by_type.push((kind.clone(), untyped.iter().copied().chain([index]).collect())),
                 }
-            } else {
+            }
+            if entry.on.kinds.is_empty() {
                 untyped.push(index);
                 for (_, list) in &mut by_type {
                     list.push(index);
@@ -171,7 +187,7 @@ impl Table {
         let list = of_kind.map_or(&self.untyped, |(_, list)| list);
         list.iter()
             .map(|index| &self.entries[*index])
-            .filter(move |entry| (entry.on.test)(message))
+            .filter(move |entry| entry.on.test.holds(message))
             .map(|entry| &entry.take)
     }
 }

@@ -4,6 +4,30 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
+/// How much of an output came before a timer ended the run; what came after it is what the end brought about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum InTime {
+    /// No timer cut the run short.
+    #[default]
+    All,
+    /// The first bytes, so many.
+    Until(u64),
+    /// A timer fired, and nobody noted what had come by then.
+    Unknown,
+}
+
+impl InTime {
+    /// Whether what begins at this offset, and says that the run is over, came too late to count. Where nobody noted the
+    /// time, an end that says nothing (`is_empty`) is taken for one that the timer brought about.
+    pub(crate) fn is_late(self, offset: u64, is_empty: bool) -> bool {
+        match self {
+            Self::All => false,
+            Self::Until(bytes) => offset >= bytes,
+            Self::Unknown => is_empty,
+        }
+    }
+}
+
 /// How the target's process ended, as far as the harness could see.
 ///
 /// In `recording.json`: `{"code":0}`, `{"signal":9}`, either with `"timed_out"` when a timer fired,

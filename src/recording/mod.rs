@@ -10,6 +10,7 @@ mod facts;
 mod input;
 
 pub use disk::{FACTS_FILE, Recording, RecordingError, STDERR_HEAD};
+pub(crate) use exit::InTime;
 pub use exit::{Exit, SpawnError, Timer};
 pub use facts::{Facts, FactsError, SCHEMA_VERSION};
 #[cfg(feature = "testing")]

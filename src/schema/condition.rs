@@ -213,6 +213,32 @@ impl Condition {
         asked_of(field, terms)
     }
 
+    /// The strings of which a top-level field must equal one, where every alternative names some; with it the condition on the
+    /// rest, if that is the same for all of them.
+    pub(crate) fn split_by(&self, field: &str) -> Option<(Vec<String>, Option<Self>)> {
+        let named = |term: &Term| -> Option<Vec<String>> {
+            let Subject::Message(pointer) = &term.subject else { return None };
+            let is_meant = pointer.text().strip_prefix('/') == Some(field);
+            let values = match &term.test {
+                Test::Equal(value) => std::slice::from_ref(value),
+                Test::OneOf(values) => values,
+                _ => return None,
+            };
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            values.iter().map(text).collect::<Option<Vec<_>>>().filter(|_| is_meant)
+        };
+        let of_all = self.alternatives.iter().map(|terms| terms.iter().find_map(named));
+        let names = of_all.collect::<Option<Vec<_>>>()?.concat();
+        let rest = match self.alternatives.as_slice() {
+            [terms] => {
+                let rest = terms.iter().filter(|term| named(term).is_none()).cloned();
+                Some(Self { alternatives: vec![rest.collect()] })
+            }
+            _ => None,
+        };
+        Some((names, rest))
+    }
+
     /// What holds of every message with an element that the condition holds of, where the elements are in this container:
     /// something that is quickly asked; none when there is nothing of that kind.
     pub(crate) fn of_any_element(&self, container: &Pointer) -> Option<Term> {

@@ -21,7 +21,7 @@ use super::pattern::regex;
 use super::rule::choice;
 use crate::document::{FileError, Item, Table as Fields};
 use crate::json::Pointer;
-use crate::outcome::{Entry, Join, Row, Selector, Table, Take, Tokens};
+use crate::outcome::{Entry, Join, MessageTest, Row, Selector, Table, Take, Tokens};
 use crate::text::did_you_mean;
 
 /// The classes that a row can mean, in the order in which they are decided.
@@ -71,7 +71,7 @@ pub(super) fn load(node: &Item<'_>, kinds: &Kinds) -> Result<Table, FileError> {
         Ok(Take::Call { id: pointer(&fields.need("id")?)?, name: pointer(&fields.need("name")?)?, input })
     })?;
     loader.places(&fields, "answer", &|loader, fields| {
-        let failed = fields.get("failed").map(|node| loader.selector(&node)).transpose()?;
+        let failed = fields.get("failed").map(|node| loader.test(&node)).transpose()?;
         let at = |key| fields.get(key).as_ref().map(pointer).transpose();
         let (name, output) = (at("name")?, at("output")?);
         Ok(Take::Answer { id: pointer(&fields.need("id")?)?, name, failed, output })
@@ -97,9 +97,9 @@ pub(super) fn load(node: &Item<'_>, kinds: &Kinds) -> Result<Table, FileError> {
         let failed = match fields.get("failed") {
             Some(node) if node.is_bool() => {
                 let is_failed = node.bool()?;
-                is_failed.then(|| Selector { kind: None, test: Box::new(|_| true) })
+                is_failed.then(|| MessageTest::new(|_| true))
             }
-            node => node.map(|node| loader.selector(&node)).transpose()?,
+            node => node.map(|node| loader.test(&node)).transpose()?,
         };
         let message = match fields.get("message") {
             Some(node) if node.is_list() => node.list()?.iter().map(pointer).collect::<Result<_, _>>()?,
@@ -148,11 +148,17 @@ impl Loader<'_> {
     /// A kind, a condition on the message, or a list of which one has to hold.
     fn selector(&self, node: &Item<'_>) -> Result<Selector, FileError> {
         let conditions = self.conditions(node)?;
-        let kind = match conditions.as_slice() {
-            [one] => one.field_equals("type").map(str::to_owned),
-            _ => None,
-        };
-        Ok(Selector { kind, test: Box::new(move |message| conditions.iter().any(|one| one.holds(message))) })
+        let split = conditions.iter().map(|condition| condition.split_by("type"));
+        let (kinds, mut rests): (Vec<_>, Vec<_>) =
+            split.collect::<Option<Vec<_>>>().unwrap_or_default().into_iter().unzip();
+        let rest = rests.pop().flatten().filter(|_| rests.is_empty());
+        let test = rest.map_or_else(|| any(conditions), |rest| any(vec![rest]));
+        Ok(Selector { kinds: kinds.concat(), test })
+    }
+
+    /// The same where any message may be asked.
+    fn test(&self, node: &Item<'_>) -> Result<MessageTest, FileError> {
+        Ok(any(self.conditions(node)?))
     }
 
     fn conditions(&self, node: &Item<'_>) -> Result<Vec<Condition>, FileError> {
@@ -214,8 +220,19 @@ impl Loader<'_> {
         let on = self.selector(&fields.need("on")?)?;
         let Some(when) = fields.get("when") else { return Ok(on) };
         let when = Condition::load(&when, Scope::Message)?;
-        let Selector { kind, test } = on;
-        Ok(Selector { kind, test: Box::new(move |message| test(message) && when.holds(message)) })
+        let Selector { kinds, test } = on;
+        Ok(Selector {
+            kinds,
+            test: MessageTest::new(move |message| test.holds(message) && when.holds(message)),
+        })
+    }
+}
+
+/// Whether one of the conditions holds.
+fn any(conditions: Vec<Condition>) -> MessageTest {
+    match <[Condition; 1]>::try_from(conditions) {
+        Ok([one]) => MessageTest::new(move |message| one.holds(message)),
+        Err(conditions) => MessageTest::new(move |message| conditions.iter().any(|one| one.holds(message))),
     }
 }
 

@@ -102,8 +102,8 @@ pub enum Error {
 }
 
 impl Cli {
-    /// A target, by what one would type after `--target`: `claude`, `claude@2.1.197`, `claw=./path`, `reference`, or a
-    /// target file that ends in `.toml`.
+    /// A target, by what one would type after `--target`: `claude`, `claude@2.1.197`, `codex@0.166.0`, `gemini@0.61.0`,
+    /// `claw=./path`, `reference`, or a target file that ends in `.toml`.
     pub fn target(typed: &str) -> Result<Self, Error> {
         let folder = Path::new("targets");
         Ok(Self {
@@ -235,7 +235,8 @@ impl Cli {
         let contracts = contracts.get(planned.speaks.contract_at.as_deref())?;
         let attempt = context.attempt(&planned, contracts, 1)?;
         tell_isolation(&attempt);
-        Outcome::read(folder, attempt, &planned.volatile(contracts)?)
+        let table = contracts.outcome_of(&attempt.recording.facts)?;
+        Outcome::read(folder, attempt, &planned.volatile(contracts)?, table)
     }
 
     /// Runs it without blocking the caller's runtime.

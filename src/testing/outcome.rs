@@ -11,6 +11,7 @@ use crate::classify::Verdict;
 use crate::golden::{Volatile, normalise};
 use crate::harness::KEPT_FILES;
 use crate::judge::Judgement;
+use crate::outcome::{Step, Table};
 use crate::recording::{Exit, Facts, Recording};
 use crate::run::{Attempt, BrokenClause, FailureKind, Process};
 use crate::schema::{Finding, Level};
@@ -57,6 +58,8 @@ pub struct Outcome {
     /// What the clauses say that are broken.
     clauses: Vec<BrokenClause>,
     normalised: String,
+    /// The calls that another agent's contract tells of; none for the dialect of the Claude CLI.
+    calls: Option<Vec<(String, Value)>>,
 }
 
 /// What a run fails for besides its verdict and its findings, which have assertions of their own.
@@ -72,7 +75,12 @@ const STRAY: [FailureKind; 8] = [
 ];
 
 impl Outcome {
-    pub(super) fn read(folder: Folder, attempt: Attempt, volatile: &Volatile) -> Result<Self, Error> {
+    pub(super) fn read(
+        folder: Folder,
+        attempt: Attempt,
+        volatile: &Volatile,
+        table: Option<&Table>,
+    ) -> Result<Self, Error> {
         let recording = attempt.recording;
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         recording.stdout()?.read_to_end(&mut stdout)?;
@@ -81,7 +89,9 @@ impl Outcome {
             attempt.failures.iter().filter(|failure| STRAY.iter().any(|kind| failure.kind == *kind));
         let failures = failures.map(|failure| format!("{}: {}", failure.kind, failure.message)).collect();
         let normalised = normalise(&recording, volatile)?.to_snapshot();
+        let calls = table.map(|table| calls(table, &stdout));
         Ok(Self {
+            calls,
             folder,
             place: attempt.place,
             recording,
@@ -114,7 +124,7 @@ impl Outcome {
         &self.recording.facts.exit
     }
 
-    /// The final answer of a Claude CLI.
+    /// The final answer.
     pub fn text(&self) -> Option<&str> {
         self.judgement.session.as_ref()?.final_text.as_deref()
     }
@@ -143,6 +153,9 @@ impl Outcome {
 
     /// The tools that were called, in order, each with its input.
     pub fn tool_calls(&self) -> Vec<(String, Value)> {
+        if let Some(calls) = &self.calls {
+            return calls.clone();
+        }
         let blocks = |message: &Value| message.pointer("/message/content")?.as_array().cloned();
         let calls = self.transcript().into_iter().filter(|message| message["type"] == "assistant");
         calls
@@ -198,12 +211,10 @@ impl Outcome {
         self.demand(found, format_args!("expected the clause `{clause}` to be broken"))
     }
 
-    /// Demands that the API was asked for so many answers.
+    /// Demands that the API was asked for so many answers; work on the side is not counted.
     #[track_caller]
     pub fn assert_requests(&self, count: usize) -> &Self {
-        let asks =
-            |request: &&Value| request["path"].as_str().is_some_and(|path| path.ends_with("/v1/messages"));
-        let found = self.requests().iter().filter(asks).count();
+        let found = self.requests().iter().filter(|request| asks(request)).count();
         self.demand(found == count, format_args!("expected {count} requests for an answer, found {found}"))
     }
 
@@ -246,6 +257,32 @@ impl Outcome {
         let Folder::Passing(folder) = &self.folder else { return self.place.clone() };
         rescue(&self.recording, &self.place, folder.path().file_name().unwrap_or_default())
     }
+}
+
+/// Whether a request of the journal is for an answer.
+fn asks(request: &Value) -> bool {
+    const ENDS: [&str; 4] = ["/messages", "/responses", "/completions", "enerateContent"];
+    match request["kind"].as_str().unwrap_or_default() {
+        "turn" | "unmatched" | "refused" => true,
+        "mounted" => request["path"].as_str().is_some_and(|path| ENDS.iter().any(|end| path.ends_with(end))),
+        _ => false,
+    }
+}
+
+/// The calls that an output tells of.
+fn calls(table: &Table, stdout: &[u8]) -> Vec<(String, Value)> {
+    let mut calls = Vec::new();
+    let mut reader = StreamReader::default();
+    let mut hear = |line: &crate::stream_json::Line<'_>| {
+        table.steps(line, &mut |step| {
+            if let Step::Call { name, input, .. } = step {
+                calls.push((name, input));
+            }
+        });
+    };
+    reader.push(stdout, &mut hear);
+    reader.finish(&mut hear);
+    calls
 }
 
 impl fmt::Display for Outcome {

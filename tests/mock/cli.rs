@@ -405,7 +405,10 @@ fn unknown_names_are_answered_with_a_suggestion() {
         clawgate(arguments).assert().code(2).stderr(predicate::str::contains(text));
     };
     says(&["mock", "plian"], "did you mean `plain`?");
-    says(&["mock", "zzzzzz"], "built in are: copilot, faults, opencode, plain, retry, sub-agent, tool-use");
+    says(
+        &["mock", "zzzzzz"],
+        "built in are: copilot, faults, opencode, plain, qwen, retry, sub-agent, tool-use",
+    );
     says(&["mock", "./missing.toml"], "./missing.toml: there is no such file");
     says(&["mock", "--fault", "stlal"], "did you mean `stall`?");
     says(&["mock", "--fault", "rst:after-event=99"], "has no such place (10 events");

@@ -10,7 +10,7 @@ use crate::command::{clawgate, said};
 use crate::files::write;
 use crate::support::{json_lines, process};
 
-/// It answers, calls a tool, is limited, or breaks off, as the question says.
+/// It answers, calls a tool, is limited, breaks off, or says that all is well once it is ended, as the question says.
 const AGENT: &str = r#"#!/bin/sh
 echo '{"kind":"hello","run":"run-4711","llm":"tiny-1"}'
 case "$*" in
@@ -18,6 +18,9 @@ case "$*" in
     *strange*) echo '{"kind":"bye","state":"bad","why":"the server is overloaded"}'; exit 1;;
     *cut*) echo '{"kind":"say","part":"Hel"}'; exit 0;;
     *lies*) echo '{"kind":"bye","state":"good","in":7,"out":3}'; exit 0;;
+    *stays*) echo '{"kind":"say","part":"Let me look."}'
+        trap 'kill $!; echo "{\"kind\":\"bye\",\"state\":\"good\",\"in\":7,\"out\":3}"; exit 0' TERM
+        sleep 600 & wait;;
 esac
 echo '{"kind":"use","call":"c1","tool":"clock","with":{"zone":"UTC"}}'
 echo '{"kind":"used","call":"c1","gave":"noon"}'
@@ -104,6 +107,10 @@ expect = { verdict = "truncated" }
 name = "lies"
 run = { prompt = "lies" }
 expect = { verdict = "no_output" }
+[[variants]]
+name = "stays"
+run = { prompt = "stays", wall_ms = 400 }
+expect = { verdict = "timeout", detail = "wall" }
 "#;
 
 fn project() -> TempDir {
@@ -132,7 +139,7 @@ fn run(folder: &TempDir, args: &[&str]) -> (Option<i32>, Vec<Value>, String) {
 fn its_verdicts_tokens_and_snapshots_work() {
     let folder = project();
     let (code, cases, told) = run(&folder, &["--golden", "update"]);
-    assert_eq!((code, cases.len()), (Some(0), 5), "{told}");
+    assert_eq!((code, cases.len()), (Some(0), 6), "{told}");
     let limited = cases.iter().find(|case| case["case"] == "tiny/limited").unwrap();
     assert_eq!(limited["verdict"]["resets_at"], 1_893_456_000);
 

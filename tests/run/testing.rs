@@ -242,3 +242,21 @@ fn a_test_program_without_the_supervisor_says_what_is_not_isolated() {
                 process); with CLAWGATE_BIN";
     assert_eq!(said.matches(note).count(), 1, "{said}");
 }
+
+#[test]
+#[ignore = "needs the Codex CLI and the Gemini CLI in CLAWGATE_CACHE; .ci/run runs it"]
+fn other_agents_are_asked_the_same() {
+    for (target, called, input, printed) in [
+        ("codex@0.166.0", "exec_command", json!({"cmd": "echo from-a-tool"}), "command_execution"),
+        ("gemini@0.61.0", "list_directory", json!({"dir_path": "."}), "list_directory"),
+    ] {
+        let ask = || Cli::target(target).unwrap().prompt("Look around.");
+        let script = Script::new().turn(Turn::new().tool(called, input)).text("Done.");
+        let run = ask().api(script).run().unwrap();
+        run.assert_verdict("ok").assert_no_findings().assert_requests(2).assert_tool(printed).assert_exit(0);
+        assert_eq!((run.text(), run.tool_calls().len()), (Some("Done."), 1), "{run}");
+        let limited = "http:status=429".parse().unwrap();
+        let run = ask().api(Script::new().text("Done.")).fault(limited).run().unwrap();
+        run.assert_verdict("rate_limit").assert_requests(1);
+    }
+}

@@ -67,6 +67,9 @@ impl Case<'_> {
     /// No result was seen: time ran out, the process died, it refused to start, it spoke something else, or it was
     /// cut off.
     fn no_result(&self) -> Option<Verdict> {
+        if self.late_result().is_some() {
+            return self.ended();
+        }
         if !self.session.results.is_empty() {
             return None;
         }
@@ -96,14 +99,37 @@ impl Case<'_> {
     /// The process ended, or was ended, without its result. If a timer ended it while the provider was failing, the
     /// provider is the cause.
     fn ended(&self) -> Option<Verdict> {
-        let verdict = ended_without_result(self.process)?;
-        if verdict.class != Class::Timeout {
-            return Some(verdict);
-        }
-        let Some(mut cause) = api_error::of_retries(self.session) else { return Some(verdict) };
-        cause.evidence.extend(verdict.evidence);
-        cause.advisories.push(Advisory::TimedOut);
-        Some(api_error::blame_connection(cause, "", self.process.facts.requests))
+        let requests = self.process.facts.requests;
+        ended_without_result(self.process, || {
+            let told = api_error::of_retries(self.session, self.late_result());
+            let told = told.map(|cause| api_error::blame_connection(cause, "", requests));
+            let waits_for_tool = self.session.tools.any_open();
+            told.or_else(|| self.process.failing_provider().filter(|_| !waits_for_tool))
+        })
+    }
+
+    /// The last result, if it came because a timer ended the run, and none before it tells of a failure.
+    fn late_result(&self) -> Option<&ResultFacts> {
+        let in_time = self.process.in_time();
+        let is_empty = !self.says_something();
+        let is_late =
+            |result: &&ResultFacts| in_time.is_late(result.offset, is_empty && !result.is_failure());
+        let failed = self.results().any(|result| result.is_failure() && !is_late(&result));
+        self.session.results.last().filter(is_late).filter(|_| !failed)
+    }
+
+    /// Whether anything was said, or nobody was asked to say anything.
+    fn says_something(&self) -> bool {
+        let said = self.session.final_text.is_some()
+            || self.results().any(|result| {
+                result.partial
+                    || result.structured_output
+                    || result.text.as_deref().is_some_and(|text| !text.trim().is_empty())
+            });
+        // A command of the CLI itself may have nothing to say.
+        let asked_nobody = self.process.facts.asked.is_none_or(|asked| asked == 0);
+        let is_local = |last: &ResultFacts| last.is_local() && (asked_nobody || last.local_output.is_some());
+        said || self.session.results.last().is_some_and(is_local)
     }
 
     /// A result that only says that the arguments were refused.
@@ -250,20 +276,9 @@ impl Case<'_> {
     }
 
     fn silent(&self) -> Option<Verdict> {
-        let said = self.session.final_text.is_some()
-            || self.results().any(|result| {
-                result.partial
-                    || result.structured_output
-                    || result.text.as_deref().is_some_and(|text| !text.trim().is_empty())
-            });
         let last = self.session.results.last()?;
-        // A command of the CLI itself may have nothing to say.
-        let asked_nobody = self.process.facts.asked.is_none_or(|asked| asked == 0);
-        if last.is_local() && (asked_nobody || last.local_output.is_some()) {
-            return None;
-        }
         let evidence = Evidence::field("nothing-said", "").at(last.line, "/result");
-        (!said).then(|| Verdict::of(Class::NoOutput, None, vec![evidence]))
+        (!self.says_something()).then(|| Verdict::of(Class::NoOutput, None, vec![evidence]))
     }
 
     /// Adds what holds besides the class; where it is a matter of its own, with its evidence.

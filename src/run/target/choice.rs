@@ -67,7 +67,7 @@ impl Choice {
             && !version::is_whole(wanted)
         {
             return Err(ChoiceError(format!(
-                "{typed}: `{wanted}` is no whole version, such as {name}@2.1.197 or {name}@{LATEST}"
+                "{typed}: `{wanted}` is no whole version; say {name}@{LATEST}, or one such as claude@2.1.197"
             )));
         }
         Ok(Self { version, program, misbehaviour, ..Self::plain(typed, target) })

@@ -3,6 +3,9 @@
 use super::TARGETS;
 use crate::version;
 
+/// Two versions that exist, whatever the target.
+const EXAMPLE: &str = "such as claude@2.1.0..2.1.325";
+
 /// `TARGET@A..B`; without `A` from the first version on, without `B` to the newest.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Span<'t> {
@@ -16,10 +19,8 @@ impl<'t> Span<'t> {
     pub(crate) fn parse(typed: &'t str) -> Result<Self, String> {
         let Some((target, range)) = typed.split_once('@') else {
             let known = TARGETS.iter().any(|(name, _)| *name == typed);
-            let target = if known { typed } else { "claude" };
-            return Err(format!(
-                "{typed}: neither a directory of recordings nor a TARGET@A..B, such as {target}@2.1.0..2.1.325"
-            ));
+            let target = if known { typed } else { "TARGET" };
+            return Err(format!("{typed}: neither a directory of recordings nor {target}@A..B, {EXAMPLE}"));
         };
         let Some((from, to)) = range.split_once("..") else {
             return Err(if version::is_whole(range) {
@@ -28,15 +29,13 @@ impl<'t> Span<'t> {
                      {target}@..{range} begins with the first"
                 )
             } else {
-                format!("{typed}: expected a range of versions, such as {target}@2.1.0..2.1.325")
+                format!("{typed}: expected a range of versions, {target}@A..B, {EXAMPLE}")
             });
         };
         let end = |end: &'t str| match end {
             "" => Ok(None),
             end if version::is_whole(end) => Ok(Some(end)),
-            end => Err(format!(
-                "{typed}: `{end}` is no whole version; a range is written as {target}@2.1.0..2.1.325"
-            )),
+            end => Err(format!("{typed}: `{end}` is no whole version; a range is {target}@A..B, {EXAMPLE}")),
         };
         let (from, to) = (end(from)?, end(to)?);
         if let (Some(from), Some(to)) = (from, to) {
@@ -106,6 +105,8 @@ mod tests {
         let complaint = |typed| Span::parse(typed).unwrap_err();
         for (typed, says) in [
             ("claude", "such as claude@2.1.0..2.1.325"),
+            ("codex", "nor codex@A..B, such as claude@2.1.0..2.1.325"),
+            ("codex@latest", "codex@A..B, such as claude@2.1.0..2.1.325"),
             ("./nowhere", "./nowhere: neither a directory"),
             ("claude@", "such as claude@2.1.0..2.1.325"),
             ("claude@latest", "such as claude@2.1.0..2.1.325"),

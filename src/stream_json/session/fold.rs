@@ -137,6 +137,8 @@ pub struct Session {
     pub pass: Pass,
     /// Messages of kinds that this version does not know.
     pub unknown_kinds: BTreeMap<String, u64>,
+    /// Whether the last message is of such a kind, and none of the Claude CLI's own about itself (`system`).
+    pub ends_unknown: bool,
 }
 
 impl Session {
@@ -167,22 +169,26 @@ impl Session {
     /// Takes a message, also one of `--output-format json`.
     pub fn message(&mut self, raw: &RawMessage<'_>) {
         self.messages += 1;
-        self.view(raw.view(), raw.root(), raw.line, raw.partial);
+        self.view(raw.view(), raw.root(), (raw.line, raw.offset), raw.partial);
     }
 
-    /// Takes a message that stands inside a larger document.
-    pub fn nested_message(&mut self, root: Node<'_>, line: u64) {
+    /// Takes a message that stands inside a larger document, which ends at this offset.
+    pub fn nested_message(&mut self, root: Node<'_>, line: u64, end: u64) {
         self.messages += 1;
-        self.view(Message::of(root), root, line, false);
+        self.view(Message::of(root), root, (line, end), false);
     }
 
-    fn view(&mut self, message: Message<'_>, root: Node<'_>, line: u64, partial: bool) {
+    fn view(&mut self, message: Message<'_>, root: Node<'_>, (line, offset): (u64, u64), partial: bool) {
         let is_typed = !matches!(message, Message::Unknown(unknown) if unknown.kind().is_none());
         self.typed += u64::from(is_typed);
+        self.ends_unknown = match message {
+            Message::Unknown(unknown) => unknown.kind().is_none_or(|kind| kind != "system"),
+            _ => false,
+        };
         match message {
             Message::Assistant(assistant) => self.assistant(assistant, line),
             Message::User(user) => self.user(user, line),
-            Message::Result(result) => self.result(result, line, partial),
+            Message::Result(result) => self.result(result, (line, offset), partial),
             Message::Init(init) => self.init(init),
             Message::ApiRetry(retry) => {
                 self.retries.count += 1;
@@ -328,9 +334,9 @@ impl Session {
         }
     }
 
-    fn result(&mut self, result: RunResult<'_>, line: u64, partial: bool) {
+    fn result(&mut self, result: RunResult<'_>, (line, offset): (u64, u64), partial: bool) {
         self.result_count += 1;
-        let mut facts = ResultFacts::of(result, line, partial);
+        let mut facts = ResultFacts::of(result, line, offset, partial);
         // A result of which only the head was read, and not whether it is an error, says nothing.
         if partial && facts.is_error.is_none() {
             self.cut = true;
@@ -340,7 +346,7 @@ impl Session {
         facts.assistant_error = pass.error;
         facts.model_answered = pass.answered.is_some();
         facts.local_output = pass.local_output;
-        self.retries.pending = false;
+        facts.retried = std::mem::take(&mut self.retries.pending).then_some(self.retries.line);
         for tool in denied_tools(result) {
             self.denied(tool, line);
         }

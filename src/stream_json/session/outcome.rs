@@ -19,6 +19,9 @@ const KEPT: usize = 8 << 10;
 pub struct ResultFacts {
     /// The line of the result.
     pub line: u64,
+    /// Where it begins in the output.
+    #[serde(skip)]
+    pub offset: u64,
     /// `subtype`: `success` or the kind of failure.
     pub subtype: Option<String>,
     /// `is_error`, when it is a boolean.
@@ -53,16 +56,20 @@ pub struct ResultFacts {
     pub model_answered: bool,
     /// The last words of a command that the CLI ran itself in this pass.
     pub local_output: Option<LocalOutput>,
+    /// The line of the request that was being sent again when it was printed, if no model had answered.
+    #[serde(skip)]
+    pub retried: Option<u64>,
     /// Whether only the head of an oversized line could be read.
     pub partial: bool,
 }
 
 impl ResultFacts {
-    pub(super) fn of(result: RunResult<'_>, line: u64, partial: bool) -> Self {
+    pub(super) fn of(result: RunResult<'_>, line: u64, offset: u64, partial: bool) -> Self {
         let text = result.result();
         let owned = |text: Option<Cow<'_, str>>| text.map(Cow::into_owned);
         Self {
             line,
+            offset,
             subtype: owned(result.subtype()),
             is_error: result.is_error(),
             api_error_status: result.api_error_status(),

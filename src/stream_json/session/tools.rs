@@ -62,6 +62,12 @@ impl ToolCalls {
         self.open.contains_key(id)
     }
 
+    /// Whether any call waits for its result.
+    #[cfg(feature = "contracts")]
+    pub(crate) fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// How many calls there were, of all tools.
     pub fn total(&self) -> u64 {
         self.by_name.values().map(|stats| stats.calls).sum()
