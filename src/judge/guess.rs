@@ -24,8 +24,8 @@ pub(super) enum Guess {
 /// opens a document or is one that says nothing of its kind, which may be all there is.
 pub(super) fn is_enough(start: &[u8]) -> bool {
     let ended = memchr::memrchr2(b'\n', b'\r', start).map_or(&[][..], |end| &start[..end]);
-    let mut lines = ended.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
-    let mut lines = lines.by_ref().filter(|line| !line.is_empty());
+    let lines = ended.split(|byte| matches!(byte, b'\n' | b'\r')).map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !line.is_empty());
     match lines.next() {
         None | Some(b"{" | b"[") => false,
         Some(first) => !is_untyped(first) || lines.next().is_some(),

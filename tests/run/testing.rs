@@ -244,8 +244,9 @@ fn a_test_program_without_the_supervisor_says_what_is_not_isolated() {
 }
 
 #[test]
-#[ignore = "needs the Codex CLI and the Gemini CLI in CLAWGATE_CACHE; .ci/run runs it"]
+#[ignore = "needs CLAWGATE_BIN, and the Codex CLI and the Gemini CLI in CLAWGATE_CACHE; .ci/run runs it"]
 fn other_agents_are_asked_the_same() {
+    assert!(std::env::var_os("CLAWGATE_BIN").is_some(), "they are to be kept apart from the network");
     for (target, called, input, printed) in [
         ("codex@0.166.0", "exec_command", json!({"cmd": "echo from-a-tool"}), "command_execution"),
         ("gemini@0.61.0", "list_directory", json!({"dir_path": "."}), "list_directory"),
