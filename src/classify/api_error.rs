@@ -41,7 +41,7 @@ pub(super) fn by_words(text: &str) -> Verdict {
 /// (`late`) is no answer.
 pub(super) fn of_retries(session: &Session, late: Option<&ResultFacts>) -> Option<Verdict> {
     let retries = &session.retries;
-    if !retries.pending && !late.is_some_and(|late| late.retried.is_some()) {
+    if !retries.pending && late.is_none_or(|late| late.retried.is_none()) {
         return None;
     }
     let error = retries.last_error.as_deref().filter(|error| !matches!(*error, "unknown" | ""));
