@@ -1,6 +1,7 @@
 //! Collects the values of one run: what is printed as it comes, and what was recorded at the end.
 
 use std::collections::BTreeSet;
+use std::io;
 
 use serde_json::Value;
 
@@ -348,14 +349,14 @@ impl Collected<'_> {
         Some(all)
     }
 
-    /// The first of them, if there is one; nothing when they cannot be read.
-    pub(super) fn first(&self) -> Option<Option<Picked>> {
+    /// The first of them, if there is one.
+    pub(super) fn first(&self) -> io::Result<Option<Picked>> {
         let mut first = None;
-        let read = self.picked.each(&mut |record| {
+        self.picked.each(&mut |record| {
             first = Picked::read(record).filter(|picked| self.counts(picked));
             first.is_none()
-        });
-        read.ok().map(|()| first)
+        })?;
+        Ok(first)
     }
 
     /// Distributes them among so many, by what is said of each; none when they cannot be read.

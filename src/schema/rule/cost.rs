@@ -82,7 +82,7 @@ impl Watch for Watching<'_> {
         let Some(prices) = facts.get(Fact::Prices) else { return };
         let read = self.open.each(&mut |record| {
             if let Some(Picked { value, place, .. }) = Picked::read(record)
-                && let Some(expected) = self.rule.expected(&value, prices)
+                && let Some(expected) = expected(&value, prices)
             {
                 sink.add(|| self.rule.evidence(&value, expected, prices, &place));
             }
@@ -94,24 +94,24 @@ impl Watch for Watching<'_> {
     }
 }
 
-impl Cost {
-    /// What a model should have cost, where it did not.
-    fn expected(&self, told: &Value, prices: &Value) -> Option<f64> {
-        let prices = &prices["models"][told[0].as_str()?];
-        let cost = told[1].as_f64()?;
-        // A model or a part without a price costs nobody knows what.
-        let parts = PARTS.iter().enumerate().map(|(index, part)| {
-            let count = told[2][index].as_f64()?;
-            match prices[part].as_f64() {
-                Some(price) => Some(price * count / 1e6),
-                None => (count == 0.0).then_some(0.0),
-            }
-        });
-        let expected = parts.sum::<Option<f64>>()?;
-        let differs = (cost - expected).abs() > 1e-9 + expected * 1e-6;
-        (differs && !prices.is_null()).then_some(expected)
-    }
+/// What a model should have cost, where it did not.
+fn expected(told: &Value, prices: &Value) -> Option<f64> {
+    let prices = &prices["models"][told[0].as_str()?];
+    let cost = told[1].as_f64()?;
+    // A model or a part without a price costs nobody knows what.
+    let parts = PARTS.iter().enumerate().map(|(index, part)| {
+        let count = told[2][index].as_f64()?;
+        match prices[part].as_f64() {
+            Some(price) => Some(price * count / 1e6),
+            None => (count == 0.0).then_some(0.0),
+        }
+    });
+    let expected = parts.sum::<Option<f64>>()?;
+    let differs = (cost - expected).abs() > 1e-9 + expected * 1e-6;
+    (differs && !prices.is_null()).then_some(expected)
+}
 
+impl Cost {
     fn evidence(&self, told: &Value, expected: f64, prices: &Value, place: &Place) -> Evidence {
         let model = told[0].as_str().unwrap_or_default();
         let day = prices["date"].as_str().unwrap_or_default();

@@ -75,8 +75,9 @@ impl Picked {
             put_number(out, number);
         }
         let hash = (self.joined.is_none()).then_some(self.hash);
-        for word in [self.key, self.joined, hash, self.amount.map(f64::to_bits), float.map(f64::to_bits)] {
-            word.into_iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        let words = [self.key, self.joined, hash, self.amount.map(f64::to_bits), float.map(f64::to_bits)];
+        for word in words.into_iter().flatten() {
+            out.extend_from_slice(&word.to_le_bytes());
         }
         if let Place { line: Some(line), offset, pointer } = &self.place {
             let pointer = pointer.as_deref().unwrap_or_default();

@@ -19,14 +19,21 @@ struct Within {
     relation: Relation,
     /// The side that comes first in a run: without it the other is not even looked at.
     first: Option<Side>,
-    /// A value is among the others of each entry that was recorded, not of any.
-    in_each: bool,
-    /// A value is among the others of its own message.
-    in_message: bool,
+    reach: Reach,
     /// Where there is nothing to look in for others, nothing is judged.
     none_is_fine: bool,
     /// A value that belongs to what the others know nothing of is not judged.
     other_keys_are_fine: bool,
+}
+
+/// Among which others a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    All,
+    /// Those of each entry that was recorded.
+    EachEntry,
+    /// Those of its own message.
+    Message,
 }
 
 /// How the values stand to the others.
@@ -83,8 +90,11 @@ pub(super) fn load(fields: &Table<'_>, names: &Names<'_>) -> Loaded {
             .get("first")
             .map(|node| choice(&node, &[("values", Side::Values), ("of", Side::Of)]))
             .transpose()?,
-        in_each: switch("in-each")?,
-        in_message,
+        reach: match (switch("in-each")?, in_message) {
+            (_, true) => Reach::Message,
+            (true, false) => Reach::EachEntry,
+            (false, false) => Reach::All,
+        },
         none_is_fine: fields.get("none").map_or(Ok(false), |node| choice(&node, &fine))?,
         other_keys_are_fine: fields.get("other-keys").map_or(Ok(false), |node| choice(&node, &fine))?,
     }))
@@ -106,7 +116,7 @@ impl Within {
 
     /// Whether a value only has to be equal to any of the others.
     fn is_set(&self) -> bool {
-        self.by == By::Equal && self.relation != Relation::Ordered && !self.in_each
+        self.by == By::Equal && self.relation != Relation::Ordered && self.reach != Reach::EachEntry
     }
 
     /// Whether which others a value is compared with is told by the value alone: it has no key, and comes in one piece.
@@ -118,7 +128,7 @@ impl Within {
     /// Compares all values with all others; none when they are too many.
     fn compare(&self, values: Collected<'_>, of: Collected<'_>, told: &mut Told) -> Option<()> {
         let number = 1 + (values.bytes() + of.bytes()) / PART;
-        if self.in_each {
+        if self.reach == Reach::EachEntry {
             let others = of.load()?;
             if self.none_is_fine && others.is_empty() && of.entries.is_empty() {
                 return Some(());
@@ -130,7 +140,7 @@ impl Within {
         }
         let is_told_by_hash = self.is_told_by_hash();
         let by = |value: &Picked| if is_told_by_hash { value.hash } else { value.key.unwrap_or_default() };
-        let first = of.first()?;
+        let first = of.first().ok()?;
         // An entry that was looked in and holds nothing is not the same as no entry.
         if self.none_is_fine && first.is_none() && of.entries.is_empty() {
             return Some(());
@@ -204,7 +214,7 @@ impl Within {
 
 impl Watch for Watching<'_> {
     fn message(&mut self, message: &Message<'_>, sink: &mut Sink) {
-        if self.rule.in_message {
+        if self.rule.reach == Reach::Message {
             return self.in_message(message, sink);
         }
         let (Some(values), Some(of)) = (&mut self.values, &mut self.of) else { return };
@@ -341,7 +351,7 @@ fn evidence(rule: &Within, value: &Picked, other: Option<&Picked>) -> Evidence {
     let (among, not_among) = rule.of.words();
     let message = if rule.relation == Relation::Never {
         format!("{shown} {is}, and {among}")
-    } else if rule.in_each {
+    } else if rule.reach == Reach::EachEntry {
         format!("{shown} {is}, but is not in {}", rule.of.entry())
     } else if let Some(other) = other.filter(|_| is == among) {
         format!("{shown} {is}, expected {}", excerpt(&other.value))
