@@ -587,7 +587,7 @@ mod tests {
                 let place = index.index(stream.len());
                 change(&mut stream[place], &way, other);
             }
-            let stdout: String = stream.iter().map(|message| format!("{message}\n")).collect();
+            let stdout = stream.iter().map(Value::to_string).collect::<Vec<_>>().join("\n") + "\n";
             let run = Run { version: Some(version.into()), ..Run::default() };
             let [together, alone] = SET.with(|set| both_ways(set, &run, stdout.as_bytes(), &End::new(None, None, None)));
             prop_assert_eq!(together, alone);
