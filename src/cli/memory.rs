@@ -38,7 +38,7 @@ pub(super) fn watch() {
 /// Has what is large given back to the system once nobody needs it. The C library keeps more and more otherwise: after each
 /// large piece it takes pieces of that size for small ones.
 pub(super) fn give_back() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    #[cfg(target_env = "gnu")]
     {
         const LARGE: libc::c_int = 256 << 10;
         #[expect(unsafe_code, reason = "the C library's settings are set in no other way")]
