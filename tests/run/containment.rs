@@ -1,14 +1,16 @@
 //! Nothing that a target starts outlives its case, not even when clawgate itself is killed.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use assert_cmd::cargo::cargo_bin;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::command::{clawgate, said};
@@ -113,6 +115,30 @@ fn killing_clawgate_leaves_no_target_and_no_half_recording() {
     let ended = poll(&mut [PollFd::new(&ends, PollFlags::IN)], Some(&limit)).unwrap();
     assert_eq!(ended, 1, "the target still runs");
     assert!(!folder.path().join("out/reference+stalls/mine").exists());
+}
+
+#[test]
+fn a_room_goes_also_when_clawgate_is_killed_while_its_supervisor_answers() {
+    let folder = TempDir::new().unwrap();
+    // No descriptors came along with the second order, which cannot be obeyed either.
+    for orders in [1, 2] {
+        let room = folder.path().join("room");
+        fs::create_dir_all(room.join("work")).unwrap();
+        let prepare = json!({"Prepare": {"room": room, "most_bytes": 1 << 20}});
+        let start = json!({"Start": {
+            "program": "/bin/true", "args": [], "env": [], "cwd": {"Unix": b"/"}, "term_grace_ms": 0,
+            "leftover_grace_ms": 0, "api_port": 1, "terminal": false,
+        }});
+        let (mut clawgate, supervisor) = UnixStream::pair().unwrap();
+        for order in [prepare, start].iter().take(orders) {
+            writeln!(clawgate, "{order}").unwrap();
+        }
+        drop(clawgate);
+        let mut supervise = Command::new(cargo_bin("clawgate"));
+        let status = supervise.args(["__supervise", "shared"]).stdin(OwnedFd::from(supervisor)).status();
+        assert_eq!(status.unwrap().code(), Some(1), "there is nobody to answer");
+        assert!(!room.exists(), "{orders}");
+    }
 }
 
 /// A scenario that runs a shell script as its target; the contract is one that any output keeps.

@@ -152,7 +152,14 @@ impl Channel {
         _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Whether the other end is gone.
+    /// Whether the other end is gone, also when that has not been read yet.
+    pub(in crate::harness) fn is_hung_up(&self) -> bool {
+        let mut ends = [PollFd::new(&self.stream, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.ended || poll(&mut ends, Some(&at_once)).is_ok() && ends[0].revents().contains(PollFlags::HUP)
+    }
+
+    /// Whether it was read that the other end is gone.
     pub(in crate::harness) fn has_ended(&self) -> bool {
         self.ended
     }

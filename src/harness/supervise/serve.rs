@@ -68,6 +68,16 @@ struct Server {
 impl Server {
     /// One case after the other, until the harness hangs up.
     fn serve(&mut self) -> io::Result<()> {
+        let served = self.orders();
+        // Without a goodbye the harness died, perhaps while it was to be told something: nobody else is left to do it.
+        if !matches!(served, Ok(ControlFlow::Break(()))) && self.channel.is_hung_up() {
+            self.surroundings.remove_room();
+        }
+        served.map(|_| ())
+    }
+
+    /// Obeys; ends with a break when the harness says goodbye.
+    fn orders(&mut self) -> io::Result<ControlFlow<()>> {
         let means = platform::Means::now();
         while let Some(order) = self.channel.receive()? {
             match order {
@@ -81,11 +91,10 @@ impl Server {
                 }
                 // For a target that ended meanwhile.
                 Order::Signal(_) | Order::Terminate | Order::Kill => {}
-                Order::Leave => return Ok(()),
+                Order::Leave => return Ok(ControlFlow::Break(())),
             }
         }
-        self.surroundings.remove_room();
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// From the start of the target until nothing of it is left.
