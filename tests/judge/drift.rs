@@ -518,7 +518,7 @@ fn a_matrix_says_when_it_changed() {
         .args(["matrix", "nowhere"])
         .assert()
         .code(2)
-        .stderr(contains("neither a directory of recordings nor a TARGET@A..B"));
+        .stderr(contains("neither a directory of recordings nor TARGET@A..B, such as"));
 }
 
 #[test]
