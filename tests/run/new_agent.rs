@@ -19,8 +19,8 @@ case "$*" in
     *cut*) echo '{"kind":"say","part":"Hel"}'; exit 0;;
     *lies*) echo '{"kind":"bye","state":"good","in":7,"out":3}'; exit 0;;
     *stays*) echo '{"kind":"say","part":"Let me look."}'
-        trap 'kill $!; echo "{\"kind\":\"bye\",\"state\":\"good\",\"in\":7,\"out\":3}"; exit 0' TERM
-        sleep 600 & wait;;
+        trap 'kill $! 2>/dev/null; echo "{\"kind\":\"bye\",\"state\":\"good\",\"in\":7,\"out\":3}"; exit 0' TERM
+        while :; do sleep 600 & wait; done;;
 esac
 echo '{"kind":"use","call":"c1","tool":"clock","with":{"zone":"UTC"}}'
 echo '{"kind":"used","call":"c1","gave":"noon"}'
