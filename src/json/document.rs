@@ -189,6 +189,10 @@ impl<'a> Node<'a> {
     }
 
     /// Notes that the text is read, where that is noted.
+    #[cfg_attr(
+        not(feature = "contracts"),
+        expect(clippy::unused_self, reason = "without contracts nothing is concluded of messages")
+    )]
     #[inline]
     fn note_text(self) {
         #[cfg(feature = "contracts")]
