@@ -64,7 +64,8 @@ fn timings_tell_what_the_time_of_each_case_went_to() {
         assert!(names.contains(&format!("{} reference", case["case"].as_str().unwrap())), "{told}");
         let [first, last, whole] =
             ["first_request_ms", "answered_ms", "duration_ms"].map(|key| case[key].as_f64().unwrap());
-        assert!(0.0 < first && first <= last && last <= whole, "{case}");
+        // On a busy machine a target may ask before the clock of its case is looked at.
+        assert!(0.0 <= first && first <= last && last <= whole, "{case}");
     }
 }
 
